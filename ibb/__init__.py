@@ -1,0 +1,8 @@
+"""ibb: a replication master over MariaDB's page-based binlog (`.ibb` files)."""
+
+from importlib.metadata import PackageNotFoundError, version
+
+try:
+    __version__ = version("ibb")
+except PackageNotFoundError:  # run from a tree that was never installed
+    __version__ = "0+unknown"

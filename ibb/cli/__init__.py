@@ -1,0 +1,1 @@
+"""The ibb command line, one command a file."""

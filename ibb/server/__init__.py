@@ -1,0 +1,1 @@
+"""The asyncio server: sessions, dump sessions, the relay."""

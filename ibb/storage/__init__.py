@@ -1,0 +1,1 @@
+"""The .ibb storage engine: pages, records, redo log, recovery, readers."""
