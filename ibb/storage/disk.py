@@ -1,0 +1,277 @@
+"""
+The disk as storage sees it: two protocols, and the real one.
+
+All that storage does to files goes through `Disk` and `File`, so that a test can hand in a disk
+that crashes, fails or lies. Nothing is durable before `File.sync` has returned (contents and
+length), and a name before `Disk.sync_dir` has. A failure is a `DiskError`; which of the writes
+before a failed sync reached the disk is then unknown for ever.
+"""
+
+# ruff: noqa: PTH - plain str paths and os calls: a test disk mirrors them one to one
+import errno
+import fcntl
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Protocol, TypeAlias
+
+from .errors import DiskError, StoreLocked
+
+Buffer: TypeAlias = bytes | bytearray | memoryview
+Names: TypeAlias = list[str]
+
+WRITE_BUFFERS_MAX = 1024  # buffers a call of pwritev takes (IOV_MAX)
+FILE_MODE = 0o640
+DIRECTORY_MODE = 0o750
+_CANNOT_ALLOCATE = frozenset({errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS})
+
+
+class Lock(Protocol):
+    """An exclusive lock that is held."""
+
+    def release(self) -> None:
+        """Give the lock up; a second call does nothing."""
+
+
+class File(Protocol):
+    """An open file. Safe for use from several threads, except that `close` must come last."""
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        """Return *size* bytes from byte *offset* on, fewer only where the file ends."""
+
+    def write_at(self, offset: int, data: Buffer | Sequence[Buffer]) -> None:
+        """Write all of *data*, one buffer or several one behind the other, at byte *offset*."""
+
+    def size(self) -> int:
+        """Return the length in bytes."""
+
+    def truncate(self, size: int) -> None:
+        """Cut the file, or lengthen it by zeros, to *size* bytes."""
+
+    def allocate(self, size: int) -> None:
+        """Make the file at least *size* bytes long, new ones zero, and reserve room for all."""
+
+    def sync(self) -> None:
+        """Return when contents and length are durable."""
+
+    def close(self) -> None:
+        """Give the file up; a second call does nothing."""
+
+
+class Disk(Protocol):
+    """The file system."""
+
+    def open(self, path: str, *, create: bool = False, read_only: bool = False) -> File:
+        """Open a file; with *create* it is made, empty, if it is missing."""
+
+    def exists(self, path: str) -> bool:
+        """Tell whether a file or directory of this name is there."""
+
+    def list(self, path: str) -> Names:
+        """Return the names in a directory, sorted."""
+
+    def size(self, path: str) -> int:
+        """Return a file's length in bytes."""
+
+    def modified_at(self, path: str) -> float:
+        """Return when a file's contents changed last, in seconds since 1970."""
+
+    def make_dir(self, path: str) -> None:
+        """Make a directory and those above it, if missing."""
+
+    def rename(self, source: str, target: str) -> None:
+        """Give a file another name, in place of what had that name."""
+
+    def unlink(self, path: str) -> None:
+        """Remove a file."""
+
+    def sync_dir(self, path: str) -> None:
+        """Return when the names in a directory are durable."""
+
+    def lock(self, path: str) -> Lock:
+        """
+        Lock the file *path*, made if missing, against every other opener.
+
+        Raises:
+            StoreLocked: somebody holds it.
+        """
+
+
+class OsDisk:
+    """The operating system's file system."""
+
+    def open(self, path: str, *, create: bool = False, read_only: bool = False) -> File:
+        """Open a file for positioned reads and writes."""
+        flags = (os.O_RDONLY if read_only else os.O_RDWR) | (os.O_CREAT if create else 0)
+        with _reported("open", path):
+            return _OsFile(path, os.open(path, flags, FILE_MODE))
+
+    def exists(self, path: str) -> bool:
+        """Tell whether *path* is there; unlike `os.path.exists`, say so when it cannot be told."""
+        with _reported("look for", path):
+            try:
+                os.stat(path)
+            except (FileNotFoundError, NotADirectoryError):
+                return False
+        return True
+
+    def list(self, path: str) -> Names:
+        """Return the names in a directory, sorted."""
+        with _reported("list", path):
+            return sorted(os.listdir(path))
+
+    def size(self, path: str) -> int:
+        """Return a file's length in bytes."""
+        with _reported("measure", path):
+            return os.stat(path).st_size
+
+    def modified_at(self, path: str) -> float:
+        """Return a file's modification time in seconds since 1970."""
+        with _reported("look at", path):
+            return os.stat(path).st_mtime
+
+    def make_dir(self, path: str) -> None:
+        """Make a directory and its parents; parents' names are durable only after `sync_dir`."""
+        with _reported("make directory", path):
+            os.makedirs(path, DIRECTORY_MODE, exist_ok=True)
+
+    def rename(self, source: str, target: str) -> None:
+        """Rename atomically within one file system."""
+        with _reported("rename", source):
+            os.replace(source, target)
+
+    def unlink(self, path: str) -> None:
+        """Remove a file."""
+        with _reported("remove", path):
+            os.unlink(path)
+
+    def sync_dir(self, path: str) -> None:
+        """Sync a directory."""
+        with _reported("sync directory", path):
+            descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+    def lock(self, path: str) -> Lock:
+        """Lock by flock: the kernel lets go of it when the process ends, however it ends."""
+        with _reported("lock", path):
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, FILE_MODE)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(descriptor)
+                raise StoreLocked(path) from None
+            except OSError:
+                os.close(descriptor)
+                raise
+            return _OsLock(descriptor)
+
+
+class _OsLock:
+    """The lock is the open file description: closing it is letting go."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor: int | None = descriptor
+
+    def release(self) -> None:
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+class _OsFile:
+    """A file descriptor with positioned reads and writes, which share no file offset."""
+
+    def __init__(self, path: str, descriptor: int) -> None:
+        self._path = path
+        self._descriptor: int | None = descriptor
+
+    def _open_descriptor(self) -> int:
+        assert self._descriptor is not None, f"{self._path} is closed"
+        return self._descriptor
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        descriptor = self._open_descriptor()
+        with _reported("read", self._path, offset):
+            data = os.pread(descriptor, size, offset)
+            if len(data) == size or not data:
+                return data
+            parts = [data]
+            offset += len(data)
+            size -= len(data)
+            while size:
+                data = os.pread(descriptor, size, offset)
+                if not data:
+                    break
+                parts.append(data)
+                offset += len(data)
+                size -= len(data)
+            return b"".join(parts)
+
+    def write_at(self, offset: int, data: Buffer | Sequence[Buffer]) -> None:
+        descriptor = self._open_descriptor()
+        buffers = [data] if isinstance(data, (bytes, bytearray, memoryview)) else list(data)
+        with _reported("write", self._path, offset):
+            while buffers:
+                written = os.pwritev(descriptor, buffers[:WRITE_BUFFERS_MAX], offset)
+                offset += written
+                buffers = _unwritten(buffers, written)
+
+    def size(self) -> int:
+        descriptor = self._open_descriptor()
+        with _reported("measure", self._path):
+            return os.fstat(descriptor).st_size
+
+    def truncate(self, size: int) -> None:
+        descriptor = self._open_descriptor()
+        with _reported("truncate", self._path, size):
+            os.ftruncate(descriptor, size)
+
+    def allocate(self, size: int) -> None:
+        descriptor = self._open_descriptor()
+        with _reported("allocate", self._path, size):
+            try:
+                os.posix_fallocate(descriptor, 0, size)
+            except OSError as error:
+                if error.errno not in _CANNOT_ALLOCATE:
+                    raise
+                if os.fstat(descriptor).st_size < size:
+                    os.ftruncate(descriptor, size)
+
+    def sync(self) -> None:
+        descriptor = self._open_descriptor()
+        with _reported("sync", self._path):
+            os.fdatasync(descriptor)  # carries the length as well
+
+    def close(self) -> None:
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            with _reported("close", self._path):
+                os.close(descriptor)
+
+
+def _unwritten(buffers: list[Buffer], written: int) -> list[Buffer]:
+    """Return what is left of *buffers* after their first *written* bytes."""
+    for index, buffer in enumerate(buffers):
+        view = memoryview(buffer)
+        if written < view.nbytes:
+            return [view.cast("B")[written:], *buffers[index + 1 :]]
+        written -= view.nbytes
+    return []
+
+
+@contextmanager
+def _reported(operation: str, path: str, offset: int | None = None) -> Iterator[None]:
+    """Turn an OSError into a DiskError that says what was tried where."""
+    try:
+        yield
+    except OSError as error:
+        raise DiskError(
+            error.errno or 0,
+            error.strerror or str(error),
+            operation=operation,
+            path=path,
+            offset=offset,
+        ) from error

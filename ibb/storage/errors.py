@@ -1,0 +1,47 @@
+"""What can go wrong below the format: the disk failed, or the directory belongs to somebody."""
+
+import errno
+
+from ibb.protocol.errors import IbbError
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+class DiskError(IbbError):
+    """
+    A call to the disk failed.
+
+    Attributes:
+        errno: the operating system's number.
+        operation: what was tried, e.g. `read`.
+        path: the file or directory.
+        offset: byte offset in the file, None where it has no meaning.
+    """
+
+    def __init__(
+        self, code: int, text: str, *, operation: str, path: str, offset: int | None = None
+    ) -> None:
+        place = path if offset is None else f"{path} at {offset}"
+        super().__init__(f"cannot {operation} {place}: {text}")
+        self.errno = code
+        self.operation = operation
+        self.path = path
+        self.offset = offset
+
+    @property
+    def missing(self) -> bool:
+        """The file or directory is not there."""
+        return self.errno == errno.ENOENT
+
+    @property
+    def full(self) -> bool:
+        """There is no room: it may work later."""
+        return self.errno in _FULL
+
+
+class StoreLocked(IbbError):  # noqa: N818 - a state of the world, named as its user says it
+    """Another process, or another store of this one, writes the directory."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path} is locked: another process writes this directory")
+        self.path = path
