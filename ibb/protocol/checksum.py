@@ -19,16 +19,22 @@ if TYPE_CHECKING:
 CHECKSUM_SIZE: Final = 4  # bytes, of either
 
 
-def _crc32c_function() -> Callable[[bytes, int], int]:
-    """Return the fastest CRC-32C here, as a function of (data, value)."""
-    if google_crc32c.implementation == "c":
-        extend = google_crc32c.extend  # hardware instructions, but only over bytes
+def choose_crc32c(*, compiled: bool) -> Callable[[bytes, int], int]:
+    """
+    Return CRC-32C as a function of (data, value of the bytes before).
+
+    Args:
+        compiled: take google_crc32c's C code (hardware instructions, but it takes only bytes
+            objects); else crcmod, which needs no compiled module and is slow without its own.
+    """
+    if compiled:
+        extend = google_crc32c.extend
         return lambda data, value: int(extend(value, data))
     update = mkPredefinedCrcFun("crc-32c")
     return lambda data, value: int(update(data, value))
 
 
-_crc32c = _crc32c_function()
+_crc32c = choose_crc32c(compiled=google_crc32c.implementation == "c")
 
 
 def crc32c(data: bytes | bytearray | memoryview, value: int = 0) -> int:
