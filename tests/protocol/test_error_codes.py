@@ -23,8 +23,10 @@ ALL = {name: value for name, value in vars(error_codes).items() if isinstance(va
             error_codes.PARSE_ERROR.error("LOG STATUS", 1),
             1064,
             "42000",
-            "You have an error in your SQL syntax; check the manual that corresponds to your "
-            "MariaDB server version for the right syntax to use near 'LOG STATUS' at line 1",
+            (
+                "You have an error in your SQL syntax; check the manual that corresponds to your "
+                "MariaDB server version for the right syntax to use near 'LOG STATUS' at line 1"
+            ),
         ),
         (
             error_codes.SLAVE_SAME_ID.error(),
