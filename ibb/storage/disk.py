@@ -7,7 +7,7 @@ length), and a name before `Disk.sync_dir` has. A failure is a `DiskError`; whic
 before a failed sync reached the disk is then unknown for ever.
 """
 
-# ruff: noqa: PTH - plain str paths and os calls: a test disk mirrors them one to one
+# ruff: noqa: PTH103, PTH105, PTH108, PTH116, PTH208 (str paths, so that a test disk is simple)
 import errno
 import fcntl
 import os

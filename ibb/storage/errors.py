@@ -45,3 +45,26 @@ class StoreLocked(IbbError):  # noqa: N818 - a state of the world, named as its 
     def __init__(self, path: str) -> None:
         super().__init__(f"{path} is locked: another process writes this directory")
         self.path = path
+
+
+class StoreFailed(IbbError):  # noqa: N818 - as above
+    """
+    The store cannot write any more: a write or sync failed and is never pretended to have worked.
+
+    Readers go on with what is durable. Opening the store again recovers it.
+    """
+
+    def __init__(self, cause: BaseException) -> None:
+        super().__init__(f"the store has stopped writing: {cause}")
+
+
+class StoreFull(IbbError):  # noqa: N818 - as above
+    """There is no room for the next file; nothing of the group was written. Try again later."""
+
+
+class GroupError(IbbError):
+    """A program tried to publish something that is not an event group."""
+
+
+class RecoveryError(IbbError):
+    """The redo log and the files contradict each other; nothing was changed."""

@@ -1,0 +1,136 @@
+"""The header page of a binlog file. Source: ibb-format 3.2 to 3.5."""
+
+import struct
+from dataclasses import dataclass
+
+from ibb.protocol.checksum import crc32c
+from ibb.protocol.errors import FormatError
+
+from .file_name import binlog_name
+from .page import CHECKSUM_SIZE, PAGE_SIZE_MAX, PAGE_SIZE_MIN, check_page, page_is_zero, seal_page
+
+HEADER_UNIT = 512  # bytes read first, whatever the page size
+HEADER_CHECKSUM_AT = HEADER_UNIT - 4  # over all bytes before it
+HEADER_FIELDS_SIZE = 64  # bytes that are not zero, but for the checksums
+MAGIC = 0x010DFEFE
+MAJOR_DRAFT = 0
+MAJOR_FINAL = 1
+NO_FILE = 2**64 - 1  # in the XA reference: none; in the oob reference: this file
+
+_FIELDS = struct.Struct("<IIIIQQQQQQ")
+_CHECKSUM = struct.Struct("<I")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileHeader:
+    """
+    The fields of a header page.
+
+    Attributes:
+        file_no: the number in the file's name.
+        page_size: bytes, a power of two from 512 to 65536.
+        page_count: pages of the file as it was allocated; FLUSH may have cut it since.
+        lsn: redo log position when the header was built; older redo does not apply to the file.
+        state_interval: pages between GTID state records; 0: none but on page 1; may be larger
+            than the file and need not be a power of two.
+        oob_reference: lowest file number that out-of-band pointers of this file may lead to.
+        xa_reference: lowest file number with pieces of a prepared XA transaction, or `NO_FILE`.
+        major: format version, 1 final, 0 draft.
+        minor: higher ones can be read all the same.
+    """
+
+    file_no: int
+    page_size: int
+    page_count: int
+    lsn: int
+    state_interval: int
+    oob_reference: int
+    xa_reference: int = NO_FILE
+    major: int = MAJOR_FINAL
+    minor: int = 0
+
+    @property
+    def lowest_oob_file(self) -> int:
+        """The oob reference, with "not known" taken as the file itself."""
+        return self.file_no if self.oob_reference == NO_FILE else self.oob_reference
+
+    @classmethod
+    def parse(cls, page0: bytes, file_no: int) -> "FileHeader":
+        """
+        Read the header at the beginning of *page0*, which may be longer than the page.
+
+        Raises:
+            FormatError: anything is not as it must be in file *file_no*; an empty (all-zero)
+                page is no header either.
+        """
+        name = binlog_name(file_no)
+        invalid = FormatError(f"Invalid or corrupt file header in file '{name}'", file=name, page=0)
+        if len(page0) < HEADER_UNIT or page_is_zero(page0[:HEADER_UNIT]):
+            raise invalid
+        (stored,) = _CHECKSUM.unpack_from(page0, HEADER_CHECKSUM_AT)
+        if stored != crc32c(memoryview(page0)[:HEADER_CHECKSUM_AT]):
+            raise invalid
+        magic, exponent, major, minor, number, count, lsn, interval, oob, xa = _FIELDS.unpack_from(
+            page0
+        )
+        if magic != MAGIC:
+            raise invalid
+        if major > MAJOR_FINAL:
+            raise FormatError(
+                f"Unsupported version of InnoDB binlog file, cannot read (version {major}.{minor})",
+                file=name,
+                page=0,
+            )
+        if not PAGE_SIZE_MIN.bit_length() - 1 <= exponent < PAGE_SIZE_MAX.bit_length():
+            raise invalid
+        page_size = 1 << exponent
+        if len(page0) < page_size:
+            raise FormatError("file too short: no whole header page", file=name, page=0)
+        check_page(page0[:page_size], file_no, 0)
+        if number != file_no:
+            raise FormatError(
+                f"Inconsistent file header in file '{name}', wrong file_no {number}",
+                file=name,
+                page=0,
+            )
+        return cls(
+            file_no=number,
+            page_size=page_size,
+            page_count=count,
+            lsn=lsn,
+            state_interval=interval,
+            oob_reference=oob,
+            xa_reference=xa,
+            major=major,
+            minor=minor,
+        )
+
+    def encode(self) -> bytes:
+        """Return the whole header page with both checksums."""
+        assert PAGE_SIZE_MIN <= self.page_size <= PAGE_SIZE_MAX
+        assert self.page_size & (self.page_size - 1) == 0
+        page = bytearray(self.page_size)
+        page[:HEADER_FIELDS_SIZE] = self.encode_fields()
+        _CHECKSUM.pack_into(page, HEADER_CHECKSUM_AT, crc32c(memoryview(page)[:HEADER_CHECKSUM_AT]))
+        if self.page_size > HEADER_UNIT:  # else the two checksums are the same four bytes
+            seal_page(page)
+        return bytes(page)
+
+    def encode_fields(self) -> bytes:
+        """Return the first 64 bytes of the header page: the rest follows from them."""
+        return _FIELDS.pack(
+            MAGIC,
+            self.page_size.bit_length() - 1,
+            self.major,
+            self.minor,
+            self.file_no,
+            self.page_count,
+            self.lsn,
+            self.state_interval,
+            self.oob_reference,
+            self.xa_reference,
+        )
+
+
+assert _FIELDS.size == HEADER_FIELDS_SIZE
+assert HEADER_CHECKSUM_AT + CHECKSUM_SIZE == HEADER_UNIT == PAGE_SIZE_MIN
