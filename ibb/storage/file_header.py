@@ -15,7 +15,8 @@ HEADER_FIELDS_SIZE = 64  # bytes that are not zero, but for the checksums
 MAGIC = 0x010DFEFE
 MAJOR_DRAFT = 0
 MAJOR_FINAL = 1
-NO_FILE = 2**64 - 1  # in the XA reference: none; in the oob reference: this file
+NO_XA = 2**64 - 1  # XA reference: none
+OOB_UNKNOWN = 2**64 - 1  # oob reference: take the file itself
 
 _FIELDS = struct.Struct("<IIIIQQQQQQ")
 _CHECKSUM = struct.Struct("<I")
@@ -34,7 +35,7 @@ class FileHeader:
         state_interval: pages between GTID state records; 0: none but on page 1; may be larger
             than the file and need not be a power of two.
         oob_reference: lowest file number that out-of-band pointers of this file may lead to.
-        xa_reference: lowest file number with pieces of a prepared XA transaction, or `NO_FILE`.
+        xa_reference: lowest file number with pieces of a prepared XA transaction, or `NO_XA`.
         major: format version, 1 final, 0 draft.
         minor: higher ones can be read all the same.
     """
@@ -45,14 +46,14 @@ class FileHeader:
     lsn: int
     state_interval: int
     oob_reference: int
-    xa_reference: int = NO_FILE
+    xa_reference: int = NO_XA
     major: int = MAJOR_FINAL
     minor: int = 0
 
     @property
     def lowest_oob_file(self) -> int:
         """The oob reference, with "not known" taken as the file itself."""
-        return self.file_no if self.oob_reference == NO_FILE else self.oob_reference
+        return self.file_no if self.oob_reference == OOB_UNKNOWN else self.oob_reference
 
     @classmethod
     def parse(cls, page0: bytes, file_no: int) -> "FileHeader":
@@ -105,16 +106,29 @@ class FileHeader:
             minor=minor,
         )
 
+    @classmethod
+    def from_fields(cls, fields: bytes | memoryview, file_no: int) -> "FileHeader":
+        """
+        Rebuild a header from what `encode_fields` gave; the redo log carries no more of it.
+
+        Raises:
+            FormatError: the fields are no header of file *file_no*.
+        """
+        name = binlog_name(file_no)
+        if len(fields) != HEADER_FIELDS_SIZE:
+            raise FormatError(f"{len(fields)} bytes are no file header", file=name, page=0)
+        unit = bytearray(PAGE_SIZE_MAX)
+        unit[:HEADER_FIELDS_SIZE] = fields
+        page_size = 1 << min(unit[4], PAGE_SIZE_MAX.bit_length() - 1)
+        return cls.parse(_with_checksums(unit[: max(page_size, HEADER_UNIT)]), file_no)
+
     def encode(self) -> bytes:
         """Return the whole header page with both checksums."""
         assert PAGE_SIZE_MIN <= self.page_size <= PAGE_SIZE_MAX
         assert self.page_size & (self.page_size - 1) == 0
         page = bytearray(self.page_size)
         page[:HEADER_FIELDS_SIZE] = self.encode_fields()
-        _CHECKSUM.pack_into(page, HEADER_CHECKSUM_AT, crc32c(memoryview(page)[:HEADER_CHECKSUM_AT]))
-        if self.page_size > HEADER_UNIT:  # else the two checksums are the same four bytes
-            seal_page(page)
-        return bytes(page)
+        return _with_checksums(page)
 
     def encode_fields(self) -> bytes:
         """Return the first 64 bytes of the header page: the rest follows from them."""
@@ -130,6 +144,13 @@ class FileHeader:
             self.oob_reference,
             self.xa_reference,
         )
+
+
+def _with_checksums(page: bytearray) -> bytes:
+    _CHECKSUM.pack_into(page, HEADER_CHECKSUM_AT, crc32c(memoryview(page)[:HEADER_CHECKSUM_AT]))
+    if len(page) > HEADER_UNIT:  # else the two checksums are the same four bytes
+        seal_page(page)
+    return bytes(page)
 
 
 assert _FIELDS.size == HEADER_FIELDS_SIZE

@@ -49,3 +49,10 @@ def seal_page(page: bytearray) -> None:
     """Put the checksum into the last four bytes of *page*."""
     assert PAGE_SIZE_MIN <= len(page) <= PAGE_SIZE_MAX
     _CHECKSUM.pack_into(page, len(page) - CHECKSUM_SIZE, page_checksum(page))
+
+
+def sealed_page(page: bytes | bytearray) -> bytes:
+    """Return a copy of *page* with its checksum, for a page that may still grow."""
+    copy = bytearray(page)
+    seal_page(copy)
+    return bytes(copy)
