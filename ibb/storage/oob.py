@@ -8,8 +8,9 @@ indexes: prior trees, left subtree, right subtree, the node itself. Source: ibb-
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from enum import Enum, auto
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from ibb.protocol.errors import FormatError
 
@@ -19,7 +20,8 @@ from .record import OobHeader, OobReference
 TREE_DEPTH_MAX = 1024  # entries on the stack of a walk; 2**32 nodes need fewer than 600
 
 
-class Root(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Root:
     """A tree of the forest: where its root is, the root's node index and the tree's height."""
 
     position: Position
@@ -27,7 +29,8 @@ class Root(NamedTuple):
     height: int
 
 
-class ForestMark(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ForestMark:
     """A savepoint of a forest."""
 
     roots: tuple[Root, ...]

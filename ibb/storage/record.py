@@ -8,6 +8,7 @@ Source: ibb-format 5.
 
 import struct
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 from itertools import chain
 from typing import NamedTuple
@@ -41,7 +42,8 @@ class RecordType(IntEnum):
     XA_COMPLETE = 6
 
 
-class OobReference(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class OobReference:
     """
     A list of out-of-band pieces, as a commit record refers to it.
 
@@ -69,7 +71,8 @@ class GtidState(NamedTuple):
     xa_file: int | None
 
 
-class OobHeader(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class OobHeader:
     """
     The links of an out-of-band node.
 
