@@ -1,0 +1,252 @@
+"""
+Settings and limits of the server, frozen; one name in TOML, on the command line and in Python.
+
+Sizes are bytes and may be written as MariaDB writes them (`1M`), times are seconds. The field's
+metadata hold its one-line help, its unit, and where it may be written; `ibb serve --help` is made
+from them.
+"""
+
+from __future__ import annotations
+
+import stat
+import tomllib
+import zlib
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from ibb.protocol.errors import IbbError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+DEFAULT_PORT: Final = 3307
+SERVER_VERSION_DEFAULT: Final = "10.11.99-MariaDB-ibb"
+SERVER_ID_MAX: Final = 2**32 - 1
+DERIVED_SERVER_ID_BIT: Final = 1 << 31  # people number their servers from 1 up: stay above
+STREAM_NAME: Final = "ibb-bin.000001"  # the file that every stream says it comes from
+LOGIN_PACKET_BYTES_MAX: Final = 16 << 10  # a handshake response with its connection attributes
+BATCH_BYTES: Final = 256 << 10  # framed bytes that a dump encodes and writes at a time
+BATCH_GROUPS_MAX: Final = 8192  # groups looked at for one batch, most of them perhaps skipped
+WRITE_BUFFER_BYTES: Final = 256 << 10  # unsent bytes of a connection above which its writer waits
+END_GRACE_SECONDS: Final = 5.0  # for the last packets of a connection that the server ends
+INGEST_BYTES_MAX: Final = 8 << 20  # received upstream bytes that wait for the storage thread
+READ_BYTES: Final = 256 << 10  # one read from an upstream
+CONFIG_FILE_BYTES_MAX: Final = 1 << 20
+
+_SIZE_SUFFIXES: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+assert BATCH_BYTES <= INGEST_BYTES_MAX
+assert len(STREAM_NAME) < 512  # replicas refuse longer names
+assert STREAM_NAME.rpartition(".")[2].isdigit()  # drivers read the number
+
+
+class ConfigError(IbbError):
+    """A setting is wrong; the message names it."""
+
+
+def _setting(default: Any, help_text: str, *, unit: str = "", **metadata: Any) -> Any:
+    return field(default=default, metadata={"help": help_text, "unit": unit, **metadata})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Config:
+    """
+    All settings of `ibb serve`; see each field's help.
+
+    Raises:
+        ConfigError: a value is outside its bounds, or two settings exclude each other.
+    """
+
+    listen: str = _setting("127.0.0.1:3307", "Address to listen on, HOST:PORT; port 0 picks one.")
+    socket: str = _setting("", "Unix socket to listen on as well.")
+    accounts: str = _setting("", "File of accounts, made by `ibb account`.")
+    server_id: int = _setting(0, "Replication server id; 0 derives one from host and directory.")
+    server_version: str = _setting(SERVER_VERSION_DEFAULT, "Version that clients are told.")
+    read_only: bool = _setting(False, "Serve files that another program writes.")
+    follow_unsynced: bool = _setting(
+        False,
+        "With read_only: serve also what that program may not have synced yet.",
+    )
+    upstream: str = _setting("", "Relay from this primary: mariadb://USER@HOST:PORT.")
+    upstream_password_file: str = _setting("", "File that holds the upstream's password.")
+    upstream_password: str = _setting("", "The upstream's password.", file_only=True)
+    gtid_strict_mode: bool = _setting(
+        False,
+        "Stop the relay at a GTID that is not above its domain's newest.",
+    )
+    max_binlog_size: int = _setting(1 << 30, "Size of a binlog file.", unit="bytes")
+    page_size: int = _setting(16 << 10, "Page size of new binlog files.", unit="bytes")
+    state_interval: int = _setting(2 << 20, "Distance of GTID state records.", unit="bytes")
+    max_connections: int = _setting(512, "Connections at a time.")
+    connect_timeout: float = _setting(10.0, "Seconds that a login may take.")
+    wait_timeout: float = _setting(28800.0, "Seconds that a session may be idle.")
+    net_write_timeout: float = _setting(60.0, "Seconds that a client may refuse to read.")
+    max_allowed_packet: int = _setting(1 << 20, "Largest command of a client.", unit="bytes")
+    dump_threads: int = _setting(4, "Threads that read and encode for dumps.")
+    poll_interval: float = _setting(0.1, "Seconds between looks at files others write.")
+    master_heartbeat_period: float = _setting(10.0, "Seconds between upstream's heartbeats.")
+    slave_net_timeout: float = _setting(30.0, "Seconds of upstream's silence before reconnecting.")
+    master_connect_retry: float = _setting(60.0, "Longest wait in seconds between connects.")
+    log_level: str = _setting(
+        "info", "Least level to log.", choices=("debug", "info", "warning", "error")
+    )
+    log_format: str = _setting("text", "Shape of log lines.", choices=("text", "json"))
+
+    def __post_init__(self) -> None:
+        parse_address(self.listen)
+        _check(0 <= self.server_id <= SERVER_ID_MAX, "server_id must be 1 to 4294967295")
+        _check(bool(self.server_version), "server_version must not be empty")
+        _check(
+            self.server_version.isascii() and self.server_version.isprintable(),
+            "server_version must be printable ASCII",
+        )
+        _check(len(self.server_version) < 50, "server_version must be under 50 bytes")
+        _check(not (self.read_only and self.upstream), "upstream and read_only exclude each other")
+        _check(self.read_only or not self.follow_unsynced, "follow_unsynced needs read_only")
+        _check(1 <= self.max_connections <= 100_000, "max_connections must be 1 to 100000")
+        _check(1 <= self.dump_threads <= 64, "dump_threads must be 1 to 64")
+        _check(
+            1024 <= self.max_allowed_packet <= 1 << 30,
+            "max_allowed_packet must be 1K to 1G",
+        )
+        for name in _SECONDS:
+            _check(
+                0 < getattr(self, name) <= 31_536_000, f"{name} must be above 0 and below a year"
+            )
+        _check(
+            self.master_heartbeat_period < self.slave_net_timeout,
+            "master_heartbeat_period must be below slave_net_timeout",
+        )
+        for setting in fields(self):
+            choices = setting.metadata.get("choices")
+            if choices:
+                _check(
+                    getattr(self, setting.name) in choices,
+                    f"{setting.name} must be one of {', '.join(choices)}",
+                )
+
+
+_SECONDS: Final = (
+    "connect_timeout",
+    "wait_timeout",
+    "net_write_timeout",
+    "poll_interval",
+    "master_heartbeat_period",
+    "slave_net_timeout",
+    "master_connect_retry",
+)
+
+
+def _check(holds: bool, message: str) -> None:
+    if not holds:
+        raise ConfigError(message)
+
+
+def parse_size(text: str) -> int:
+    """
+    Read a size in bytes: digits and perhaps K, M, G or T, powers of 1024.
+
+    Raises:
+        ConfigError: it is anything else.
+    """
+    digits = text.strip().upper()
+    factor = _SIZE_SUFFIXES.get(digits[-1:], 1)
+    if factor > 1:
+        digits = digits[:-1]
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= 20):
+        raise ConfigError(f"not a size: {text!r} (write 512, 16K, 1M, 1G)")
+    return int(digits) * factor
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """
+    Read `HOST:PORT`, `HOST`, or `[V6ADDRESS]:PORT`; the port is 3307 where it is left out.
+
+    Raises:
+        ConfigError: it is anything else.
+    """
+    host, colon, port = text.rpartition(":")
+    if not colon or text.endswith("]"):
+        host, port = text, str(DEFAULT_PORT)
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    elif ":" in host:
+        raise ConfigError(f"write an IPv6 address in brackets: {text!r}")
+    if not host or not (port.isascii() and port.isdigit()) or int(port) > 0xFFFF:
+        raise ConfigError(f"not an address: {text!r} (write HOST:PORT)")
+    return host, int(port)
+
+
+def derived_server_id(host_name: str, place: str) -> int:
+    """
+    Return the server id for who set none: the same at each start on the same host and directory.
+
+    It lies above 2**31, where hand-numbered servers do not, since a replica refuses a primary with
+    its own id and drops events that carry it. Source: dump-protocol 10, trap 15.
+    """
+    return zlib.crc32(f"{host_name}\0{place}".encode()) | DERIVED_SERVER_ID_BIT
+
+
+def config_from(values: Mapping[str, object]) -> Config:
+    """
+    Return the settings that *values* name, as strings or as TOML types, the rest by default.
+
+    Raises:
+        ConfigError: a name is unknown or a value is of the wrong type or outside its bounds.
+    """
+    known = {setting.name: setting for setting in fields(Config)}
+    settings: dict[str, Any] = {}
+    for name, value in values.items():
+        if name not in known:
+            raise ConfigError(f"unknown setting: {name}")
+        settings[name] = _converted(name, value, known[name].default, known[name].metadata["unit"])
+    return Config(**settings)
+
+
+def _converted(name: str, value: object, default: object, unit: str) -> object:
+    """Return *value* in the type of the setting's default."""
+    if unit == "bytes" and isinstance(value, str):
+        return parse_size(value)
+    if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if type(value) is not type(default):
+        raise ConfigError(f"{name} must be a {type(default).__name__}, not {value!r}")
+    return value
+
+
+def read_config_file(path: str) -> dict[str, object]:
+    """
+    Read a TOML file of settings; the values are not judged yet.
+
+    Raises:
+        ConfigError: unreadable, not TOML, or open to others while it holds a password.
+    """
+    text = read_text_file(path, CONFIG_FILE_BYTES_MAX)
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: {error}") from error
+    if "upstream_password" in values and Path(path).stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise ConfigError(f"{path} holds a password: make its mode 0600")
+    return values
+
+
+def read_text_file(path: str, bytes_max: int) -> str:
+    """
+    Return the text of a small file.
+
+    Raises:
+        ConfigError: unreadable, longer than *bytes_max*, or not UTF-8.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(bytes_max + 1)
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}") from error
+    if len(data) > bytes_max:
+        raise ConfigError(f"{path} is longer than {bytes_max} bytes")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not UTF-8") from error

@@ -1,0 +1,54 @@
+r"""SQL's LIKE: `%` any characters, `_` exactly one, `\` before a character for itself."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_ANY: Final = "%"
+_ONE: Final = "_"
+
+
+def is_like(text: str, pattern: str) -> bool:
+    """
+    Tell whether the whole of *text* matches *pattern*, in upper or lower case.
+
+    Takes at most len(text) * len(pattern) steps: patterns come from clients.
+    """
+    parts = _parts(pattern.lower())
+    text = text.lower()
+    at = part_no = 0
+    retry: tuple[int, int] | None = None  # behind the last %: its place, where to try it next
+    while at < len(text):
+        part = parts[part_no] if part_no < len(parts) else None
+        if part is not None and part == (True, _ANY):
+            part_no += 1
+            retry = (part_no, at)
+        elif part is not None and part in ((True, _ONE), (False, text[at])):
+            part_no += 1
+            at += 1
+        elif retry is not None:
+            part_no, at = retry[0], retry[1] + 1
+            retry = (part_no, at)
+        else:
+            return False
+    return all(part == (True, _ANY) for part in parts[part_no:])
+
+
+def has_wildcard(pattern: str) -> bool:
+    """Tell whether *pattern* may match more than one text."""
+    return any(wild for wild, _ in _parts(pattern))
+
+
+def _parts(pattern: str) -> list[tuple[bool, str]]:
+    """Return the characters of *pattern*, each with whether it is a wildcard."""
+    parts = []
+    escaped = False
+    for char in pattern:
+        if char == "\\" and not escaped:
+            escaped = True
+            continue
+        parts.append((not escaped and char in (_ANY, _ONE), char))
+        escaped = False
+    if escaped:
+        parts.append((False, "\\"))
+    return parts

@@ -1,0 +1,48 @@
+"""Log lines on stderr: `noun_verb` and key=value, as JSON or for people."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import TYPE_CHECKING
+
+import structlog
+
+if TYPE_CHECKING:
+    from structlog.typing import FilteringBoundLogger, Processor
+
+
+def set_up_log(*, level: str, shape: str) -> None:
+    """
+    Send the log of this process to stderr.
+
+    Args:
+        level: least level that is written: debug, info, warning or error.
+        shape: `json`, or `text` with colours where stderr is a terminal.
+    """
+    processors: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    if shape == "json":
+        processors += [
+            structlog.processors.dict_tracebacks,
+            structlog.processors.JSONRenderer(default=str),
+        ]
+    else:
+        processors.append(structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()))
+    structlog.configure(
+        processors=processors,
+        wrapper_class=structlog.make_filtering_bound_logger(
+            logging.getLevelNamesMapping()[level.upper()]
+        ),
+        logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
+        cache_logger_on_first_use=False,
+    )
+
+
+def get_log() -> FilteringBoundLogger:
+    """Return a logger; what it writes goes where `set_up_log` said."""
+    log: FilteringBoundLogger = structlog.get_logger()
+    return log

@@ -1,0 +1,112 @@
+"""Cut the text of one SQL statement into tokens: enough SQL for what clients send a primary."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum, auto
+from typing import Final, NamedTuple
+
+from ibb.protocol.error_codes import PARSE_ERROR
+
+TOKENS_MAX: Final = 4096  # of one statement; the longest known, of a JDBC driver, has some 200
+_NEAR_CHARS: Final = 80  # of the statement that a syntax error quotes
+
+
+class Kind(Enum):
+    """What a token is."""
+
+    WORD = auto()  # keyword or name, as written
+    QUOTED = auto()  # `name`
+    STRING = auto()  # text between quotes, escapes resolved
+    NUMBER = auto()
+    USER_VARIABLE = auto()  # @name, without the @
+    SYSTEM_VARIABLE = auto()  # @@scope.name or @@name, without the @@
+    SIGN = auto()
+    END = auto()
+
+
+class Token(NamedTuple):
+    """One token, and where it stands in the statement."""
+
+    kind: Kind
+    text: str
+    start: int
+    end: int
+
+    def is_word(self, *words: str) -> bool:
+        """Tell whether this is one of the keywords *words*, given in upper case."""
+        return self.kind is Kind.WORD and self.text.upper() in words
+
+    def is_sign(self, sign: str) -> bool:
+        """Tell whether this is the sign *sign*."""
+        return self.kind is Kind.SIGN and self.text == sign
+
+
+_NAME: Final = r"[A-Za-z0-9_$\u0080-\U0010ffff]+"
+_TOKEN: Final = re.compile(
+    rf"""
+      (?P<SKIP>       \s+ | \#[^\n]* | --(?=\s|$)[^\n]* | /\*.*?\*/ )
+    | (?P<SYSTEM_VARIABLE> @@ {_NAME} (?:\s*\.\s*{_NAME})* )
+    | (?P<USER_VARIABLE>   @ (?: [A-Za-z0-9_$.\u0080-\U0010ffff]+ | `[^`]*` | '[^']*' | "[^"]*" ) )
+    | (?P<NUMBER>     [0-9]+ (?:\.[0-9]+)? (?![A-Za-z_$\u0080-\U0010ffff]) )
+    | (?P<WORD>       {_NAME} )
+    | (?P<STRING>     ' (?: [^'\\] | \\. | '' )* ' | " (?: [^"\\] | \\. | "" )* " )
+    | (?P<QUOTED>     ` [^`]* ` )
+    | (?P<SIGN>       := | [=,().;*+\-<>!] )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_ESCAPE: Final = re.compile(r"\\(.)|''|\"\"", re.DOTALL)
+_ESCAPED_CHARS: Final = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a"}
+
+
+def tokens(sql: str) -> list[Token]:
+    """
+    Return the tokens of *sql*, blanks and comments left out, with an END token behind them.
+
+    Raises:
+        SqlError: 1064, there is something else in it, or more than `TOKENS_MAX` tokens.
+    """
+    found: list[Token] = []
+    at = 0
+    while at < len(sql):
+        match = _TOKEN.match(sql, at)
+        if match is None or len(found) == TOKENS_MAX:
+            raise syntax_error(sql, at)
+        at = match.end()
+        if match.lastgroup != "SKIP":
+            assert match.lastgroup is not None
+            kind = Kind[match.lastgroup]
+            found.append(Token(kind, _meaning(kind, match[0]), match.start(), at))
+    found.append(Token(Kind.END, "", at, at))
+    return found
+
+
+def syntax_error(sql: str, at: int) -> Exception:
+    """Return error 1064 as MariaDB words it for a statement that goes wrong at character *at*."""
+    return PARSE_ERROR.error(sql[at : at + _NEAR_CHARS], sql.count("\n", 0, at) + 1)
+
+
+def _meaning(kind: Kind, text: str) -> str:
+    """Return a token's text without quotes, escapes and the signs that tell its kind."""
+    if kind is Kind.STRING:
+        return _unescaped(text)
+    if kind is Kind.QUOTED:
+        return text[1:-1]
+    if kind is Kind.USER_VARIABLE:
+        return text[2:-1] if text[1] in "`'\"" else text[1:]
+    if kind is Kind.SYSTEM_VARIABLE:
+        return "".join(text[2:].split())
+    return text
+
+
+def _unescaped(literal: str) -> str:
+    quote = literal[0]
+
+    def plain(match: re.Match[str]) -> str:
+        char = match[1]
+        if char is not None:
+            return _ESCAPED_CHARS.get(char, char)
+        return quote if match[0] == quote * 2 else match[0]
+
+    return _ESCAPE.sub(plain, literal[1:-1])
