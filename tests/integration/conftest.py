@@ -1,0 +1,85 @@
+"""Real servers and `ibb` processes for a module's tests, each set started once and ended surely."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from itertools import count
+from os import environ
+from pathlib import Path
+
+import pytest
+
+from ibb.demo.installation import Installation
+
+from .ibb_process import IbbProcess
+from .mariadb_server import PRIMARY_OPTIONS, REPLICA_OPTIONS, MariadbServer
+
+ROOT_11_8 = Path(environ.get("IBB_CACHE", "/var/cache/ibb")) / "mariadb-11.8"
+
+
+@pytest.fixture(scope="session")
+def mariadb_10() -> Installation:
+    """The MariaDB that this machine has installed (scripts/setup: 10.11)."""
+    installation = Installation.find()
+    assert installation is not None, "no mariadbd on this machine: run scripts/setup"
+    return installation
+
+
+@pytest.fixture(scope="session")
+def mariadb_11() -> Installation:
+    """MariaDB 11.8, unpacked by scripts/setup."""
+    return Installation.inside(ROOT_11_8)
+
+
+class Rig:
+    """Makes servers and `ibb` processes, each in a folder of its own; ends them all."""
+
+    def __init__(self, folder: Path, ends: ExitStack) -> None:
+        self._folder = folder
+        self._ends = ends
+        self._numbers = count(101)  # server ids, in one topology all different
+
+    def primary(self, installation: Installation, *options: str) -> MariadbServer:
+        """Return a running primary with a replication account."""
+        server = self._server(installation, (*PRIMARY_OPTIONS, *options))
+        server.add_replication_user()
+        return server
+
+    def replica(self, installation: Installation, *options: str) -> MariadbServer:
+        """Return a running server that `replicate_from` makes a replica."""
+        return self._server(installation, (*REPLICA_OPTIONS, *options))
+
+    def ibb(self, *arguments: str, directory: Path | None = None) -> IbbProcess:
+        """Return an `ibb serve` that is not started yet."""
+        number = next(self._numbers)
+        folder = self._new_folder(f"ibb{number}")
+        process = IbbProcess(
+            directory or folder / "store", folder, f"--server-id={number}", *arguments
+        )
+        self._ends.callback(process.close)
+        return process
+
+    def _server(self, installation: Installation, options: tuple[str, ...]) -> MariadbServer:
+        number = next(self._numbers)
+        server = MariadbServer(
+            installation, self._new_folder(f"s{number}"), server_id=number, options=options
+        )
+        server.initialise()
+        self._ends.callback(server.kill)
+        server.start()
+        return server
+
+    def _new_folder(self, name: str) -> Path:
+        folder = self._folder / name
+        folder.mkdir()
+        return folder
+
+
+@pytest.fixture(scope="module")
+def rig() -> Iterator[Rig]:
+    """A maker of servers for one module. Its folder is short: a socket's name has 107 bytes."""
+    with ExitStack() as ends:
+        folder = Path(tempfile.mkdtemp(prefix="ibb-"))
+        ends.callback(shutil.rmtree, folder)
+        yield Rig(folder, ends)
