@@ -14,8 +14,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from ibb.demo.installation import Installation
 from ibb.protocol.errors import IbbError
+
+from .installation import Installation
 
 START_SECONDS_MAX = 60.0
 STOP_SECONDS_MAX = 120.0

@@ -1,0 +1,60 @@
+"""Rules of the house that no linter holds."""
+
+import ast
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+FILE_LINES_MAX = 400
+FUNCTION_LINES_MAX = 70
+SCRIPT_LINES_MAX = 35
+
+SOURCES = sorted(
+    path.relative_to(ROOT) for top in ("ibb", "tests") for path in (ROOT / top).rglob("*.py")
+)
+SCRIPTS = sorted(path.relative_to(ROOT) for path in (ROOT / "scripts").iterdir() if path.is_file())
+LEFT_OVER = re.compile(r"\b(?:TODO|FIXME|XXX|NotImplementedError)\b")
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=str)
+def test_a_file_holds_one_concept(path):
+    assert len((ROOT / path).read_text().splitlines()) <= FILE_LINES_MAX
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=str)
+def test_a_function_fits_a_screen(path):
+    for node in ast.walk(ast.parse((ROOT / path).read_text())):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            assert node.end_lineno is not None
+            lines = node.end_lineno - node.lineno + 1
+            assert lines <= FUNCTION_LINES_MAX, f"{path}:{node.lineno}: {node.name}"
+
+
+@pytest.mark.parametrize("path", [path for path in SOURCES if path.name != "test_tidy.py"], ids=str)
+def test_nothing_is_left_for_later(path):
+    assert LEFT_OVER.findall((ROOT / path).read_text()) == []
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=str)
+def test_scripts_are_short_and_executable(path):
+    assert len((ROOT / path).read_text().splitlines()) <= SCRIPT_LINES_MAX
+    assert (ROOT / path).stat().st_mode & 0o111
+    subprocess.run(["bash", "-n", ROOT / path], check=True)
+
+
+@pytest.mark.parametrize("name", ["protocol", "storage", "server"])
+def test_the_short_paths_lead_into_the_package(name):
+    link = ROOT / name
+    assert link.is_symlink()
+    assert link.readlink() == Path("ibb") / name
+
+
+def test_the_lock_file_names_no_place_and_hashes_everything():
+    lines = (ROOT / "requirements.lock").read_text().splitlines()
+    assert not [line for line in lines if "://" in line]
+    pinned = [number for number, line in enumerate(lines) if "==" in line]
+    assert pinned
+    assert all("--hash=sha256:" in lines[number + 1] for number in pinned)
