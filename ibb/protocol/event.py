@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 
 from .checksum import CHECKSUM_SIZE, crc32
 from .errors import FormatError, Truncated
+from .fields import U32, Buffer
 
 HEADER_SIZE: Final = 19  # bytes
 EVENT_BYTES_MAX: Final = 2**32 - 1  # what the length field can say
@@ -29,7 +30,6 @@ LOG_POS_OFFSET: Final = 13
 FLAGS_OFFSET: Final = 17
 
 _HEADER: Final = Struct("<IBIIIH")
-_U32: Final = Struct("<I")
 
 
 class EventType(IntEnum):
@@ -128,7 +128,7 @@ class EventHeader(NamedTuple):
     flags: int
 
     @classmethod
-    def unpack(cls, data: bytes | bytearray | memoryview, offset: int = 0) -> EventHeader:
+    def unpack(cls, data: Buffer, offset: int = 0) -> EventHeader:
         """
         Read the header at byte *offset*; its values are not judged.
 
@@ -152,7 +152,21 @@ def type_name(code: int) -> str:
     return _NAMES.get(code, "Unknown")
 
 
-def check_event(event: bytes | bytearray | memoryview) -> EventHeader:
+def build_event(
+    code: EventType,
+    body: bytes,
+    *,
+    timestamp: int,
+    server_id: int,
+    log_pos: int = 0,
+    flags: int = 0,
+) -> bytes:
+    """Return an event without checksum: *body* behind a header with the right length."""
+    length = HEADER_SIZE + len(body)
+    return _HEADER.pack(timestamp, code, server_id, length, log_pos, flags) + body
+
+
+def check_event(event: Buffer) -> EventHeader:
     """
     Return the header of *event*, which must be one whole event.
 
@@ -167,7 +181,27 @@ def check_event(event: bytes | bytearray | memoryview) -> EventHeader:
     return header
 
 
-def with_checksum(event: bytes | bytearray | memoryview) -> bytes:
+def expect_event(event: Buffer, code: EventType, body_size_min: int) -> EventHeader:
+    """
+    Return the header of *event*, which must be one whole event of type *code*.
+
+    The body, all that is behind the header, must have *body_size_min* bytes or more.
+
+    Raises:
+        FormatError: another type, a wrong length, or a shorter body.
+    """
+    header = check_event(event)
+    if header.type != code:
+        raise FormatError(f"{type_name(code)} event wanted, found {type_name(header.type)}")
+    if len(event) - HEADER_SIZE < body_size_min:
+        raise FormatError(
+            f"{type_name(code)} event of {len(event)} bytes wants at least "
+            f"{HEADER_SIZE + body_size_min}"
+        )
+    return header
+
+
+def with_checksum(event: Buffer) -> bytes:
     """
     Return *event* with its CRC-32 at the end and the length raised by 4.
 
@@ -176,12 +210,12 @@ def with_checksum(event: bytes | bytearray | memoryview) -> bytes:
     """
     assert HEADER_SIZE <= len(event) <= EVENT_BYTES_MAX - CHECKSUM_SIZE
     out = bytearray(event)
-    _U32.pack_into(out, LENGTH_OFFSET, len(out) + CHECKSUM_SIZE)
-    out += _U32.pack(crc32(out))
+    U32.pack_into(out, LENGTH_OFFSET, len(out) + CHECKSUM_SIZE)
+    out += U32.pack(crc32(out))
     return bytes(out)
 
 
-def without_checksum(event: bytes | bytearray | memoryview) -> bytes:
+def without_checksum(event: Buffer) -> bytes:
     """
     Return *event* without the CRC-32 at its end, and the length lowered by 4.
 
@@ -193,12 +227,12 @@ def without_checksum(event: bytes | bytearray | memoryview) -> bytes:
     if size < HEADER_SIZE:
         raise FormatError(f"event of {len(event)} bytes has no room for a checksum")
     out = bytearray(event)
-    (stored,) = _U32.unpack_from(out, size)
+    (stored,) = U32.unpack_from(out, size)
     del out[size:]
     computed = crc32(out)
     if stored != computed:
         raise FormatError(
             f"{type_name(header.type)} event has checksum {stored:08x}, its bytes {computed:08x}"
         )
-    _U32.pack_into(out, LENGTH_OFFSET, size)
+    U32.pack_into(out, LENGTH_OFFSET, size)
     return bytes(out)
