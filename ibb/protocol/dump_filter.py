@@ -33,10 +33,6 @@ _HOLE: Final = (
     "The binlog on the master is missing the GTID %s requested by the slave (even though both a "
     "prior and a subsequent sequence number does exist), and GTID strict mode is enabled"
 )
-_PURGED: Final = (
-    "Could not find GTID state requested by slave in any binlog files. Probably the slave state "
-    "is too old and required binlog files have been purged."
-)
 
 
 class Verdict(Enum):
@@ -46,17 +42,12 @@ class Verdict(Enum):
     SKIP = "skip"
 
 
-def position_purged() -> SqlError:
-    """Return the error for a position that is older than everything still held."""
-    return MASTER_FATAL_ERROR_READING_BINLOG.error(_PURGED)
-
-
 def check_position(
     state: BinlogState,
     position: GtidPosition,
     *,
-    ignore_duplicates: bool,
-    until: GtidPosition | None,
+    ignore_duplicates: bool = False,
+    until: GtidPosition | None = None,
 ) -> frozenset[int]:
     """
     Check that a history can be sent from *position* on, as far as its state tells.
@@ -95,7 +86,7 @@ def check_position(
 
 class DumpFilter:
     """
-    Decides group by group, in the order of the history; `after` must follow each `wants`.
+    Decides group by group, in the order of the history.
 
     Args:
         position: where the client starts; not changed.
@@ -149,35 +140,44 @@ class DumpFilter:
 
     def wants(self, gtid: Gtid) -> Verdict:
         """
-        Say what becomes of the next group, *gtid*.
+        Say what becomes of the next group, *gtid*; after a group that is sent, call `after`.
 
         Raises:
             SqlError: 1236, the group shows that the client's position is not in the history: its
                 own group is missing (strict mode), or a domain that was empty began without it.
         """
-        wanted = self._start.get(gtid.domain)
-        if wanted is not None:
-            self._check_empty_domain(wanted)
-            if gtid.server != wanted.server or gtid.seq <= wanted.seq:
-                return Verdict.SKIP
-            if self._strict:
-                raise MASTER_FATAL_ERROR_READING_BINLOG.error(_HOLE % (wanted,))
+        has = not self._reaches_start(gtid)
         if self._until is None:
-            return Verdict.SEND
+            return Verdict.SKIP if has else Verdict.SEND
         stop = self._until.get(gtid.domain)
         if stop is None:
             return Verdict.SKIP
-        if gtid.server != stop.server or gtid.seq < stop.seq:
-            return Verdict.SEND
-        return Verdict.SKIP if gtid.seq > stop.seq or self._until_before else Verdict.SEND
+        reached = gtid.server == stop.server and gtid.seq >= stop.seq
+        if has or (reached and (gtid.seq > stop.seq or self._until_before)):
+            self.after(gtid)
+            return Verdict.SKIP
+        return Verdict.SEND
 
     def after(self, gtid: Gtid) -> None:
-        """Note that the group *gtid* has been sent or skipped, as `wants` said."""
-        domain = gtid.domain
-        if _reached(self._start.get(domain), gtid):
-            self._start.remove(domain)
-        if self._until is not None and _reached(self._until.get(domain), gtid):
-            self._until.remove(domain)
+        """Note that the group *gtid*, which was wanted, has been sent to its end."""
+        if self._until is None:
+            return
+        stop = self._until.get(gtid.domain)
+        if stop is not None and gtid.server == stop.server and gtid.seq >= stop.seq:
+            self._until.remove(gtid.domain)
+
+    def _reaches_start(self, gtid: Gtid) -> bool:
+        """Return whether *gtid* is past its domain's start; note it when the start is reached."""
+        wanted = self._start.get(gtid.domain)
+        if wanted is None:
+            return True
+        self._check_empty_domain(wanted)
+        if gtid.server != wanted.server or gtid.seq < wanted.seq:
+            return False
+        if gtid.seq > wanted.seq and self._strict:
+            raise MASTER_FATAL_ERROR_READING_BINLOG.error(_HOLE % (wanted,))
+        self._start.remove(gtid.domain)
+        return gtid.seq > wanted.seq
 
     def _check_empty_domain(self, wanted: Gtid) -> None:
         """At the first group of a domain that was empty, see whether the position is in it."""
@@ -187,7 +187,3 @@ class DumpFilter:
         if not self._state_now().contains(wanted):
             raise MASTER_FATAL_ERROR_READING_BINLOG.error(_NOT_FOUND % (wanted,))
         self._empty_domains.remove(wanted.domain)
-
-
-def _reached(target: Gtid | None, gtid: Gtid) -> bool:
-    return target is not None and gtid.server == target.server and gtid.seq >= target.seq

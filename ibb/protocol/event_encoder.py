@@ -56,7 +56,7 @@ class WirePart(NamedTuple):
         last: this part ends the event.
     """
 
-    data: Buffer
+    data: bytes | memoryview
     total_length: int
     first: bool
     last: bool
@@ -162,7 +162,7 @@ class EventEncoder:
             return self._gtid_standalone_fate if standalone else _Fate.BEGIN
         return fate
 
-    def _whole_event(self, header: EventHeader, data: bytes | memoryview, fate: _Fate) -> bytearray:
+    def _whole_event(self, header: EventHeader, data: bytes | memoryview, fate: _Fate) -> bytes:
         """Return a small event as the client gets it."""
         event = _patched(header, data, CHECKSUM_SIZE if self._checksum else 0)
         if fate is _Fate.BEGIN:
@@ -171,7 +171,7 @@ class EventEncoder:
             replace_with_dummy(event)
         if self._checksum:
             event += U32.pack(crc32(event))
-        return event
+        return bytes(event)
 
 
 class _LargeEvent:
@@ -189,11 +189,12 @@ class _LargeEvent:
         """Yield what the client gets for the next part of the event."""
         if self._fate is _Fate.DROP:
             return
-        data: Buffer = part.data
+        data = part.data
         if part.first:
-            data = _patched(part.header, data, self._total_length - part.header.length)
+            event = _patched(part.header, data, self._total_length - part.header.length)
             if self._fate is _Fate.DUMMY:
-                replace_with_dummy(data)
+                replace_with_dummy(event)
+            data = bytes(event)
         elif self._fate is _Fate.DUMMY:
             data = b" " * len(data)  # the comment of the first part goes on
         if not self._checksum:
