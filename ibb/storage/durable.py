@@ -1,0 +1,95 @@
+"""
+The durable offset: up to where the binlog would survive a crash, and so may be read.
+
+The pending-LSN FIFO holds, for each group of the redo log, where the binlog ended behind it. When
+the log is synced up to an LSN, all entries up to there leave; the last one is the new durable
+offset. It is always the end of a whole record and never goes back. The GTID state moves with it,
+so that nobody is told of a transaction that a crash could still take away.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ibb.protocol.binlog_state import BinlogState
+from ibb.protocol.gtid import Gtid
+
+from .position import Position
+
+PENDING_MAX = 2048  # entries; the writer syncs the redo log before it adds one more
+
+
+class PendingLsn(NamedTuple):
+    """Once the redo log is synced up to `lsn`, the binlog up to `end` is durable."""
+
+    lsn: int
+    end: Position
+    gtid: Gtid | None
+
+
+class DurableOffset:
+    """
+    The durable end of a binlog, and who waits for it to move.
+
+    Args:
+        end: end of the binlog as it was found at the opening.
+        state: GTID state there.
+    """
+
+    def __init__(self, end: Position, state: BinlogState) -> None:
+        self._mutex = threading.Lock()
+        self._pending: deque[PendingLsn] = deque()
+        self._end = end
+        self._state = state.copy()
+        self._waiters: dict[int, Callable[[], None]] = {}
+        self._next_waiter = 0
+
+    @property
+    def end(self) -> Position:
+        """The durable end."""
+        return self._end
+
+    @property
+    def is_full(self) -> bool:
+        """The pending-LSN FIFO has no room for another entry."""
+        return len(self._pending) >= PENDING_MAX
+
+    def state(self) -> BinlogState:
+        """Return a copy of the GTID state at the durable end."""
+        with self._mutex:
+            return self._state.copy()
+
+    def add(self, pending: PendingLsn) -> None:
+        """Note what becomes durable with an LSN; called in LSN order."""
+        with self._mutex:
+            assert not self.is_full
+            self._pending.append(pending)
+
+    def synced(self, lsn: int) -> None:
+        """Move up to what the redo log, synced up to *lsn*, makes certain, and wake who waits."""
+        moved = False
+        with self._mutex:
+            while self._pending and self._pending[0].lsn <= lsn:
+                entry = self._pending.popleft()
+                assert entry.end >= self._end
+                self._end = entry.end
+                if entry.gtid is not None:
+                    self._state.update(entry.gtid)
+                moved = True
+            waiters = list(self._waiters.values()) if moved else []
+        for wake in waiters:
+            wake()
+
+    def subscribe(self, wake: Callable[[], None]) -> Callable[[], None]:
+        """Have *wake* called, from whichever thread synced, at each move; return the way out."""
+        with self._mutex:
+            key = self._next_waiter
+            self._next_waiter += 1
+            self._waiters[key] = wake
+
+        def unsubscribe() -> None:
+            with self._mutex:
+                self._waiters.pop(key, None)
+
+        return unsubscribe

@@ -1,0 +1,122 @@
+"""
+The housekeeper: full pages to the disk, the file before the last closed, the next one made.
+
+Normally a thread of its own; a store without background work calls `work` itself. The order is
+that of ibb-format 9.4: file N-1 is written, synced and closed before file N+1 is made.
+"""
+
+import threading
+
+from .binlog_files import BinlogFiles
+from .errors import DiskError, StoreFailed, StoreFull
+from .page_fifo import PageFifo
+from .page_flusher import PageFlusher
+from .redo import RedoLog
+
+RETRY_SECONDS = 1.0  # between attempts to make the next file on a full disk
+
+
+class Housekeeper:
+    """
+    Keeps the page FIFO short and a file in reserve.
+
+    Args:
+        fifo, files, redo, flusher: the parts of the store.
+        file_size: bytes of a new file.
+        active: the file being written.
+        prepared: the newest file that exists.
+    """
+
+    def __init__(
+        self,
+        fifo: PageFifo,
+        files: BinlogFiles,
+        redo: RedoLog,
+        flusher: PageFlusher,
+        *,
+        file_size: int,
+        active: int,
+        prepared: int,
+    ) -> None:
+        self._fifo = fifo
+        self._files = files
+        self._redo = redo
+        self._flusher = flusher
+        self._file_size = file_size
+        self._oldest_open = active
+        self._active = active
+        self._prepared = prepared
+        self._making = threading.Lock()
+        self._wanted = threading.Event()
+        self._stopping = False
+        self._thread: threading.Thread | None = None
+
+    @property
+    def prepared(self) -> int:
+        """The newest file that exists."""
+        return self._prepared
+
+    def start(self) -> None:
+        """Work in a thread of its own from now on."""
+        self._thread = threading.Thread(target=self._run, name="ibb-housekeeper", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread; what is left is the caller's to do."""
+        self._stopping = True
+        self._wanted.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def wake(self) -> None:
+        """There may be something to do."""
+        self._wanted.set()
+
+    def enter(self, file_no: int) -> None:
+        """Learn that the writer has gone over to a file."""
+        self._active = file_no
+        self._wanted.set()
+
+    def work(self) -> None:
+        """
+        Do what there is to do.
+
+        Raises:
+            StoreFull: there is no room for the next file; try again later.
+            DiskError: pages could not be written or synced: they are lost to the store.
+        """
+        self._flusher.flush()
+        while self._oldest_open < self._active:
+            if self._fifo.holds_file(self._oldest_open):
+                return
+            self._files.close(self._oldest_open)
+            self._oldest_open += 1
+        self.make_file(self._active + 1)
+
+    def make_file(self, file_no: int) -> None:
+        """
+        Make a file unless it exists.
+
+        Raises:
+            StoreFull: there is no room for it.
+        """
+        with self._making:
+            if file_no > self._prepared:
+                self._files.create(file_no, self._file_size)
+                self._prepared = file_no
+
+    def _run(self) -> None:
+        timeout: float | None = None
+        while True:
+            self._wanted.wait(timeout)
+            self._wanted.clear()
+            if self._stopping:
+                return
+            timeout = None
+            try:
+                self.work()
+            except StoreFull:
+                timeout = RETRY_SECONDS
+            except (DiskError, StoreFailed) as error:
+                self._redo.fail(error)
+                return

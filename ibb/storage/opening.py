@@ -1,0 +1,174 @@
+"""
+Opening a store: what is there, what the redo log adds, and where the writer goes on.
+
+- Nothing but unused files: a new binlog begins at file 0.
+- A redo log: the files are recovered and the writer goes on in the same file.
+- Files without a redo log: another program wrote them. They are at rest, their end is searched,
+  and the store goes on in a file of its own.
+
+Source: ibb-format 11.1, 11.4, 11.6.
+"""
+
+from typing import NamedTuple
+
+from ibb.protocol.binlog_state import BinlogState
+from ibb.protocol.gtid import Gtid
+
+from .binlog_files import BinlogFiles
+from .directory import BinlogDirectory
+from .disk import Disk
+from .file_header import FileHeader
+from .options import StoreOptions
+from .page_fifo import FifoPage, PageFifo
+from .position import Position
+from .recovery import Replayed, clear_behind, is_unused, list_files, replay
+from .redo import FIRST_LSN, RedoLog
+from .state_scan import find_state
+from .writer import NextFile, Writer, WriterPlace
+
+
+class Opened(NamedTuple):
+    """
+    A store's beginnings.
+
+    Attributes:
+        writer: ready to append.
+        state: GTID state at the end of the binlog.
+        prepared: number of the newest file that exists.
+        taken_over: another program wrote the files; the writer must go over to a new one.
+        copies_set_aside: files that were copied because something had to be cleared in them.
+    """
+
+    writer: Writer
+    state: BinlogState
+    prepared: int
+    taken_over: bool
+    copies_set_aside: list[str]
+
+
+def open_writer(
+    disk: Disk,
+    directory: str,
+    options: StoreOptions,
+    fifo: PageFifo,
+    redo: RedoLog,
+    files: BinlogFiles,
+    next_file: NextFile,
+) -> Opened:
+    """
+    Recover the directory and return a writer that stands at its end; nothing is durable yet.
+
+    Raises:
+        FormatError, RecoveryError, StoreFull, DiskError: see `Store.open`.
+    """
+    replayed = replay(disk, directory)
+    newest = _newest_used(disk, directory, files)
+    if newest is None:
+        return _begin(disk, directory, options, fifo, redo, files, next_file, replayed)
+    listing = BinlogDirectory(disk, directory)
+    try:
+        end = replayed.end if replayed and replayed.end else listing.end()
+        header = listing.header(end.file_no)
+        assert header is not None
+        copies = clear_behind(disk, directory, end, header.page_size)
+        size = header.page_count * header.page_size
+        if files.size(end.file_no) < size:
+            files.file(end.file_no).allocate(size)
+    finally:
+        listing.close()
+    listing = BinlogDirectory(disk, directory)
+    try:
+        found = find_state(listing)
+        tail = _load_tail(listing, end, header.page_size, fifo)
+    finally:
+        listing.close()
+    place = WriterPlace(
+        header=header,
+        page_no=end.offset // header.page_size,
+        tail=tail,
+        full=found.state,
+        differential=_since(found.base, found.state),
+    )
+    redo.begin_segment(
+        replayed.sequence + 1 if replayed else 1,
+        max(replayed.end_lsn if replayed else FIRST_LSN, header.lsn + 1),
+    )
+    return Opened(
+        writer=Writer(place, fifo, redo, next_file),
+        state=found.state,
+        prepared=end.file_no,
+        taken_over=replayed is None,
+        copies_set_aside=copies,
+    )
+
+
+def _begin(
+    disk: Disk,
+    directory: str,
+    options: StoreOptions,
+    fifo: PageFifo,
+    redo: RedoLog,
+    files: BinlogFiles,
+    next_file: NextFile,
+    replayed: Replayed | None,
+) -> Opened:
+    """Begin a new binlog at file 0. Source: ibb-format 11.6."""
+    for file_no in list_files(disk, directory):
+        disk.unlink(files.path(file_no))
+    files.create(0, options.file_pages * options.page_size)
+    first_lsn = replayed.end_lsn if replayed else FIRST_LSN
+    redo.begin_segment(replayed.sequence + 1 if replayed else 1, first_lsn)
+    header = FileHeader(
+        file_no=0,
+        page_size=options.page_size,
+        page_count=options.file_pages,
+        lsn=first_lsn,
+        state_interval=options.interval_pages,
+        oob_reference=0,
+    )
+    place = WriterPlace(header, 1, None, BinlogState(), BinlogState())
+    writer = Writer(place, fifo, redo, next_file)
+    writer.begin_first_file(header)
+    return Opened(writer, BinlogState(), 0, taken_over=False, copies_set_aside=[])
+
+
+def _newest_used(disk: Disk, directory: str, files: BinlogFiles) -> int | None:
+    """Return the newest file that has a header, or None."""
+    for file_no in reversed(list_files(disk, directory)):
+        if not is_unused(disk, files.path(file_no)):
+            return file_no
+    return None
+
+
+def _load_tail(
+    listing: BinlogDirectory, end: Position, page_size: int, fifo: PageFifo
+) -> FifoPage | None:
+    """Put the page that is begun into the FIFO: its next change must log the whole of it."""
+    page_no, used = divmod(end.offset, page_size)
+    if used == 0:
+        return None
+    tail = fifo.append(end.file_no, page_no, page_size)
+    tail.data[:used] = listing.stored_page(end.file_no, page_no)[:used]
+    tail.used = used
+    tail.flushed_clean = True
+    return tail
+
+
+def _since(base: BinlogState | None, state: BinlogState) -> BinlogState:
+    """
+    Return what was logged after *base*, the full state of the file, to get to *state*.
+
+    Inside a domain the pairs logged since come last, in that order. Without a base all of the
+    state is as good: a differential state is applied on top of the full one.
+    """
+    if base is None:
+        return state.copy()
+    since: list[Gtid] = []
+    for domain in state.domains():
+        before = iter([gtid for gtid in base.entries() if gtid.domain == domain])
+        entries = [gtid for gtid in state.entries() if gtid.domain == domain]
+        untouched = 0
+        while untouched < len(entries) and entries[untouched] in before:  # `in` moves on
+            untouched += 1
+        since.extend(entries[untouched:])
+    return BinlogState(since)

@@ -1,0 +1,89 @@
+"""How a store is laid out and how much memory it may take: every number has a name and bounds."""
+
+from dataclasses import dataclass
+
+from .page import PAGE_SIZE_MAX, PAGE_SIZE_MIN
+
+FILE_PAGES_MIN = 4
+FILE_PAGES_MAX = (1 << 32) - 1
+OOB_PIECE_SIZE_MIN = 256  # bytes: a piece must outweigh its own header
+STATE_BYTES_MAX = 768 << 10  # bytes of one GTID state record, some 50,000 pairs
+REDO_SEGMENT_SIZE_MIN = 4 << 20  # bytes: the largest redo group must fit with room to spare
+
+
+@dataclass(frozen=True)
+class StoreOptions:
+    """
+    The settings of a store.
+
+    Args:
+        page_size: bytes a page of the files that are written, a power of two.
+        max_binlog_size: bytes a file, rounded down to whole pages.
+        state_interval: bytes between GTID state records (`innodb_binlog_state_interval`), a
+            power of two and at least a page.
+        fifo_pages_max: pages that may wait in memory for the disk.
+        redo_segment_size: bytes of each of the two redo log segments.
+        oob_piece_size: bytes of a group kept in memory before they leave as an out-of-band record.
+        server_id: server id of the events that the store itself makes.
+        server_version: version in the format description that the store itself makes.
+        format_description: `own` writes a format description at each opening, as a server does
+            when it starts; `upstream` leaves that to whoever relays another server's events.
+        background: write full pages and make the next file in a thread of its own; without it
+            the committing thread does both, which makes a run repeatable.
+
+    Raises:
+        ValueError: a number is outside its bounds; the message names it.
+    """
+
+    page_size: int = 16 << 10
+    max_binlog_size: int = 1 << 30
+    state_interval: int = 2 << 20
+    fifo_pages_max: int = 512
+    redo_segment_size: int = 64 << 20
+    oob_piece_size: int = 32 << 10
+    server_id: int = 0
+    server_version: str = "10.11.99-MariaDB-ibb"
+    format_description: str = "own"
+    background: bool = True
+
+    def __post_init__(self) -> None:
+        if self.page_size & (self.page_size - 1) or not (
+            PAGE_SIZE_MIN <= self.page_size <= PAGE_SIZE_MAX
+        ):
+            raise ValueError(
+                f"page_size must be a power of two from {PAGE_SIZE_MIN} to {PAGE_SIZE_MAX}"
+            )
+        if not FILE_PAGES_MIN <= self.file_pages <= FILE_PAGES_MAX:
+            raise ValueError(f"max_binlog_size must be at least {FILE_PAGES_MIN} pages")
+        interval = self.state_interval
+        if interval < self.page_size or interval & (interval - 1):
+            raise ValueError("state_interval must be a power of two and at least page_size")
+        if self.fifo_pages_max < FILE_PAGES_MIN:
+            raise ValueError(f"fifo_pages_max must be at least {FILE_PAGES_MIN}")
+        if self.redo_segment_size < REDO_SEGMENT_SIZE_MIN:
+            raise ValueError(f"redo_segment_size must be at least {REDO_SEGMENT_SIZE_MIN} bytes")
+        if not OOB_PIECE_SIZE_MIN <= self.oob_piece_size <= REDO_SEGMENT_SIZE_MIN // 4:
+            raise ValueError(
+                f"oob_piece_size must be {OOB_PIECE_SIZE_MIN} to {REDO_SEGMENT_SIZE_MIN // 4} bytes"
+            )
+        if self.format_description not in ("own", "upstream"):
+            raise ValueError("format_description must be 'own' or 'upstream'")
+
+    @property
+    def file_pages(self) -> int:
+        """Pages of a new file."""
+        return self.max_binlog_size // self.page_size
+
+    @property
+    def interval_pages(self) -> int:
+        """Pages between state records of a new file."""
+        return self.state_interval // self.page_size
+
+    @property
+    def piece_size(self) -> int:
+        """
+        Bytes of an out-of-band piece, also where files are tiny.
+
+        A record must stay smaller than a file, with the state records that interrupt it.
+        """
+        return min(self.oob_piece_size, (self.file_pages - 2) * self.page_size // 4)

@@ -1,0 +1,61 @@
+"""
+From the page FIFO to the files: full pages once, in order, never ahead of the redo log.
+
+Source: ibb-format 9.3, 9.5.
+"""
+
+import threading
+
+from .binlog_files import BinlogFiles
+from .page import seal_page
+from .page_fifo import FifoPage, PageFifo
+from .redo import RedoLog
+
+RUN_PAGES_MAX = 64  # pages handed to the disk in one write
+
+
+class PageFlusher:
+    """
+    Writes pages. Safe to call from several threads; one of them writes at a time.
+
+    Args:
+        fifo: where pages wait.
+        files: where they go.
+        redo: tells which changes are certain.
+    """
+
+    def __init__(self, fifo: PageFifo, files: BinlogFiles, redo: RedoLog) -> None:
+        self._fifo = fifo
+        self._files = files
+        self._redo = redo
+        self._turn = threading.Lock()
+
+    def flush(self) -> None:
+        """
+        Write all full pages whose redo is durable.
+
+        Raises:
+            DiskError: a page could not be written; it stays in the FIFO.
+        """
+        with self._turn:
+            while run := self._fifo.complete_run(self._redo.synced_lsn, RUN_PAGES_MAX):
+                for page in run:
+                    seal_page(page.data)
+                first = run[0]
+                self._files.file(first.file_no).write_at(
+                    first.page_no * len(first.data), [page.data for page in run]
+                )
+                self._fifo.release(run)
+
+    def flush_partial(self, page: FifoPage) -> None:
+        """
+        Write the incomplete last page as it is; its next change logs the whole of it.
+
+        The caller holds the store's write lock, so the page cannot change meanwhile.
+        """
+        assert not page.complete
+        assert page.last_lsn <= self._redo.synced_lsn
+        with self._turn:
+            seal_page(page.data)
+            self._files.file(page.file_no).write_at(page.page_no * len(page.data), page.data)
+        page.flushed_clean = True

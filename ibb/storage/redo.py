@@ -1,0 +1,284 @@
+"""
+The redo log: what makes a binlog record certain before its pages are written.
+
+Two preallocated segment files are used in turn. A segment begins with a header and holds redo
+groups (`redo_record.py`) one behind the other; LSNs count the bytes of all groups ever written,
+plus gaps where a new segment began. Before the log goes over to the other segment everything
+logged so far is in the `.ibb` files and synced (a checkpoint), so the newest segment alone is
+what recovery reads.
+
+    offset  size   segment header
+    0       8      magic "ibbRedo1"
+    8       4      format version, 1
+    12      4      0
+    16      8      sequence number of this use, 1 upwards over both files
+    24      8      LSN of the first group
+    32      4      CRC-32C over bytes 0..31
+    4096           groups
+
+Group commit: whoever waits for an LSN first becomes the leader and syncs for all who wait. A sync
+that failed is final: what reached the disk is unknown, so the log takes nothing more.
+"""
+
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from ibb.protocol.checksum import crc32c
+from ibb.protocol.errors import FormatError
+
+from .disk import Disk, File
+from .errors import DiskError, StoreFailed
+from .redo_record import (
+    MAGIC,
+    Change,
+    RedoGroup,
+    encode_group,
+    group_size,
+    parse_group,
+)
+
+FORMAT_VERSION = 1
+SEGMENT_NAMES = ("ibb-redo-0.log", "ibb-redo-1.log")
+SEGMENT_DATA_OFFSET = 4096
+GROUP_SIZE_MAX = 3 << 20  # bytes: a record, the state records inside it, a whole page image
+FIRST_LSN = 1
+_SEGMENT_MAGIC = b"ibbRedo1"
+_SEGMENT_HEADER = struct.Struct("<8sIIQQ")
+_CRC = struct.Struct("<I")
+_BUFFER_BYTES_MAX = 4 << 20  # appended and not yet handed to the disk
+_SCAN_WINDOW = 1 << 20
+
+
+class Segment(NamedTuple):
+    """A segment file with a valid header."""
+
+    slot: int
+    sequence: int
+    first_lsn: int
+
+
+def find_newest_segment(disk: Disk, directory: str) -> Segment | None:
+    """
+    Return the segment in use, or None when there is no redo log.
+
+    Raises:
+        FormatError: a segment was written by a newer version of the log's format.
+    """
+    found = [
+        segment
+        for slot, name in enumerate(SEGMENT_NAMES)
+        if disk.exists(path := f"{directory}/{name}")
+        and (segment := _read_segment_header(disk, path, slot))
+    ]
+    return max(found, key=lambda segment: segment.sequence, default=None)
+
+
+def _read_segment_header(disk: Disk, path: str, slot: int) -> Segment | None:
+    file = disk.open(path, read_only=True)
+    try:
+        raw = file.read_at(0, _SEGMENT_HEADER.size + _CRC.size)
+    finally:
+        file.close()
+    if len(raw) < _SEGMENT_HEADER.size + _CRC.size:
+        return None
+    magic, version, _, sequence, first_lsn = _SEGMENT_HEADER.unpack_from(raw)
+    (crc,) = _CRC.unpack_from(raw, _SEGMENT_HEADER.size)
+    if magic != _SEGMENT_MAGIC or crc != crc32c(raw[: _SEGMENT_HEADER.size]):
+        return None  # never used, or torn when it was begun: nothing in it was promised
+    if version != FORMAT_VERSION:
+        raise FormatError(
+            f"redo log format {version} is unknown, this program knows {FORMAT_VERSION}: "
+            "open the directory with the version that wrote it",
+            file=path,
+        )
+    return Segment(slot, sequence, first_lsn)
+
+
+def read_groups(disk: Disk, directory: str, segment: Segment) -> Iterator[RedoGroup]:
+    """
+    Yield the groups of a segment up to the end of the log.
+
+    Raises:
+        FormatError: a group is damaged that had been synced, by the word of a later one.
+    """
+    path = f"{directory}/{SEGMENT_NAMES[segment.slot]}"
+    file = disk.open(path, read_only=True)
+    try:
+        offset, lsn = SEGMENT_DATA_OFFSET, segment.first_lsn
+        window_start, window = offset, b""
+        while True:
+            group = parse_group(memoryview(window), offset - window_start, lsn)
+            if group is None and window_start + len(window) < offset + GROUP_SIZE_MAX:
+                window_start = offset
+                window = file.read_at(offset, GROUP_SIZE_MAX + _SCAN_WINDOW)
+                group = parse_group(memoryview(window), 0, lsn)
+            if group is None:
+                break
+            yield group
+            offset += group.end_lsn - lsn
+            lsn = group.end_lsn
+        _check_torn_tail(file, path, offset, lsn)
+    finally:
+        file.close()
+
+
+def _check_torn_tail(file: File, path: str, offset: int, lsn: int) -> None:
+    """Tell the torn end of the log from damage in its middle."""
+    start = offset
+    while len(window := file.read_at(start, _SCAN_WINDOW + len(MAGIC) - 1)) >= len(MAGIC):
+        at = window.find(MAGIC)
+        while at >= 0:
+            raw = file.read_at(start + at, GROUP_SIZE_MAX)
+            later = parse_group(memoryview(raw), 0, None)
+            if later is not None and later.synced_lsn > lsn:
+                raise FormatError(
+                    f"redo group {lsn} is damaged although it had been synced "
+                    f"before group {later.lsn}; nothing was changed",
+                    file=path,
+                    offset=offset,
+                )
+            at = window.find(MAGIC, at + 1)
+        start += _SCAN_WINDOW
+
+
+class RedoLog:
+    """
+    The writing side.
+
+    `append` and `begin_segment` belong to the holder of the store's write lock; `sync_to` may be
+    called by any thread.
+
+    Args:
+        disk: where the segments are.
+        directory: path of the store.
+        segment_size: bytes of a segment file.
+        on_synced: called with the LSN that has become durable, by the thread that synced.
+    """
+
+    def __init__(
+        self, disk: Disk, directory: str, segment_size: int, on_synced: Callable[[int], None]
+    ) -> None:
+        self._disk = disk
+        self._directory = directory
+        self._segment_size = segment_size
+        self._on_synced = on_synced
+        self._file: File | None = None
+        self._offset = 0  # of the next byte handed to the disk
+        self._buffer: list[bytes] = []
+        self._buffered = 0
+        self._turn = threading.Condition()
+        self._leader_at_work = False
+        self.failure: BaseException | None = None
+        self.next_lsn = FIRST_LSN
+        self.synced_lsn = FIRST_LSN
+        self._announced_lsn = FIRST_LSN  # synced, and `on_synced` was told
+
+    def begin_segment(self, sequence: int, first_lsn: int) -> None:
+        """
+        Go over to a segment; everything before is checkpointed and synced.
+
+        Raises:
+            DiskError: the segment could not be made or its header written.
+        """
+        assert not self._buffer
+        assert first_lsn >= self.next_lsn
+        path = f"{self._directory}/{SEGMENT_NAMES[sequence % 2]}"
+        is_new = not self._disk.exists(path)
+        file = self._disk.open(path, create=True)
+        file.allocate(self._segment_size)
+        head = _SEGMENT_HEADER.pack(_SEGMENT_MAGIC, FORMAT_VERSION, 0, sequence, first_lsn)
+        file.write_at(0, head + _CRC.pack(crc32c(head)))
+        file.sync()
+        if is_new:
+            self._disk.sync_dir(self._directory)
+        if self._file is not None:
+            self._file.close()
+        self._file, self._offset = file, SEGMENT_DATA_OFFSET
+        self._sequence = sequence
+        self.next_lsn = self.synced_lsn = self._announced_lsn = first_lsn
+
+    def begin_next_segment(self) -> None:
+        """Go over to the other segment; everything before is checkpointed and synced."""
+        self.begin_segment(self._sequence + 1, self.next_lsn)
+
+    def fits(self, size: int) -> bool:
+        """Tell whether a group of *size* bytes still fits in this segment."""
+        assert size <= GROUP_SIZE_MAX
+        return self._offset + self._buffered + size <= self._segment_size
+
+    def append(self, changes: list[Change]) -> int:
+        """
+        Add one group; return the LSN behind it. It is durable once `sync_to` that LSN returns.
+
+        Raises:
+            StoreFailed: the log failed before.
+        """
+        self._check()
+        assert self.fits(group_size(changes))
+        data = encode_group(self.next_lsn, self.synced_lsn, changes)
+        with self._turn:
+            self._buffer.append(data)
+            self._buffered += len(data)
+            self.next_lsn += len(data)
+        return self.next_lsn
+
+    @property
+    def wants_sync(self) -> bool:
+        """So much is waiting in memory that it should be synced before more is added."""
+        return self._buffered >= _BUFFER_BYTES_MAX
+
+    def sync_to(self, lsn: int) -> None:
+        """
+        Return when everything before *lsn* is durable, and `on_synced` has been told.
+
+        Raises:
+            StoreFailed: the log could not be written; what became of the data is unknown.
+        """
+        while self._announced_lsn < lsn:
+            with self._turn:
+                self._check()
+                if self._leader_at_work:
+                    self._turn.wait()
+                    continue
+                if self._announced_lsn >= lsn:
+                    return
+                self._leader_at_work = True
+                parts, self._buffer = self._buffer, []
+                size, target = self._buffered, self.next_lsn
+            try:
+                self._write_and_sync(parts, size, target)
+            finally:
+                with self._turn:
+                    self._leader_at_work = False
+                    self._turn.notify_all()
+
+    def _write_and_sync(self, parts: list[bytes], size: int, target: int) -> None:
+        assert self._file is not None
+        try:
+            self._file.write_at(self._offset, parts)
+            self._file.sync()
+        except DiskError as error:
+            self.fail(error)
+            self._check()
+        with self._turn:
+            self._offset += size
+            self._buffered -= size
+            self.synced_lsn = target
+        self._on_synced(target)
+        self._announced_lsn = target
+
+    def fail(self, error: BaseException) -> None:
+        """Take nothing more: memory holds what the log would not bring back."""
+        if self.failure is None:
+            self.failure = error
+
+    def close(self) -> None:
+        """Close the segment file; nothing is written any more."""
+        if self._file is not None:
+            self._file.close()
+
+    def _check(self) -> None:
+        if self.failure is not None:
+            raise StoreFailed(self.failure) from self.failure

@@ -1,0 +1,107 @@
+"""
+Redo groups: the unit in which changes of pages are made certain.
+
+A group holds everything that one binlog record changed, so that recovery brings back whole
+records or none. It lies at its LSN in a redo segment:
+
+    offset  size
+    0       4     magic "RdG1"
+    4       4     bytes of payload
+    8       8     LSN of this group
+    16      8     LSN up to which the log was synced when this group was appended
+    24      4     CRC-32C over bytes 0..23 and the payload
+    28      ...   payload: changes, one behind the other
+
+    change: u64 file number, u32 page, u16 offset, u16 length, then the new bytes
+
+The synced LSN tells a torn tail from damage: a valid group behind a bad one proves damage when it
+says that the bad one had been synced before.
+"""
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ibb.protocol.checksum import crc32c
+from ibb.protocol.errors import FormatError
+
+MAGIC = b"RdG1"
+_HEAD = struct.Struct("<4sIQQ")
+_CRC = struct.Struct("<I")
+_CHANGE = struct.Struct("<QIHH")
+GROUP_HEADER_SIZE = _HEAD.size + _CRC.size
+CHANGE_HEADER_SIZE = _CHANGE.size
+
+
+class Change(NamedTuple):
+    """New bytes for a place in a page."""
+
+    file_no: int
+    page_no: int
+    offset: int
+    data: bytes | memoryview
+
+
+class RedoGroup(NamedTuple):
+    """One group as read back."""
+
+    lsn: int
+    end_lsn: int
+    synced_lsn: int
+    payload: memoryview
+
+    def changes(self) -> Iterator[Change]:
+        """
+        Yield the changes in order.
+
+        Raises:
+            FormatError: a length passes the end of the group.
+        """
+        payload, at = self.payload, 0
+        while at < len(payload):
+            if at + CHANGE_HEADER_SIZE > len(payload):
+                raise FormatError(f"redo group {self.lsn} ends inside a change", offset=at)
+            file_no, page_no, offset, length = _CHANGE.unpack_from(payload, at)
+            at += CHANGE_HEADER_SIZE
+            if at + length > len(payload):
+                raise FormatError(f"redo change passes the end of group {self.lsn}", offset=at)
+            yield Change(file_no, page_no, offset, payload[at : at + length])
+            at += length
+
+
+def group_size(changes: list[Change]) -> int:
+    """Return the bytes that a group of these changes takes in the log."""
+    return GROUP_HEADER_SIZE + sum(CHANGE_HEADER_SIZE + len(change.data) for change in changes)
+
+
+def encode_group(lsn: int, synced_lsn: int, changes: list[Change]) -> bytes:
+    """Return the bytes of one group at *lsn*."""
+    parts: list[bytes | memoryview] = []
+    for file_no, page_no, offset, data in changes:
+        parts.append(_CHANGE.pack(file_no, page_no, offset, len(data)))
+        parts.append(data)
+    payload = b"".join(parts)
+    head = _HEAD.pack(MAGIC, len(payload), lsn, synced_lsn)
+    return b"".join((head, _CRC.pack(crc32c(payload, crc32c(head))), payload))
+
+
+def parse_group(data: memoryview, at: int, lsn: int | None) -> RedoGroup | None:
+    """
+    Read the group at byte *at*, or return None when no valid one is there.
+
+    Args:
+        data: a stretch of a segment.
+        at: offset in *data*.
+        lsn: the LSN that must be there; None takes any.
+    """
+    if at + GROUP_HEADER_SIZE > len(data):
+        return None
+    magic, length, found, synced_lsn = _HEAD.unpack_from(data, at)
+    start = at + GROUP_HEADER_SIZE
+    if magic != MAGIC or length > len(data) - start or lsn not in (None, found):
+        return None
+    payload = data[start : start + length]
+    (crc,) = _CRC.unpack_from(data, at + _HEAD.size)
+    if crc32c(payload, crc32c(data[at : at + _HEAD.size])) != crc:
+        return None
+    return RedoGroup(found, found + GROUP_HEADER_SIZE + length, synced_lsn, payload)

@@ -1,0 +1,296 @@
+"""
+The writer: records become chunks in pages, state records and headers where they are due.
+
+One record is one mini-transaction. Nothing here waits for the disk except where memory or the
+redo log is full; making changes durable is the store's business. All calls belong to the holder
+of the store's write lock. Source: ibb-format 9.1, 9.2, 12.1.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+from ibb.protocol.binlog_state import BinlogState
+from ibb.protocol.gtid import Gtid
+
+from .chunk import (
+    CHUNK_HEADER_SIZE,
+    CHUNK_SIZE_MIN,
+    CONTINUATION,
+    FILLER,
+    LAST,
+    chunk_header,
+)
+from .file_header import FileHeader
+from .mini_transaction import MiniTransaction
+from .options import STATE_BYTES_MAX
+from .page_fifo import FifoPage, PageFifo
+from .position import Position
+from .record import RecordType, encode_state
+from .redo import RedoLog
+
+STATE_ENTRY_BYTES_MAX = 5 + 5 + 9  # domain, server, sequence number as compressed integers
+
+
+class WriterPlace(NamedTuple):
+    """Where a writer goes on."""
+
+    header: FileHeader
+    page_no: int  # the page that takes the next byte; may be one past the file's last
+    tail: FifoPage | None  # that page, if it has bytes already
+    full: BinlogState  # of everything written
+    differential: BinlogState  # what was written behind page 1 of this file
+
+
+class NextFile(Protocol):
+    """Gives the writer its files; implemented by the store."""
+
+    def next_file_pages(self, file_no: int) -> tuple[int, int, int]:
+        """
+        Return pages, page size and state interval in pages of a file, made if it is missing.
+
+        Raises:
+            StoreFull: there is no room for it.
+        """
+
+    def file_entered(self, file_no: int) -> None:
+        """Learn that the writer has gone over to a file."""
+
+
+class Writer:
+    """
+    Appends records.
+
+    Args:
+        place: where to go on.
+        fifo: takes the pages.
+        redo: takes the changes.
+        files: makes the next file.
+    """
+
+    def __init__(self, place: WriterPlace, fifo: PageFifo, redo: RedoLog, files: NextFile) -> None:
+        self._fifo = fifo
+        self._redo = redo
+        self._files = files
+        self._header = place.header
+        self._page_no = place.page_no
+        self._tail = place.tail
+        self._full = place.full
+        self._differential = place.differential
+        self._pairs = len(place.full)
+        self._pins: dict[object, int] = {}
+
+    @property
+    def file_no(self) -> int:
+        """The active file."""
+        return self._header.file_no
+
+    @property
+    def page_size(self) -> int:
+        """Bytes a page of the active file."""
+        return self._header.page_size
+
+    @property
+    def end(self) -> Position:
+        """The end of everything written."""
+        used = self._tail.used if self._tail else 0
+        return Position(self.file_no, self._page_no * self.page_size + used)
+
+    @property
+    def tail(self) -> FifoPage | None:
+        """The page that takes the next byte, if it has bytes already."""
+        return self._tail
+
+    @property
+    def interval(self) -> int:
+        """Pages between state records of the active file."""
+        return self._header.state_interval
+
+    @property
+    def state_bytes_max(self) -> int:
+        """At least the size of a full state record's data, one more pair included."""
+        return (self._pairs + 2) * STATE_ENTRY_BYTES_MAX
+
+    def pin(self, owner: object) -> None:
+        """Keep the active file referenced from all later headers, until `unpin`."""
+        self._pins.setdefault(owner, self.file_no)
+
+    def unpin(self, owner: object) -> None:
+        """Give the reference up; the owner's commit record has been written or will never be."""
+        self._pins.pop(owner, None)
+
+    def pages_left(self) -> int:
+        """Return how many pages of the active file have not been begun."""
+        begun = self._page_no + (1 if self._tail else 0)
+        return self._header.page_count - begun
+
+    def append(
+        self,
+        record_type: RecordType,
+        data: bytes,
+        *,
+        gtid: Gtid | None = None,
+        on_start: Callable[[Position], None] | None = None,
+    ) -> tuple[Position, int]:
+        """
+        Write one record; return where it begins and the LSN behind it.
+
+        Args:
+            record_type: its type.
+            data: its contents, at least one byte, less than a file.
+            gtid: enters the state exactly when the first chunk is placed.
+            on_start: called with that place before anything is logged.
+
+        Raises:
+            StoreFull: the next file is needed and cannot be made.
+            StoreFailed: the redo log takes nothing more.
+        """
+        assert data
+        transaction = MiniTransaction()
+        start = self._place_first_chunk(transaction)
+        if on_start is not None:
+            on_start(start)
+        if gtid is not None:
+            self._pairs += self._full.seq(gtid.domain, gtid.server) is None
+            self._full.update(gtid)
+            self._differential.update(gtid)
+        self._write(transaction, record_type, data, in_state=False)
+        return start, transaction.commit(self._redo)
+
+    def begin_first_file(self, header: FileHeader) -> int:
+        """Write the header and first state record of a directory's first file; return the LSN."""
+        transaction = MiniTransaction()
+        self._begin_file(transaction, header)
+        self._open_page(transaction, in_state=False)
+        return transaction.commit(self._redo)
+
+    def finish_file(self) -> int:
+        """
+        Fill the page that is begun with a dummy record; return the pages that the file needs.
+
+        The next record begins in the next file once `begin_next_file` was called.
+        """
+        if self._tail is not None:
+            transaction = MiniTransaction()
+            room = self._tail.room
+            if room >= CHUNK_SIZE_MIN:
+                self._write(
+                    transaction,
+                    RecordType.DUMMY,
+                    bytes([FILLER]) * (room - CHUNK_HEADER_SIZE),
+                    in_state=True,
+                )
+            else:
+                self._fill(transaction, self._tail)
+            transaction.commit(self._redo)
+        return self._page_no
+
+    def begin_next_file(self) -> int:
+        """Write the next file's header and full state at once; return the LSN."""
+        transaction = MiniTransaction()
+        self._next_file(transaction)
+        self._open_page(transaction, in_state=False)
+        return transaction.commit(self._redo)
+
+    def _place_first_chunk(self, transaction: MiniTransaction) -> Position:
+        """Make room for at least one chunk; return where it goes."""
+        while True:
+            if self._tail is None:
+                self._open_page(transaction, in_state=False)
+            elif self._tail.room < CHUNK_SIZE_MIN:
+                self._fill(transaction, self._tail)
+            else:
+                return self.end
+
+    def _write(
+        self, transaction: MiniTransaction, record_type: RecordType, data: bytes, *, in_state: bool
+    ) -> None:
+        """Cut *data* into chunks from here on."""
+        done, size, flags = 0, len(data), 0
+        while done < size:
+            page = self._tail
+            if page is None:
+                self._open_page(transaction, in_state=in_state)
+                continue
+            if page.room < CHUNK_SIZE_MIN:
+                self._fill(transaction, page)
+                continue
+            length = min(page.room - CHUNK_HEADER_SIZE, size - done)
+            if done + length == size:
+                flags |= LAST
+            transaction.touch(page)
+            start = page.used + CHUNK_HEADER_SIZE
+            page.data[page.used : start] = chunk_header(record_type | flags, length)
+            page.data[start : start + length] = memoryview(data)[done : done + length]
+            page.used = start + length
+            done += length
+            flags = CONTINUATION
+            if page.room == 0:
+                self._leave(transaction, page)
+
+    def _fill(self, transaction: MiniTransaction, page: FifoPage) -> None:
+        """Pad the one to three bytes in which no chunk fits."""
+        transaction.touch(page)
+        page.data[page.used : page.end] = bytes([FILLER]) * page.room
+        page.used = page.end
+        self._leave(transaction, page)
+
+    def _leave(self, transaction: MiniTransaction, page: FifoPage) -> None:
+        transaction.fill(page)
+        self._tail = None
+        self._page_no += 1
+
+    def _open_page(self, transaction: MiniTransaction, *, in_state: bool) -> None:
+        """Begin the next page, of the next file if need be, with what is due at its start."""
+        if self._page_no >= self._header.page_count:
+            self._next_file(transaction)
+        page_no = self._page_no
+        self._tail = self._fifo.append(self.file_no, page_no, self.page_size)
+        interval = self._header.state_interval
+        if page_no == 1:
+            self._differential = BinlogState()
+            entries = self._full.entries()
+            if self.file_no == 0 and len(entries) == 1 and entries[0].seq == 1:
+                entries = []  # so that replicas can start from the very beginning
+        elif not in_state and interval and page_no % interval == 0:
+            entries = self._differential.entries()
+        else:
+            return
+        self._write_state(transaction, entries)
+
+    def _write_state(self, transaction: MiniTransaction, entries: list[Gtid]) -> None:
+        """Write a state record if something still fits behind it in the file."""
+        data = encode_state(entries, None)
+        assert len(data) <= STATE_BYTES_MAX
+        pages = -(-len(data) // (self.page_size - 4))
+        if self._page_no + pages >= self._header.page_count:
+            return
+        self._write(transaction, RecordType.GTID_STATE, data, in_state=True)
+        if self._tail is None:
+            # It filled its page exactly: the record goes on in the next, with no second state.
+            self._open_page(transaction, in_state=True)
+
+    def _next_file(self, transaction: MiniTransaction) -> None:
+        file_no = self.file_no + 1
+        pages, page_size, interval = self._files.next_file_pages(file_no)
+        self._begin_file(
+            transaction,
+            FileHeader(
+                page_size=page_size,
+                file_no=file_no,
+                page_count=pages,
+                lsn=self._redo.next_lsn,
+                state_interval=interval,
+                oob_reference=min(self._pins.values(), default=file_no),
+            ),
+        )
+        self._files.file_entered(file_no)
+
+    def _begin_file(self, transaction: MiniTransaction, header: FileHeader) -> None:
+        self._header = header
+        page = self._fifo.append(header.file_no, 0, header.page_size)
+        transaction.touch(page)
+        page.data[:] = header.encode()
+        page.used = page.end
+        transaction.fill(page)
+        self._tail = None
+        self._page_no = 1

@@ -1,0 +1,46 @@
+"""The durable offset follows the synced LSN, over whole records and never back."""
+
+from ibb.protocol.binlog_state import BinlogState
+from ibb.protocol.gtid import Gtid
+from ibb.storage.durable import PENDING_MAX, DurableOffset, PendingLsn
+from ibb.storage.position import Position
+
+
+def test_moves_to_the_last_entry_that_is_synced() -> None:
+    durable = DurableOffset(Position(0, 16384), BinlogState())
+    for number in range(1, 6):
+        durable.add(PendingLsn(number * 10, Position(0, 16384 + number), Gtid(0, 1, number)))
+    durable.synced(35)
+    assert durable.end == Position(0, 16387)
+    assert str(durable.state()) == "0-1-3"
+    durable.synced(20)
+    assert durable.end == Position(0, 16387)
+    durable.synced(50)
+    assert durable.end == Position(0, 16389)
+    assert str(durable.state()) == "0-1-5"
+
+
+def test_wakes_those_who_wait_only_when_it_moves() -> None:
+    durable = DurableOffset(Position(0, 16384), BinlogState())
+    calls: list[str] = []
+    leave = durable.subscribe(lambda: calls.append("a"))
+    durable.subscribe(lambda: calls.append("b"))
+    durable.synced(5)
+    assert calls == []
+    durable.add(PendingLsn(10, Position(1, 20000), None))
+    durable.synced(10)
+    assert calls == ["a", "b"]
+    leave()
+    durable.add(PendingLsn(20, Position(1, 20001), None))
+    durable.synced(20)
+    assert calls == ["a", "b", "b"]
+
+
+def test_the_pending_fifo_has_a_limit_that_the_writer_can_see() -> None:
+    durable = DurableOffset(Position(0, 0), BinlogState())
+    for number in range(PENDING_MAX):
+        assert not durable.is_full
+        durable.add(PendingLsn(number, Position(0, number), None))
+    assert durable.is_full
+    durable.synced(0)
+    assert not durable.is_full

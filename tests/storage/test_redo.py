@@ -1,0 +1,187 @@
+"""The redo log gives back whole groups up to the last sync, and tells a torn end from damage."""
+
+import random
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ibb.protocol.errors import FormatError
+from ibb.storage.errors import StoreFailed
+from ibb.storage.redo import (
+    FIRST_LSN,
+    SEGMENT_DATA_OFFSET,
+    SEGMENT_NAMES,
+    RedoLog,
+    find_newest_segment,
+    read_groups,
+)
+from ibb.storage.redo_record import (
+    GROUP_HEADER_SIZE,
+    Change,
+    encode_group,
+    group_size,
+    parse_group,
+)
+
+from ..faults.sim_disk import Fault, SimDisk
+
+SEGMENT_SIZE = 4 << 20
+PATH = f"/s/{SEGMENT_NAMES[1]}"
+
+changes = st.lists(
+    st.builds(
+        Change,
+        st.integers(0, 2**64 - 1),
+        st.integers(0, 2**32 - 1),
+        st.integers(0, 2**16 - 1),
+        st.binary(max_size=300),
+    ),
+    max_size=5,
+)
+
+
+@given(changes, st.integers(0, 2**63), st.integers(0, 2**63))
+def test_a_group_reads_back_as_it_was_written(group: list[Change], lsn: int, synced: int) -> None:
+    raw = encode_group(lsn, synced, group)
+    assert len(raw) == group_size(group)
+    found = parse_group(memoryview(raw), 0, lsn)
+    assert found is not None
+    assert (found.lsn, found.end_lsn, found.synced_lsn) == (lsn, lsn + len(raw), synced)
+    assert list(found.changes()) == group
+
+
+@given(changes, st.data())
+def test_no_flipped_bit_passes(group: list[Change], data: st.DataObject) -> None:
+    raw = bytearray(encode_group(77, 70, group))
+    bit = data.draw(st.integers(0, len(raw) * 8 - 1))
+    raw[bit // 8] ^= 1 << bit % 8
+    assert parse_group(memoryview(raw), 0, 77) is None
+
+
+def log(disk: SimDisk, on_synced=lambda lsn: None) -> RedoLog:
+    redo = RedoLog(disk, "/s", SEGMENT_SIZE, on_synced)
+    redo.begin_segment(1, FIRST_LSN)
+    return redo
+
+
+def change(number: int, size: int = 100) -> Change:
+    return Change(0, number, 0, bytes([number % 251]) * size)
+
+
+def read(disk: SimDisk) -> list[Change]:
+    segment = find_newest_segment(disk, "/s")
+    assert segment is not None
+    return [item for group in read_groups(disk, "/s", segment) for item in group.changes()]
+
+
+def test_what_was_synced_comes_back_and_nothing_else_needs_to() -> None:
+    for seed in range(30):
+        disk = SimDisk()
+        redo = log(disk)
+        for number in range(10):
+            redo.append([change(number)])
+        redo.sync_to(redo.next_lsn)
+        for number in range(10, 15):
+            redo.append([change(number)])
+        disk.faults.append(Fault(lambda op: op.kind == "sync"))
+        with pytest.raises(StoreFailed):
+            redo.sync_to(redo.next_lsn)
+        found = read(disk.crashed(random.Random(seed), keep=0.5))
+        assert found[:10] == [change(number) for number in range(10)]
+        assert found[10:] == [change(number) for number in range(10, 10 + len(found) - 10)]
+
+
+def test_a_failed_sync_is_final() -> None:
+    disk = SimDisk()
+    redo = log(disk)
+    lsn = redo.append([change(1)])
+    disk.faults.append(Fault(lambda op: op.kind == "sync"))
+    for _ in range(2):
+        with pytest.raises(StoreFailed, match="stopped writing"):
+            redo.sync_to(lsn)
+    with pytest.raises(StoreFailed):
+        redo.append([change(2)])
+    assert redo.synced_lsn == FIRST_LSN
+
+
+def test_damage_before_a_synced_group_is_not_a_torn_end() -> None:
+    disk = SimDisk()
+    redo = log(disk)
+    for number in range(5):
+        redo.sync_to(redo.append([change(number)]))
+    size = group_size([change(0)])
+    disk.damage(PATH, SEGMENT_DATA_OFFSET + 2 * size + GROUP_HEADER_SIZE + 20, b"\xee")
+    with pytest.raises(FormatError, match="damaged although it had been synced"):
+        read(disk)
+
+
+def test_the_last_group_may_be_torn() -> None:
+    disk = SimDisk()
+    redo = log(disk)
+    for number in range(5):
+        redo.sync_to(redo.append([change(number)]))
+    size = group_size([change(0)])
+    disk.damage(PATH, SEGMENT_DATA_OFFSET + 5 * size - 1, b"\xee")
+    assert read(disk) == [change(number) for number in range(4)]
+
+
+def test_segments_take_turns_and_the_newest_rules() -> None:
+    disk = SimDisk()
+    redo = log(disk)
+    redo.sync_to(redo.append([change(1)]))
+    first_end = redo.next_lsn
+    redo.begin_next_segment()
+    redo.sync_to(redo.append([change(2)]))
+    assert read(disk) == [change(2)]
+    redo.begin_next_segment()
+    assert read(disk) == []  # the old groups of the file that is used again are not taken for new
+    segment = find_newest_segment(disk, "/s")
+    assert segment is not None
+    assert (segment.sequence, segment.slot) == (3, 1)
+    assert segment.first_lsn > first_end
+
+
+def test_an_unknown_version_is_refused() -> None:
+    disk = SimDisk()
+    log(disk)
+    raw = bytearray(disk.contents(PATH)[:32])
+    raw[8] = 2
+    from ibb.protocol.checksum import crc32c
+
+    disk.damage(PATH, 0, bytes(raw) + crc32c(bytes(raw)).to_bytes(4, "little"))
+    with pytest.raises(FormatError, match="redo log format 2 is unknown"):
+        find_newest_segment(disk, "/s")
+
+
+def test_one_sync_serves_all_who_wait() -> None:
+    """Group commit: while one sync runs, others gather and share the next."""
+    entered, go_on = threading.Event(), threading.Event()
+
+    class SlowDisk(SimDisk):
+        def step(self, kind: str, path: str) -> None:
+            super().step(kind, path)
+            if kind == "sync" and armed:
+                entered.set()
+                assert go_on.wait(20)
+
+    armed: list[bool] = []
+    disk = SlowDisk()
+    redo = log(disk)
+    armed.append(True)
+    lsns = [redo.append([change(0)])]
+    threads = [threading.Thread(target=redo.sync_to, args=(lsns[0],))]
+    threads[0].start()
+    assert entered.wait(20)
+    before = sum(op.kind == "sync" for op in disk.log)
+    for number in range(1, 9):
+        lsn = redo.append([change(number)])
+        threads.append(threading.Thread(target=redo.sync_to, args=(lsn,)))
+        threads[-1].start()
+    go_on.set()
+    for thread in threads:
+        thread.join(20)
+        assert not thread.is_alive()
+    assert redo.synced_lsn == redo.next_lsn
+    assert sum(op.kind == "sync" for op in disk.log) - before <= 2
