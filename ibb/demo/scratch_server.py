@@ -100,7 +100,7 @@ class ScratchServer:
         """
         self.data.mkdir()
         command = self._command("--bootstrap", "--innodb-log-file-size=16M")
-        done = subprocess.run(  # noqa: S603 (a program that Installation found)
+        done = subprocess.run(
             command,
             input=self.installation.system_tables().encode(),
             stdout=subprocess.DEVNULL,
@@ -121,7 +121,7 @@ class ScratchServer:
         """
         assert self._process is None, "already started"
         with self.error_log.open("ab") as log:
-            self._process = subprocess.Popen(  # noqa: S603 (a program that Installation found)
+            self._process = subprocess.Popen(
                 self._command(*self._server_options()),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -179,7 +179,7 @@ class ScratchServer:
         Raises:
             ScratchServerError: a statement failed; the text is the client's.
         """
-        done = subprocess.run(  # noqa: S603 (a program that Installation found)
+        done = subprocess.run(
             self.client_command("--batch", "--skip-column-names"),
             input=statements.encode(),
             capture_output=True,

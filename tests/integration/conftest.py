@@ -57,7 +57,7 @@ class Rig:
         process = IbbProcess(
             directory or folder / "store", folder, f"--server-id={number}", *arguments
         )
-        self._ends.callback(process.close)
+        self._ends.callback(process.kill)
         return process
 
     def _server(self, installation: Installation, options: tuple[str, ...]) -> MariadbServer:
