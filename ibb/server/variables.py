@@ -17,6 +17,7 @@ from ibb.protocol.error_codes import (
     WRONG_VALUE_FOR_VAR,
 )
 from ibb.protocol.errors import SqlError
+from ibb.protocol.handshake import STATUS_AUTOCOMMIT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,6 +65,9 @@ class ServerFacts(Protocol):
 
     def status(self) -> dict[str, str]:
         """Return the values of SHOW STATUS by their names."""
+
+    def replicas(self) -> list[tuple[int, str, int, int]]:
+        """Return server id, host, port and our own id for each registered replica."""
 
 
 class SystemVariable(NamedTuple):
@@ -272,9 +276,9 @@ class SessionVariables:
         self.charset = self._login_charset
 
     @property
-    def autocommit(self) -> bool:
-        """The session's autocommit: OK packets tell it."""
-        return self._system.get("autocommit", 1) == 1
+    def status(self) -> int:
+        """Status flags of the session's OK and EOF packets."""
+        return STATUS_AUTOCOMMIT if self._system.get("autocommit", 1) == 1 else 0
 
     @property
     def skip_replication(self) -> bool:
@@ -303,12 +307,3 @@ def shown_value(name: str, value: Value) -> str | None:
     if SYSTEM_VARIABLES[name].switch:
         return "ON" if value else "OFF"
     return str(value)
-
-
-def character_bytes_max(charset: int) -> int:
-    """Return how many bytes a character takes at most in the collation *charset*."""
-    if charset in (UTF8MB3, 76, 83) or 192 <= charset <= 215:
-        return 3
-    if charset in (UTF8MB4, 46, 255) or 224 <= charset <= 247 or charset >= 2048:
-        return 4
-    return 1

@@ -1,0 +1,122 @@
+"""
+What a dump is asked for: the command, and the variables that the session set before it.
+
+Source: dump-protocol 3.2, 3.3 and 6.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from ibb.protocol.command import BinlogDump, BinlogDumpGtid, DumpFlag
+from ibb.protocol.error_codes import MASTER_FATAL_ERROR_READING_BINLOG
+from ibb.protocol.gtid import GtidPosition
+
+if TYPE_CHECKING:
+    from .variables import SessionVariables, Value
+
+HEARTBEAT_SECONDS_MIN: Final = 0.001  # as MariaDB's own least period
+_NANOSECONDS: Final = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class DumpRequest:
+    """
+    One dump.
+
+    Attributes:
+        file_name, position: where to start, heeded only without *connect_state*.
+        server_id: of the replica; 0 from tools.
+        non_block: end when everything stored has been sent.
+        annotate: send ANNOTATE_ROWS events.
+        connect_state: the last GTID had in each domain; None: start by file and position.
+        until: stop at these GTIDs; None: never.
+        until_before: stop before them instead of behind them.
+        strict: refuse to start in a hole of a domain's numbers.
+        ignore_duplicates: a position above what is stored is no error.
+        capability: what events the client knows, 0 to 4.
+        checksum: events carry a CRC-32.
+        skip_marked: leave out events that are marked for skipping.
+        needs_start_list: begin with a GTID list of the start position, as `mariadb-binlog` wants.
+    """
+
+    file_name: str
+    position: int
+    server_id: int
+    non_block: bool
+    annotate: bool
+    connect_state: GtidPosition | None
+    until: GtidPosition | None
+    until_before: bool
+    strict: bool
+    ignore_duplicates: bool
+    capability: int
+    checksum: bool
+    skip_marked: bool
+    needs_start_list: bool
+
+
+def make_request(
+    command: BinlogDump | BinlogDumpGtid, variables: SessionVariables, *, is_tool: bool
+) -> DumpRequest:
+    """
+    Put together what the client wants.
+
+    Args:
+        command: the dump command.
+        variables: of the session that sent it.
+        is_tool: the client is `mariadb-binlog`, by its connection attributes.
+
+    Raises:
+        SqlError: 1941 or 1943, a GTID list is wrong; 1236, a MySQL GTID set.
+        Truncated: a GTID set too short to have a count.
+    """
+    connect_state = _text(variables.user("slave_connect_state"))
+    if isinstance(command, BinlogDumpGtid):
+        if command.has_mysql_gtids:
+            raise MASTER_FATAL_ERROR_READING_BINLOG.error(
+                "MySQL GTID sets are not supported: set @slave_connect_state to a MariaDB GTID list"
+            )
+        if connect_state is None:
+            connect_state = command.mariadb_gtids
+    until = _text(variables.user("slave_until_gtid"))
+    return DumpRequest(
+        file_name=command.file_name,
+        position=command.position,
+        server_id=command.server_id,
+        non_block=bool(command.flags & DumpFlag.NON_BLOCK),
+        annotate=bool(command.flags & DumpFlag.SEND_ANNOTATE_ROWS),
+        connect_state=None if connect_state is None else GtidPosition.parse(connect_state),
+        until=None if until is None else GtidPosition.parse(until),
+        until_before=_integer(variables.user("slave_gtid_until_before_gtids")) != 0,
+        strict=_integer(variables.user("slave_gtid_strict_mode")) != 0,
+        ignore_duplicates=_integer(variables.user("slave_gtid_ignore_duplicates")) != 0,
+        capability=max(0, _integer(variables.user("mariadb_slave_capability"))),
+        checksum=wants_checksum(variables),
+        skip_marked=variables.skip_replication,
+        needs_start_list=is_tool or command.server_id == 0,
+    )
+
+
+def wants_checksum(variables: SessionVariables) -> bool:
+    """Tell whether the session asked for event checksums; one that never did gets none."""
+    return str(variables.user("master_binlog_checksum")).upper() == "CRC32"
+
+
+def heartbeat_period(variables: SessionVariables) -> float | None:
+    """Return the seconds of silence after which the session wants a heartbeat, or None."""
+    nanoseconds = _integer(variables.user("master_heartbeat_period"))
+    return max(nanoseconds / _NANOSECONDS, HEARTBEAT_SECONDS_MIN) if nanoseconds > 0 else None
+
+
+def _text(value: Value) -> str | None:
+    return None if value is None else str(value)
+
+
+def _integer(value: Value) -> int:
+    """Return a variable as SQL makes a number of it: texts of digits count, all else is 0."""
+    if isinstance(value, str):
+        digits = value.strip().partition(".")[0]
+        return int(digits) if digits.lstrip("-").isdecimal() and len(digits) <= 20 else 0
+    return value or 0

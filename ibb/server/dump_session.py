@@ -1,0 +1,116 @@
+"""
+One dump on its connection: batches from the pool to the socket, heartbeats while nothing is due.
+
+While the socket takes one batch the pool makes the next one, so at most two batches and the
+transport's buffer are held for a client, however slowly it reads.
+Source: dump-protocol 4.8, 5.1, 10.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from .dump_stream import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from concurrent.futures import Executor
+
+    from ibb.protocol.errors import SqlError
+
+    from .connection import Connection
+    from .dump_stream import Batch, DumpStream
+    from .durable_signal import DurableSignal
+
+
+class StreamBroken(ConnectionError):  # noqa: N818 - a state of the world
+    """The dump failed inside an event: the client can only see the connection end."""
+
+
+class DumpSession:
+    """
+    Sends one stream.
+
+    Args:
+        stream: makes the packets.
+        connection: takes them.
+        signal: tells when the history grew.
+        pool: runs the stream's blocking calls.
+        heartbeat_period: seconds of silence before a heartbeat, or None; asked for each time,
+            since the session may change it.
+    """
+
+    def __init__(
+        self,
+        stream: DumpStream,
+        connection: Connection,
+        *,
+        signal: DurableSignal,
+        pool: Executor,
+        heartbeat_period: Callable[[], float | None],
+        non_block: bool,
+    ) -> None:
+        self._stream = stream
+        self._connection = connection
+        self._signal = signal
+        self._pool = pool
+        self._heartbeat_period = heartbeat_period
+        self._non_block = non_block
+        self._ended_by: SqlError | None = None
+
+    def end(self, error: SqlError) -> None:
+        """Have `run` raise *error* at the next end of a packet."""
+        self._ended_by = error
+        self._signal.nudge()
+
+    async def run(self) -> None:
+        """
+        Send until the dump's own end, which is EOF.
+
+        Raises:
+            SqlError: the reason to tell the client instead.
+            StreamBroken: there is a reason, but no place left for it in the stream.
+            OSError, TimeoutError: the client went or does not read.
+        """
+        seen = self._signal.count
+        batch = await self._in_pool(self._stream.start)
+        while True:
+            if batch.data:
+                upcoming = self._begin_next(batch)
+                await self._connection.write(batch.data)
+            else:
+                upcoming = None
+            if self._stream.at_boundary and self._ended_by is not None and upcoming is None:
+                raise self._ended_by
+            if batch.outcome is Outcome.END:
+                if not self._stream.at_boundary:
+                    raise StreamBroken(str(batch.error))
+                if batch.error is not None:
+                    raise batch.error
+                return
+            if batch.outcome is Outcome.IDLE:
+                if self._non_block:
+                    return
+                await self._wait(seen)
+            if upcoming is None:
+                seen = self._signal.count
+                upcoming = self._in_pool(self._stream.next_batch)
+            batch = await upcoming
+
+    def _begin_next(self, batch: Batch) -> asyncio.Future[Batch] | None:
+        """Start making the next batch, unless the dump ends or waits first."""
+        if batch.outcome is not Outcome.MORE or self._ended_by is not None:
+            return None
+        return self._in_pool(self._stream.next_batch)
+
+    def _in_pool(self, call: Callable[[], Batch]) -> asyncio.Future[Batch]:
+        return asyncio.get_running_loop().run_in_executor(self._pool, call)
+
+    async def _wait(self, seen: int) -> None:
+        """Return when there may be more, or a reason to end; send heartbeats until then."""
+        while self._signal.count == seen and self._ended_by is None:
+            period = self._heartbeat_period()
+            await self._signal.wait(seen, period)
+            if period is not None and self._signal.count == seen and self._ended_by is None:
+                await self._connection.write(self._stream.heartbeat())

@@ -1,0 +1,347 @@
+"""
+The packets of one dump, made in batches: blocking, for a thread of the pool.
+
+    fake Rotate, format description, [GTID list,] groups, ..., [GTID list "until reached"]
+
+A batch is about `BATCH_BYTES` of framed packets. A large event goes through in pieces, so that
+neither a group nor an event is ever held. Calls must not overlap.
+Source: dump-protocol 3.4, 4.2 to 4.5, 4.8, 5, 6; ibb-format 8.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Final
+
+from ibb.protocol.binlog_state import BinlogState
+from ibb.protocol.dump_filter import DumpFilter, Verdict, check_position
+from ibb.protocol.error_codes import MASTER_FATAL_ERROR_READING_BINLOG
+from ibb.protocol.errors import FormatError, SqlError
+from ibb.protocol.event import with_checksum
+from ibb.protocol.event_encoder import EventEncoder
+from ibb.protocol.format_description import CHECKSUM_CRC32, CHECKSUM_NONE, FormatDescription
+from ibb.protocol.gtid import GtidPosition
+from ibb.protocol.gtid_list import GtidList, GtidListFlag
+from ibb.protocol.heartbeat import Heartbeat
+from ibb.protocol.packet import CHUNK_BYTES, PacketFramer, frame
+from ibb.protocol.rotate import FIRST_POSITION, Rotate
+from ibb.storage.errors import DiskError
+from ibb.storage.file_name import parse_binlog_name
+from ibb.storage.group_reader import GroupReader
+from ibb.storage.gtid_search import StartPlace, TooOld, find_file_start, find_start
+
+from .config import BATCH_BYTES, BATCH_GROUPS_MAX, STREAM_NAME
+from .log import get_log
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ibb.protocol.event_encoder import WirePart
+    from ibb.protocol.fields import Buffer
+    from ibb.storage.group_reader import StoredGroup
+    from ibb.storage.history import History
+
+    from .dump_request import DumpRequest
+
+_STATUS: Final = b"\0"  # first byte of a packet that holds an event
+_PURGED: Final = (
+    "Could not find GTID state requested by slave in any binlog files. Probably the slave state "
+    "is too old and required binlog files have been purged."
+)
+_USE_GTID: Final = "connect with a GTID position (MASTER_USE_GTID=slave_pos) instead"
+
+
+class Outcome(Enum):
+    """What is to be done behind a batch."""
+
+    MORE = auto()  # ask for the next one
+    IDLE = auto()  # everything durable was sent: wait
+    END = auto()  # end the dump, by EOF or by the error
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """
+    Framed packets, and what follows them.
+
+    Attributes:
+        data: ready to be written; may end inside a packet while the outcome is MORE.
+        error: with END, what to tell the client; None is EOF.
+    """
+
+    data: bytes
+    outcome: Outcome
+    error: SqlError | None = None
+
+
+class DumpStream:
+    """
+    One dump's packets.
+
+    Args:
+        history: where groups come from.
+        request: what the client wants.
+        server_id: our own, in the events that we make.
+        server_version: for the format description where the history has none.
+        now: seconds since 1970, for the events that `mariadb-binlog` reads the time of.
+
+    Attributes:
+        seq: sequence id of the next packet.
+    """
+
+    def __init__(
+        self,
+        history: History,
+        request: DumpRequest,
+        *,
+        server_id: int,
+        server_version: str,
+        now: int,
+    ) -> None:
+        self.seq = 1
+        self._history = history
+        self._request = request
+        self._server_id = server_id
+        self._server_version = server_version
+        self._now = now
+        self._checksum_alg = CHECKSUM_CRC32 if request.checksum else CHECKSUM_NONE
+        self._name = request.file_name or STREAM_NAME
+        self._encoder = EventEncoder(
+            request.checksum, request.annotate, request.capability, request.skip_marked
+        )
+        self._filter: DumpFilter
+        self._reader: GroupReader
+        self._held: StoredGroup | None = None  # looked at already, not sent
+        self._parts: Iterator[WirePart] | None = None  # of the group that is being sent
+        self._group: StoredGroup
+        self._framer: PacketFramer | None = None  # of the large event that is being sent
+        self._reached = GtidPosition()  # what the client has, kept up where it is told of it
+        self._event_bytes = FIRST_POSITION  # never below the replica's own counter
+
+    @property
+    def at_boundary(self) -> bool:
+        """Whether the packets so far are whole."""
+        return self._framer is None
+
+    def start(self) -> Batch:
+        """Find the start and return the first packets, or END with the reason against it."""
+        try:
+            place = self._find_start()
+            return Batch(self._preamble(place), Outcome.MORE)
+        except SqlError as error:
+            return Batch(b"", Outcome.END, error)
+        except (FormatError, DiskError) as error:
+            text = f"Error while looking up GTID position in engine binlog: {error}"
+            return self._broken_off([], error, text)
+
+    def next_batch(self) -> Batch:
+        """Return the next packets; IDLE only when nothing more is durable even after a flush."""
+        out: list[Buffer] = []
+        try:
+            outcome = self._fill(out)
+            if outcome is Outcome.IDLE and not out:
+                self._history.refresh()
+                outcome = self._fill(out)
+        except SqlError as error:
+            return Batch(b"".join(out), Outcome.END, error)
+        except FormatError as error:
+            return self._broken_off(out, error, f"bogus data in log event; {error}")
+        except DiskError as error:
+            return self._broken_off(out, error, f"I/O error reading log event; {error}")
+        if outcome is Outcome.IDLE and out:
+            outcome = Outcome.MORE
+        return Batch(b"".join(out), outcome)
+
+    def heartbeat(self) -> bytes:
+        """
+        Return a framed heartbeat; only between batches that end at a packet's end.
+
+        Its position is not below the replica's counter, which is at most all bytes sent; the wide
+        form holds it beyond 4 GiB.
+        """
+        assert self.at_boundary
+        beat = Heartbeat(self._name, self._event_bytes, self._server_id, wide=True)
+        return self._framed(self._made(beat.encode()))
+
+    def _find_start(self) -> StartPlace:
+        """
+        Return where to read from, with the filter set up.
+
+        Raises:
+            SqlError: 1236, it cannot be served from there.
+        """
+        request = self._request
+        position = request.connect_state
+        empty_domains: frozenset[int] = frozenset()
+        try:
+            if position is None:
+                position = GtidPosition()
+                place = self._find_file()
+            else:
+                empty_domains = check_position(
+                    self._history.state(),
+                    position,
+                    ignore_duplicates=request.ignore_duplicates,
+                    until=request.until,
+                )
+                place = find_start(self._history.pages, position)
+        except TooOld as error:
+            raise MASTER_FATAL_ERROR_READING_BINLOG.error(_PURGED) from error
+        self._reached = position.copy()
+        self._filter = DumpFilter(
+            position,
+            place.state,
+            request.until,
+            request.until_before,
+            request.strict,
+            empty_domains=empty_domains,
+            state_now=self._history.state,
+        )
+        self._reader = GroupReader(self._history.pages, place.position)
+        return place
+
+    def _find_file(self) -> StartPlace:
+        """Return the start for a file name and a position (design: the start of a dump)."""
+        name, position = self._request.file_name, self._request.position
+        oldest_wanted = name in ("", STREAM_NAME)
+        file_no = None if oldest_wanted else parse_binlog_name(name)
+        known = oldest_wanted or any(file.name == name for file in self._history.files())
+        if not known:
+            raise MASTER_FATAL_ERROR_READING_BINLOG.error(
+                f"Could not find first log file name in binary log index file; {_USE_GTID}"
+            )
+        if position != FIRST_POSITION and (name or position):
+            raise MASTER_FATAL_ERROR_READING_BINLOG.error(
+                "Client requested master to start replication from impossible position; the first "
+                f"event '{name}' at {position}, the last event read from '{name}' at 4, the last "
+                f"byte read from '{name}' at 4.; {_USE_GTID}"
+            )
+        pages = self._history.pages
+        if file_no is None:
+            return find_start(pages, GtidPosition())
+        if file_no > pages.last_file():  # made in advance, nothing in it yet
+            return StartPlace(self._history.end(), BinlogState())
+        return StartPlace(find_file_start(pages, file_no), BinlogState())
+
+    def _preamble(self, place: StartPlace) -> bytes:
+        """Return what comes before any group; holds the first group that it had to look at."""
+        request = self._request
+        rotate = Rotate.fake(self._name, self._server_id).encode()
+        out = [self._framed(self._made(rotate))]
+        in_force = self._history.formats.in_force(place.position)
+        created = 0
+        if not self._reached:
+            # A client that has nothing meets the record at its start: no second one before it.
+            first = self._reader.next()
+            if first is not None and first.gtid is None:
+                in_force = first.head
+                created = FormatDescription.parse(first.head, has_checksum=False).created
+            else:
+                self._held = first
+        if in_force is None:
+            described = FormatDescription.default(self._server_version, self._server_id, self._now)
+        else:
+            described = FormatDescription.parse(in_force, has_checksum=False)
+        out.append(self._framed(described.to_wire(self._checksum_alg, created)))
+        if request.needs_start_list and request.connect_state:
+            start_list = GtidList(tuple(request.connect_state), self._now, self._server_id)
+            out.append(self._framed(self._made(start_list.encode())))
+        return b"".join(out)
+
+    def _fill(self, out: list[Buffer]) -> Outcome:
+        """Add packets to *out* until there are enough, or no more."""
+        size = looked_at = 0
+        while size < BATCH_BYTES:
+            if self._parts is None:
+                if self._filter.finished:
+                    out.append(self._until_reached())
+                    return Outcome.END
+                if looked_at >= BATCH_GROUPS_MAX:
+                    break
+                looked_at += 1
+                group = self._held or self._reader.next()
+                self._held = None
+                if group is None:
+                    return Outcome.IDLE
+                if group.gtid is None:
+                    size += self._forward_format(group.head, out)
+                    continue
+                if self._filter.wants(group.gtid) is not Verdict.SEND:
+                    continue
+                self._group = group
+                self._parts = self._encoder.encode_group(group.pieces())
+            size += self._send_parts(self._parts, BATCH_BYTES - size, out)
+        return Outcome.MORE
+
+    def _send_parts(self, parts: Iterator[WirePart], wanted: int, out: list[Buffer]) -> int:
+        """Add events of the open group until *wanted* bytes are there; return how many came."""
+        size = 0
+        seq = self.seq
+        for part in parts:
+            data = part.data
+            if part.first and part.last and len(data) < CHUNK_BYTES - 1:
+                # length, sequence id and status byte at once: the high byte is zero
+                out.append((len(data) + 1 | seq << 24).to_bytes(5, "little"))
+                out.append(data)
+                seq = (seq + 1) & 0xFF
+                size += len(data)
+                self._event_bytes += len(data)
+            else:
+                self.seq = seq
+                size += self._send_piece(part, out)
+                seq = self.seq
+            if size >= wanted:
+                self.seq = seq
+                return size
+        self.seq = seq
+        self._parts = None
+        assert self._group.gtid is not None
+        self._filter.after(self._group.gtid)
+        if self._request.until is not None:
+            self._reached.set(self._group.gtid)
+        return size
+
+    def _send_piece(self, part: WirePart, out: list[Buffer]) -> int:
+        """Add a piece of an event that is not sent as one."""
+        if part.first:
+            self._framer = PacketFramer(part.total_length + 1, self.seq)
+            out += self._framer.feed(_STATUS)
+        assert self._framer is not None
+        out += self._framer.feed(part.data)
+        self.seq = self._framer.next_seq
+        if part.last:
+            assert self._framer.done
+            self._framer = None
+        self._event_bytes += len(part.data)
+        return len(part.data)
+
+    def _forward_format(self, event: bytes, out: list[Buffer]) -> int:
+        """Tell of a restart upstream, unless the client is still to be brought to its start."""
+        if self._filter.skipping:
+            return 0
+        described = FormatDescription.parse(event, has_checksum=False)
+        packet = self._framed(described.to_wire(self._checksum_alg, described.created))
+        out.append(packet)
+        return len(packet)
+
+    def _until_reached(self) -> bytes:
+        """Return the list that tells a replica to stop: without it, it would connect for ever."""
+        reached = GtidList.fake(self._reached, self._server_id, GtidListFlag.UNTIL_REACHED)
+        return self._framed(self._made(reached.encode()))
+
+    def _made(self, event: bytes) -> bytes:
+        """Return an event of our own as the session wants it."""
+        return with_checksum(event) if self._request.checksum else event
+
+    def _framed(self, event: bytes) -> bytes:
+        packet = frame(_STATUS + event, self.seq)
+        self.seq = (self.seq + 1 + len(event) // CHUNK_BYTES) & 0xFF
+        self._event_bytes += len(event)
+        return packet
+
+    def _broken_off(self, out: list[Buffer], error: FormatError | DiskError, text: str) -> Batch:
+        """Return the end of a dump that met damage."""
+        get_log().error("dump_failed", error=str(error), stream_server_id=self._request.server_id)
+        sent = b"".join(out)
+        return Batch(sent, Outcome.END, MASTER_FATAL_ERROR_READING_BINLOG.error(text))

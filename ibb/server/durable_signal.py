@@ -1,0 +1,97 @@
+"""Wake the dumps that wait at the end of the history when it grows."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from ibb.protocol.errors import IbbError
+
+from .log import get_log
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from ibb.storage.history import History
+
+
+class DurableSignal:
+    """
+    One subscription to the history for all who wait, and one look a while at foreign files.
+
+    Args:
+        history: tells when its durable end moved, from any thread.
+        pool: where a history that another program writes is looked at.
+        poll_interval: seconds between looks, while somebody waits.
+
+    Attributes:
+        count: how often it fired. Read it before looking for data, and hand it to `wait`.
+    """
+
+    def __init__(self, history: History, pool: Executor, poll_interval: float) -> None:
+        self.count = 0
+        self._history = history
+        self._pool = pool
+        self._poll_interval = poll_interval
+        self._loop = asyncio.get_running_loop()
+        self._waiting: set[asyncio.Future[None]] = set()
+        self._fired = False  # a call of `_deliver` is on its way
+        self._waited_for = asyncio.Event()
+        self._unsubscribe = history.subscribe(self._fire)
+        follows = not history.pages.tail_is_final
+        self._poller = asyncio.create_task(self._poll()) if follows else None
+
+    async def wait(self, seen: int, timeout_seconds: float | None) -> None:
+        """Return when it fired since *count* was *seen*, or after the time."""
+        if self.count != seen:
+            return
+        future = self._loop.create_future()
+        self._waiting.add(future)
+        self._waited_for.set()
+        timer = None
+        if timeout_seconds is not None:
+            timer = self._loop.call_later(timeout_seconds, _finish, future)
+        try:
+            await future
+        finally:
+            self._waiting.discard(future)
+            if timer is not None:
+                timer.cancel()
+
+    def nudge(self) -> None:
+        """Let everybody who waits look around, from the loop's thread."""
+        self.count += 1
+        for future in self._waiting:
+            _finish(future)
+
+    async def close(self) -> None:
+        """Listen no longer."""
+        self._unsubscribe()
+        if self._poller is not None:
+            self._poller.cancel()
+            await asyncio.gather(self._poller, return_exceptions=True)
+
+    def _fire(self) -> None:
+        if not self._fired:  # a race only costs one call more
+            self._fired = True
+            self._loop.call_soon_threadsafe(self._deliver)
+
+    def _deliver(self) -> None:
+        self._fired = False
+        self.nudge()
+
+    async def _poll(self) -> None:
+        while True:
+            self._waited_for.clear()
+            if not self._waiting:
+                await self._waited_for.wait()
+            try:
+                await self._loop.run_in_executor(self._pool, self._history.refresh)
+            except IbbError as error:
+                get_log().warning("history_unreadable", error=str(error))
+            await asyncio.sleep(self._poll_interval)
+
+
+def _finish(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)

@@ -1,0 +1,116 @@
+"""Accept connections, count them, and turn away those above the limit."""
+
+from __future__ import annotations
+
+import asyncio
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ibb.protocol.error_codes import CON_COUNT_ERROR
+from ibb.protocol.reply import err
+
+from .config import parse_address
+from .connection import Connection
+from .log import get_log
+from .session import Session
+
+if TYPE_CHECKING:
+    from .session import SessionHost
+
+_BACKLOG = 1024  # connections that wait to be accepted
+
+
+class Listener:
+    """
+    The server's sockets and the sessions on them.
+
+    Attributes:
+        accepted: connections so far.
+        most: most sessions at a time so far.
+        address: host and port, once it listens.
+    """
+
+    def __init__(self, host: SessionHost) -> None:
+        self.accepted = 0
+        self.most = 0
+        self.address = ("", 0)
+        self._host = host
+        self._servers: list[asyncio.Server] = []
+        self._sessions: dict[int, Session] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def start(self) -> None:
+        """
+        Listen on the addresses of the configuration.
+
+        Raises:
+            OSError: one of them cannot be had.
+        """
+        config = self._host.config
+        host, port = parse_address(config.listen)
+        server = await asyncio.start_server(self._accept, host, port, backlog=_BACKLOG)
+        self._servers.append(server)
+        self.address = server.sockets[0].getsockname()[:2]
+        if config.socket:
+            _remove_stale_socket(Path(config.socket))
+            self._servers.append(
+                await asyncio.start_unix_server(self._accept, config.socket, backlog=_BACKLOG)
+            )
+
+    def session(self, connection_id: int) -> Session | None:
+        """Return a session that is connected."""
+        return self._sessions.get(connection_id)
+
+    def sessions(self) -> list[Session]:
+        """Return all sessions that are connected."""
+        return list(self._sessions.values())
+
+    def stop_accepting(self) -> None:
+        """Close the listening sockets; sessions go on."""
+        for server in self._servers:
+            server.close()
+
+    async def closed(self) -> None:
+        """Return when every session has ended and the sockets are gone."""
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        for server in self._servers:
+            await server.wait_closed()
+        if self._host.config.socket:
+            _remove_stale_socket(Path(self._host.config.socket))
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        config = self._host.config
+        connection = Connection(reader, writer, write_timeout=config.net_write_timeout)
+        self.accepted += 1
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        if len(self._sessions) >= config.max_connections:
+            await _turn_away(connection)
+            return
+        session = Session(self._host, connection, self.accepted)
+        self._sessions[session.id] = session
+        self.most = max(self.most, len(self._sessions))
+        try:
+            await session.run()
+        finally:
+            del self._sessions[session.id]
+
+
+async def _turn_away(connection: Connection) -> None:
+    """Say that there are too many: in place of the greeting, and so without an sqlstate."""
+    get_log().warning("client_refused", peer=connection.peer, reason="too many connections")
+    try:
+        await connection.send([err(CON_COUNT_ERROR.code, "", CON_COUNT_ERROR.text)])
+    except (OSError, TimeoutError):
+        connection.abort()
+    await connection.end()
+
+
+def _remove_stale_socket(path: Path) -> None:
+    """Remove what a server that was killed has left; anything but a socket stays."""
+    if path.exists() and stat.S_ISSOCK(path.stat().st_mode):
+        path.unlink()

@@ -1,0 +1,175 @@
+"""
+The server: a history that others can replicate from.
+
+    server = Server(store)
+    await server.start()
+    ...
+    await server.stop()
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import TYPE_CHECKING
+
+from ibb.protocol.error_codes import SERVER_SHUTDOWN
+from ibb.storage.clock import SystemClock
+
+from .accounts import AccountBook, made_up_account
+from .config import Config, ConfigError, derived_server_id, parse_address
+from .durable_signal import DurableSignal
+from .listener import Listener
+from .log import get_log
+from .pools import Pools
+
+if TYPE_CHECKING:
+    from ibb.storage.clock import Clock
+    from ibb.storage.history import History
+
+    from .session import Session
+
+MADE_UP_USER = "repl"
+_LOOPBACK = ("127.", "::1", "localhost")
+
+
+class Server:
+    """
+    Serves one history.
+
+    Args:
+        history: a `Store` that this program writes, or a `ReadOnlyHistory`; stays the caller's.
+        config: settings; by default those of `ibb serve`.
+        accounts: who may log in. None makes one account with a random password, and then only
+            loopback addresses may be listened on.
+        place: what the derived server id depends on besides the host, e.g. the directory.
+        clock: the time, for tests.
+
+    Raises:
+        ConfigError: no accounts, and an address that others can reach.
+
+    Attributes:
+        made_up: user and password of the account that was made, or None.
+        relays: the history comes from an upstream; whoever runs a relay sets it.
+    """
+
+    def __init__(
+        self,
+        history: History,
+        *,
+        config: Config | None = None,
+        accounts: AccountBook | None = None,
+        place: str = "",
+        clock: Clock | None = None,
+    ) -> None:
+        self.config = config or Config()
+        self.history = history
+        self.made_up: tuple[str, str] | None = None
+        self.relays = False
+        self.server_id = self.config.server_id or derived_server_id(socket.gethostname(), place)
+        self.questions = 0
+        self.aborted_connects = 0
+        self.accounts = self._make_up_account() if accounts is None else accounts
+        self.signal: DurableSignal
+        self.pools: Pools
+        self._clock = clock or SystemClock()
+        self._listener = Listener(self)
+        self._started_at = 0.0
+
+    def _make_up_account(self) -> AccountBook:
+        if not parse_address(self.config.listen)[0].startswith(_LOOPBACK):
+            raise ConfigError(
+                f"without accounts only loopback is listened on, not {self.config.listen}"
+            )
+        account, password = made_up_account(MADE_UP_USER)
+        self.made_up = (account.user, password)
+        return AccountBook([account])
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port that it listens on."""
+        return self._listener.address
+
+    async def start(self) -> None:
+        """
+        Begin to accept connections.
+
+        Raises:
+            OSError: the address cannot be had.
+        """
+        self._started_at = self._clock.monotonic()
+        self.pools = Pools(self.config.dump_threads)
+        self.signal = DurableSignal(self.history, self.pools.statements, self.config.poll_interval)
+        try:
+            await self._listener.start()
+        except BaseException:
+            await self._stop_inside()
+            raise
+        host, port = self.address
+        get_log().info("server_started", host=host, port=port, server_id=self.server_id)
+
+    async def stop(self) -> None:
+        """End in order: no new connections, each dump told why, then the threads."""
+        self._listener.stop_accepting()
+        for session in self.sessions():
+            session.end(SERVER_SHUTDOWN.error())
+        await self._listener.closed()
+        await self._stop_inside()
+        get_log().info("server_stopped")
+
+    async def _stop_inside(self) -> None:
+        await self.signal.close()
+        await asyncio.get_running_loop().run_in_executor(None, self.pools.close)
+
+    def session(self, connection_id: int) -> Session | None:
+        """Return a session that is connected."""
+        return self._listener.session(connection_id)
+
+    def sessions(self) -> list[Session]:
+        """Return all sessions that are connected."""
+        return self._listener.sessions()
+
+    def now(self) -> float:
+        """Return the wall-clock time in seconds since 1970."""
+        return self._clock.now()
+
+    def uptime(self) -> float:
+        """Return seconds since the start."""
+        return self._clock.monotonic() - self._started_at
+
+    def port(self) -> int:
+        """Return the TCP port that the server listens on."""
+        return self.address[1]
+
+    def host_name(self) -> str:
+        """Return the name of this machine."""
+        return socket.gethostname()
+
+    def replicas(self) -> list[tuple[int, str, int, int]]:
+        """Return server id, host, port and our own id for each replica with a dump."""
+        return [
+            (
+                session.registered.server_id,
+                session.registered.host,
+                session.registered.port,
+                self.server_id,
+            )
+            for session in self.sessions()
+            if session.registered is not None and session.dump_server_id is not None
+        ]
+
+    def status(self) -> dict[str, str]:
+        """Return the values of SHOW STATUS by their names."""
+        sessions = self.sessions()
+        dumps = sum(session.dump_server_id is not None for session in sessions)
+        values = {
+            "Aborted_connects": self.aborted_connects,
+            "Connections": self._listener.accepted,
+            "Max_used_connections": self._listener.most,
+            "Questions": self.questions,
+            "Slaves_connected": dumps,
+            "Slaves_running": dumps,
+            "Threads_connected": len(sessions),
+            "Uptime": int(self.uptime()),
+        }
+        return {name: str(value) for name, value in values.items()}

@@ -1,0 +1,384 @@
+"""
+One client from its connection to its end: greeting, login, commands, perhaps a dump.
+
+Nothing but a login is looked at before a login, and nothing at all behind a failed one.
+Source: dump-protocol 1 to 3; 10, traps 10, 17, 20, 30, 31, 42.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from typing import TYPE_CHECKING, Final
+
+from ibb.protocol import error_codes as codes
+from ibb.protocol import native_password
+from ibb.protocol.capabilities import SERVER_CAPABILITIES
+from ibb.protocol.command import (
+    BinlogDump,
+    BinlogDumpGtid,
+    Command,
+    InitDb,
+    Ping,
+    Query,
+    Quit,
+    RegisterSlave,
+    ResetConnection,
+    SemiSyncAck,
+    SetOption,
+    Statistics,
+    Unknown,
+    parse_command,
+)
+from ibb.protocol.errors import FormatError, ProtocolError, SqlError
+from ibb.protocol.handshake import AuthSwitchRequest, Greeting, HandshakeResponse, SslRequest
+from ibb.protocol.packet import PacketsOutOfOrder, PacketTooLarge
+from ibb.protocol.reply import eof, err_of, ok
+
+from .accounts import CONNECTION_ADMIN, REPLICATION_SLAVE
+from .config import END_GRACE_SECONDS, LOGIN_PACKET_BYTES_MAX
+from .connection import Connection, PeerGone
+from .dump_request import heartbeat_period, make_request
+from .dump_session import DumpSession
+from .dump_stream import DumpStream
+from .log import get_log
+from .sql_parser import Kill, parse_statement
+from .statements import Statements, reads_history
+from .variables import UTF8MB4, SessionVariables
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+    from typing import Protocol
+
+    from ibb.protocol.result_set import ResultSet
+
+    from .accounts import Account, AccountBook
+    from .durable_signal import DurableSignal
+    from .pools import Pools
+    from .variables import ServerFacts
+
+    class SessionHost(ServerFacts, Protocol):
+        """What a session needs of the server around it."""
+
+        accounts: AccountBook
+        signal: DurableSignal
+        pools: Pools
+        questions: int  # commands answered so far, of all sessions
+        aborted_connects: int
+
+        def uptime(self) -> float:
+            """Return seconds since the start."""
+
+        def session(self, connection_id: int) -> Session | None:
+            """Return a session that is connected."""
+
+        def sessions(self) -> list[Session]:
+            """Return all sessions that are connected."""
+
+
+_SCRAMBLE_ALPHABET: Final = bytes(range(0x21, 0x7F))  # no NUL: clients take it for a C string
+_LOGGED_USER_CHARS_MAX: Final = 80
+
+
+class Session:
+    """
+    One client.
+
+    Args:
+        host: the server around it.
+        connection: the client's.
+        connection_id: what KILL takes.
+
+    Attributes:
+        registered: what the client said of itself as a replica.
+        dump_server_id: server id of the replica whose dump runs, None while none does.
+    """
+
+    def __init__(self, host: SessionHost, connection: Connection, connection_id: int) -> None:
+        self.id = connection_id
+        self.account: Account | None = None
+        self.registered: RegisterSlave | None = None
+        self.dump_server_id: int | None = None
+        self._host = host
+        self._connection = connection
+        self._variables = SessionVariables(UTF8MB4)
+        self._statements: Statements
+        self._attributes: dict[str, str] = {}
+        self._dump: DumpSession | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._log = get_log().bind(connection_id=connection_id, peer=connection.peer)
+
+    async def run(self) -> None:
+        """Serve the client until it or the server ends the connection; raises nothing of it."""
+        self._task = asyncio.current_task()
+        in_order = False
+        try:
+            async with asyncio.timeout(self._host.config.connect_timeout):
+                await self._log_in()
+            await self._serve()
+            in_order = True
+        except PeerGone as error:
+            if self.account is None:
+                self._refuse(str(error))
+        except TimeoutError:
+            if self.account is None:
+                self._refuse("login took too long")
+            else:
+                self._log.warning("session_timed_out", user=self.account.user)
+        except SqlError as error:
+            in_order = await self._tell(error)
+        except (ProtocolError, FormatError) as error:
+            self._refuse(str(error))
+            in_order = await self._tell(_protocol_error(error))
+        except OSError as error:
+            self._log.info("connection_lost", error=str(error))
+        except Exception as error:  # noqa: BLE001 - a bug must not take the other sessions along
+            self._log.exception("session_failed", error=repr(error))
+            in_order = await self._tell(codes.UNKNOWN_ERROR.error("internal error, see the log"))
+        finally:
+            await (self._connection.end() if in_order else self._connection.close())
+
+    def end(self, error: SqlError) -> None:
+        """End the session from outside; a dump tells its client *error* first."""
+        if self._dump is not None:
+            self._dump.end(error)
+            asyncio.get_running_loop().call_later(END_GRACE_SECONDS, self._connection.abort)
+        elif self._task is not None:
+            self._task.cancel()
+
+    async def _tell(self, error: SqlError) -> bool:
+        """Send *error* as the last packet; return whether that was possible."""
+        try:
+            await self._connection.send([err_of(error)])
+        except (OSError, TimeoutError):
+            return False
+        return True
+
+    def _refuse(self, reason: str) -> None:
+        if self.account is None:
+            self._host.aborted_connects += 1
+        self._log.warning("client_refused", reason=reason)
+
+    # Login
+
+    async def _log_in(self) -> None:
+        connection = self._connection
+        scramble = bytes(
+            secrets.choice(_SCRAMBLE_ALPHABET) for _ in range(native_password.NONCE_BYTES)
+        )
+        greeting = Greeting(
+            f"5.5.5-{self._host.config.server_version}",
+            self.id,
+            scramble,
+            SERVER_CAPABILITIES,
+            UTF8MB4,
+        )
+        connection.seq = 0
+        await connection.send([greeting.encode()])
+        connection.expect(LOGIN_PACKET_BYTES_MAX, 1)
+        packet = await connection.receive()
+        if SslRequest.parse(packet.payload) is not None:
+            raise ProtocolError("the client asks for TLS, which was not offered")
+        response = HandshakeResponse.parse(packet.payload, SERVER_CAPABILITIES)
+        proof = response.auth_response
+        if response.auth_plugin not in (None, "", native_password.PLUGIN_NAME):
+            await connection.send([AuthSwitchRequest.native(scramble).encode()])
+            connection.expect(LOGIN_PACKET_BYTES_MAX, 3)
+            proof = (await connection.receive()).payload
+        self.account = self._authenticate(response.user, proof, scramble)
+        if response.collation:
+            self._variables = SessionVariables(response.collation)
+        user = f"{response.user}@{connection.hosts[0]}"
+        self._statements = Statements(self._host, self._variables, self.id, user)
+        self._statements.database = response.database
+        self._attributes = dict(response.attributes)
+        self._log = self._log.bind(user=response.user)
+        await connection.send([ok()])
+
+    def _authenticate(self, user: str, proof: bytes, scramble: bytes) -> Account:
+        """Return the account; a user who does not exist takes the same way and time."""
+        hosts = self._connection.hosts
+        account = self._host.accounts.find(user, hosts)
+        stored = native_password.NO_PASSWORD_FITS if account is None else account.password_hash
+        proven = native_password.check(proof, scramble, stored)
+        if account is None or not proven:
+            self._refuse(f"access denied for user {user[:_LOGGED_USER_CHARS_MAX]!r}")
+            raise codes.ACCESS_DENIED_ERROR.error(user, hosts[0], "YES" if proof else "NO")
+        return account
+
+    # Commands
+
+    async def _serve(self) -> None:
+        """Answer commands until the client quits, or a dump has ended."""
+        connection = self._connection
+        config = self._host.config
+        while True:
+            connection.expect(config.max_allowed_packet)
+            async with asyncio.timeout(config.wait_timeout):
+                packet = await connection.receive()
+            self._host.questions += 1
+            command = parse_command(packet.payload)
+            if isinstance(command, Quit):
+                return
+            if isinstance(command, BinlogDump | BinlogDumpGtid):
+                await self._run_dump(command)
+                return
+            try:
+                answer = await self._answer(command)
+            except SqlError as error:
+                answer = [err_of(error)]
+            if answer:
+                await connection.send(answer)
+
+    async def _answer(self, command: Command) -> list[bytes]:
+        """Return the payloads that answer *command*; raises SqlError."""
+        status = self._variables.status
+        match command:
+            case Query():
+                result = await self._query(command.sql)
+                return [ok(status=self._variables.status)] if result is None else result
+            case Ping() | InitDb():
+                if isinstance(command, InitDb):
+                    self._statements.database = command.database
+                return [ok(status=status)]
+            case ResetConnection():
+                self._variables.reset()
+                return [ok()]
+            case SetOption():
+                return [eof(status=status)]
+            case Statistics():
+                return [self._statistics().encode()]
+            case RegisterSlave():
+                self._require(REPLICATION_SLAVE)
+                self.registered = command
+                return [ok(status=status)]
+            case SemiSyncAck():
+                return []
+            case Unknown():
+                if not command.answered:
+                    return []
+        raise codes.UNKNOWN_COM_ERROR.error()
+
+    async def _query(self, sql: str) -> list[bytes] | None:
+        statement = parse_statement(sql)
+        if isinstance(statement, Kill):
+            self._kill(statement.connection_id)
+            return None
+        result: ResultSet | None
+        if reads_history(statement):
+            loop = asyncio.get_running_loop()
+            pool = self._host.pools.statements
+            result = await loop.run_in_executor(pool, self._statements.answer, statement)
+        else:
+            result = self._statements.answer(statement)
+        return None if result is None else list(result.packets())
+
+    def _kill(self, connection_id: int) -> None:
+        """End a connection of the same user, or of anybody for an administrator."""
+        victim = self._host.session(connection_id)
+        if victim is None or victim.account is None:
+            raise codes.NO_SUCH_THREAD.error(connection_id)
+        assert self.account is not None
+        if victim.account.user != self.account.user and not self.account.may(CONNECTION_ADMIN):
+            raise codes.KILL_DENIED_ERROR.error(connection_id)
+        if victim is self:
+            raise codes.QUERY_INTERRUPTED.error()
+        victim.end(codes.CONNECTION_KILLED.error())
+
+    def _statistics(self) -> str:
+        host = self._host
+        return (
+            f"Uptime: {int(host.uptime())}  Threads: {len(host.sessions())}  "
+            f"Questions: {host.questions}  Slow queries: 0  Opens: 0  Open tables: 0  "
+            f"Queries per second avg: {host.questions / max(host.uptime(), 1):.3f}"
+        )
+
+    def _require(self, privilege: str) -> None:
+        assert self.account is not None
+        if not self.account.may(privilege):
+            raise codes.SPECIFIC_ACCESS_DENIED_ERROR.error(privilege)
+
+    # The dump
+
+    async def _run_dump(self, command: BinlogDump | BinlogDumpGtid) -> None:
+        """Dump to the end, with EOF; raises SqlError for an end by ERR, PeerGone."""
+        self._require(REPLICATION_SLAVE)
+        host = self._host
+        is_tool = self._attributes.get("program_name") in ("mysqlbinlog", "mariadb-binlog")
+        request = make_request(command, self._variables, is_tool=is_tool)
+        stream = DumpStream(
+            host.history,
+            request,
+            server_id=host.server_id,
+            server_version=host.config.server_version,
+            now=int(host.now()),
+        )
+        self._dump = DumpSession(
+            stream,
+            self._connection,
+            signal=host.signal,
+            pool=host.pools.dumps,
+            heartbeat_period=lambda: heartbeat_period(self._variables),
+            non_block=request.non_block,
+        )
+        if command.server_id:
+            self._end_namesakes(command.server_id)
+        self.dump_server_id = command.server_id
+        self._log.info(
+            "dump_started",
+            replica_server_id=command.server_id,
+            start=str(request.connect_state) if request.connect_state is not None else None,
+            file=request.file_name,
+        )
+        try:
+            await self._until_either_ends(self._dump.run())
+        finally:
+            self._connection.seq = stream.seq  # what the client sent meanwhile does not count
+            self.dump_server_id = None
+            self._log.info("dump_ended", replica_server_id=command.server_id)
+        await self._connection.send([eof(status=self._variables.status)])
+
+    def _end_namesakes(self, server_id: int) -> None:
+        """End other dumps to the same server id: one replica has come back, or two share an id."""
+        for session in self._host.sessions():
+            if session is not self and session.dump_server_id == server_id:
+                session.end(codes.SLAVE_SAME_ID.error())
+
+    async def _until_either_ends(self, dumping: Coroutine[None, None, None]) -> None:
+        """Run the dump while listening for the client's end, which raises PeerGone."""
+        tasks = [asyncio.create_task(dumping), asyncio.create_task(self._listen())]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            ended = [task for task in tasks if task.done()]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        await ended[0]
+
+    async def _listen(self) -> None:
+        """
+        Return never: raise PeerGone when the client quits or closes.
+
+        What else it sends during a dump is thrown away: acknowledgements, and bytes that some
+        clients send too many.
+        """
+        self._connection.expect(self._host.config.max_allowed_packet)
+        while True:
+            try:
+                packet = await self._connection.receive()
+            except ProtocolError:
+                await self._connection.discard_until_closed()
+            else:
+                if isinstance(parse_command(packet.payload), Quit):
+                    raise PeerGone("the client quit its dump")
+                self._connection.expect(self._host.config.max_allowed_packet)
+
+
+def _protocol_error(error: ProtocolError | FormatError) -> SqlError:
+    """Return what a client is told that broke the protocol."""
+    if isinstance(error, PacketTooLarge):
+        return codes.NET_PACKET_TOO_LARGE.error()
+    if isinstance(error, PacketsOutOfOrder):
+        return codes.NET_PACKETS_OUT_OF_ORDER.error()
+    return codes.MALFORMED_PACKET.error()
