@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .binlog_state import BinlogState
-    from .errors import SqlError
 
 _NOT_FOUND: Final = (
     "Error: connecting slave requested to start from GTID %s, which is not in the master's binlog"
@@ -146,14 +145,14 @@ class DumpFilter:
             SqlError: 1236, the group shows that the client's position is not in the history: its
                 own group is missing (strict mode), or a domain that was empty began without it.
         """
-        has = not self._reaches_start(gtid)
+        had = self._client_has(gtid)
         if self._until is None:
-            return Verdict.SKIP if has else Verdict.SEND
+            return Verdict.SKIP if had else Verdict.SEND
         stop = self._until.get(gtid.domain)
         if stop is None:
             return Verdict.SKIP
         reached = gtid.server == stop.server and gtid.seq >= stop.seq
-        if has or (reached and (gtid.seq > stop.seq or self._until_before)):
+        if had or (reached and (gtid.seq > stop.seq or self._until_before)):
             self.after(gtid)
             return Verdict.SKIP
         return Verdict.SEND
@@ -166,18 +165,18 @@ class DumpFilter:
         if stop is not None and gtid.server == stop.server and gtid.seq >= stop.seq:
             self._until.remove(gtid.domain)
 
-    def _reaches_start(self, gtid: Gtid) -> bool:
-        """Return whether *gtid* is past its domain's start; note it when the start is reached."""
+    def _client_has(self, gtid: Gtid) -> bool:
+        """Tell whether *gtid* is not past its domain's start; forget a start that is reached."""
         wanted = self._start.get(gtid.domain)
         if wanted is None:
-            return True
+            return False
         self._check_empty_domain(wanted)
         if gtid.server != wanted.server or gtid.seq < wanted.seq:
-            return False
+            return True
         if gtid.seq > wanted.seq and self._strict:
             raise MASTER_FATAL_ERROR_READING_BINLOG.error(_HOLE % (wanted,))
         self._start.remove(gtid.domain)
-        return gtid.seq > wanted.seq
+        return gtid.seq == wanted.seq
 
     def _check_empty_domain(self, wanted: Gtid) -> None:
         """At the first group of a domain that was empty, see whether the position is in it."""
