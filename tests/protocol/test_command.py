@@ -128,6 +128,10 @@ def test_dump_gtid_without_gtids_is_a_plain_dump():
         assert not asked.has_mysql_gtids
 
 
+def test_dump_gtid_reads_a_set_that_no_flag_announced():
+    assert dump_gtid(block(b"0-1-2"), flag_bits=0).mariadb_gtids == "0-1-2"
+
+
 def test_dump_gtid_takes_mariadb_gtids_in_text():
     asked = dump_gtid(block(b"0-1-2, 7-8-9"))
     assert asked.mariadb_gtids == "0-1-2, 7-8-9"

@@ -84,6 +84,13 @@ def test_greeting_of_a_server_without_plugins_means_native():
     assert greeting.scramble == SCRAMBLE
 
 
+def test_a_greeting_that_understates_its_scramble_is_still_read_in_step():
+    raw = bytearray(GREETING.encode())
+    assert raw[raw.index(SCRAMBLE[:8]) + 16] == 21
+    raw[raw.index(SCRAMBLE[:8]) + 16] = 0
+    assert Greeting.parse(raw) == GREETING
+
+
 @pytest.mark.parametrize("missing", [Capability.PROTOCOL_41, Capability.SECURE_CONNECTION])
 def test_a_server_of_the_last_century_is_refused(missing):
     raw = Greeting("3.23.58", 1, SCRAMBLE, SERVER_CAPABILITIES & ~missing, 8).encode()

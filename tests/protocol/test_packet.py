@@ -285,6 +285,12 @@ def test_a_stream_refuses_a_payload_above_its_limit():
         list(stream.feed(b"\x01\x00\x00\x01"))
 
 
+def test_the_limit_of_a_stream_counts_each_payload_alone():
+    stream = PacketStream(expected_seq=0, payload_bytes_max=100)
+    raw, _ = frame_all([bytes(100)] * 3, 0)
+    assert len(list(stream.feed(raw))) == 3
+
+
 def test_a_stream_passes_a_huge_payload_in_little_memory():
     piece = bytes(128 << 10)
     stream = PacketStream(expected_seq=0)

@@ -1,7 +1,7 @@
 """OK, ERR and EOF are byte for byte what real servers send."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from mysql_mimic.packets import make_ok
 from mysql_mimic.types import Capabilities, ServerStatus
@@ -67,6 +67,8 @@ def test_err_before_the_greeting_has_no_sqlstate():
 
 
 @given(st.text(max_size=700))
+@example("x" * 512)
+@example("é" * 256)
 def test_a_long_message_is_cut_between_characters(message):
     message = message.encode(errors="replace").decode()
     cut = reply.parse_err(reply.err(1105, "HY000", message)).message

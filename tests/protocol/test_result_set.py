@@ -118,6 +118,14 @@ def test_numbers_and_text_carry_the_flags_of_the_reference():
     assert Column.text("File", 512, collation=33).length == 1536
 
 
+def test_extended_metadata_sits_before_the_fixed_part():
+    column = Column("j", ColumnType.LONG_BLOB, 9, extended=b"\x01\x04json")
+    assert b"\x06\x01\x04json\x0c" in column.encode(Capability.EXTENDED_METADATA)
+    again = Column.parse(column.encode(Capability.EXTENDED_METADATA), Capability.EXTENDED_METADATA)
+    assert again == column
+    assert Column.parse(column.encode()).extended == b""
+
+
 @given(columns, LAYOUTS)
 def test_column_round_trips(column, capabilities):
     assert Column.parse(column.encode(capabilities), capabilities) == column
