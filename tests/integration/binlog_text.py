@@ -21,7 +21,7 @@ SECONDS_MAX = 120
 LENGTH_OFFSET = 9  # of the event header's length field; log_pos follows
 BODY_OFFSET = 17
 MAGIC = b"\xfebin"
-STOP, ROTATE, FORMAT_DESCRIPTION, CHECKPOINT, GTID_LIST = 3, 4, 15, 161, 163
+STOP, ROTATE, FORMAT_DESCRIPTION, CHECKPOINT, GTID, GTID_LIST = 3, 4, 15, 161, 162, 163
 OF_ONE_FILE = {STOP, ROTATE, FORMAT_DESCRIPTION, CHECKPOINT, GTID_LIST}
 
 HEADER = re.compile(
@@ -108,4 +108,15 @@ def raw_events(paths: Iterable[Path]) -> list[bytes]:
             if data[offset + 4] not in OF_ONE_FILE:
                 found.append(bare(data[offset : offset + length]))
             offset += length
+    return found
+
+
+def gtids_in_order(paths: Iterable[Path]) -> list[str]:
+    """Return the GTID of each group in binlog files, in their order."""
+    found = []
+    for event in raw_events(paths):
+        if event[4] == GTID:
+            (server,) = struct.unpack_from("<I", event, 5)
+            seq, domain = struct.unpack_from("<QI", event, 19)
+            found.append(f"{domain}-{server}-{seq}")
     return found

@@ -3,10 +3,11 @@
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from itertools import count
 from os import environ
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -14,6 +15,7 @@ from ibb.demo.installation import Installation
 
 from .ibb_process import IbbProcess
 from .mariadb_server import PRIMARY_OPTIONS, REPLICA_OPTIONS, MariadbServer
+from .workload import mixed_workload
 
 ROOT_11_8 = Path(environ.get("IBB_CACHE", "/var/cache/ibb")) / "mariadb-11.8"
 
@@ -76,10 +78,39 @@ class Rig:
         return folder
 
 
-@pytest.fixture(scope="module")
-def rig() -> Iterator[Rig]:
-    """A maker of servers for one module. Its folder is short: a socket's name has 107 bytes."""
+@contextmanager
+def new_rig() -> Iterator[Rig]:
+    """Lend a rig in a folder with a short name: that of a unix socket has 107 bytes at most."""
     with ExitStack() as ends:
         folder = Path(tempfile.mkdtemp(prefix="ibb-"))
         ends.callback(shutil.rmtree, folder)
         yield Rig(folder, ends)
+
+
+@pytest.fixture(scope="module")
+def rig() -> Iterator[Rig]:
+    """A maker of servers that one module shares."""
+    with new_rig() as rig:
+        yield rig
+
+
+class Relayed(NamedTuple):
+    """A primary with the mixed workload in it, the relay that has it too, and two replicas."""
+
+    primary: MariadbServer
+    ibb: IbbProcess
+    replicas: list[MariadbServer]
+    rig: Rig
+
+
+@pytest.fixture(scope="session")
+def relayed(mariadb_10: Installation, mariadb_11: Installation) -> Iterator[Relayed]:
+    """The topology of most tests; those that use it share the xdist_group `relayed`."""
+    with new_rig() as rig:
+        primary = rig.primary(mariadb_10)
+        ibb = rig.ibb("--max-binlog-size=1M").relay_from(primary.port).start()
+        replicas = [rig.replica(installation) for installation in (mariadb_10, mariadb_11)]
+        for replica in replicas:
+            replica.replicate_from(ibb.port)
+        mixed_workload(primary)
+        yield Relayed(primary, ibb, replicas, rig)

@@ -24,7 +24,6 @@ PRIMARY_OPTIONS = (
 REPLICA_OPTIONS = (
     f"--max-allowed-packet={PACKET_BYTES_MAX}",
     "--slave-net-timeout=10",  # seconds; the replica asks for heartbeats at half of it
-    "--skip-slave-start",
     "--relay-log-recovery=1",
 )
 
@@ -76,12 +75,12 @@ class MariadbServer(ScratchServer):
 
     def replicate_from(self, port: int, *, password: str = PASSWORD, position: str = "") -> None:
         """Follow the master on loopback *port* from the GTID *position*; does not wait."""
-        tls = ", MASTER_SSL=0" if self.value("VERSION()").startswith("11.") else ""
         self.run(
             "STOP SLAVE",
             f"SET GLOBAL gtid_slave_pos = '{position}'",
             f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, MASTER_USER='{USER}', "
-            f"MASTER_PASSWORD='{password}', MASTER_USE_GTID=slave_pos, MASTER_CONNECT_RETRY=1{tls}",
+            f"MASTER_PASSWORD='{password}', MASTER_SSL=0, MASTER_USE_GTID=slave_pos, "
+            "MASTER_CONNECT_RETRY=1",
             "START SLAVE",
         )
 
