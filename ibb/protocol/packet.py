@@ -72,9 +72,14 @@ def frame_all(payloads: Iterable[Buffer], seq: int) -> tuple[bytes, int]:
     """Return *payloads* as packets numbered from *seq*, and the sequence id after them."""
     parts: list[Buffer] = []
     for payload in payloads:
-        framer = PacketFramer(len(payload), seq)
-        parts += framer.feed(payload)
-        seq = framer.next_seq
+        length = len(payload)
+        if length < CHUNK_BYTES:
+            parts += (_header(length, seq), payload)
+            seq = next_seq(seq)
+        else:
+            framer = PacketFramer(length, seq)
+            parts += framer.feed(payload)
+            seq = framer.next_seq
     return b"".join(parts), seq
 
 
