@@ -1,0 +1,416 @@
+"""
+A directory of binlog files without a writer in this process, at rest or growing.
+
+What the directory holds is looked up by `refresh`; between two refreshes only the last used page
+may be seen to grow. A page is used if it is not all zero. Pages are used in order, so the last
+one is found by bisection; what lies behind it is looked at once, so that a hole is noticed and
+not taken for the end. Source: ibb-format 3.4, 7.3, 7.4, 14.
+"""
+
+import threading
+from typing import NamedTuple
+
+from ibb.protocol.errors import FormatError
+
+from .chunk import chunk_area_end, used_end
+from .disk import Disk
+from .errors import DiskError
+from .file_header import FileHeader
+from .file_name import binlog_name, is_misspelt, parse_binlog_name
+from .history import BinlogFileInfo
+from .open_files import OpenFiles
+from .page import PAGE_SIZE_MAX, check_page, page_is_zero
+from .page_cache import PageCache
+from .page_source import NO_MORE_DATA, NO_MORE_PAGES, PageRead, PageStatus
+from .position import Position
+
+TORN_READS_MAX = 5  # of the page that another program may just be writing
+WARNINGS_MAX = 100  # kept in memory
+
+
+class _Used(NamedTuple):
+    """How far a file is used: its last used page (0: only the header), and its whole pages."""
+
+    last_page: int
+    pages: int
+
+
+class Listing(NamedTuple):
+    """
+    What a look at the directory showed, for telling whether somebody writes there.
+
+    Attributes:
+        numbers: of the files, ascending.
+        last: highest number that holds data; -1 without any.
+        last_page: last used page of that file.
+        changed: when the two newest of the files were modified, in seconds since 1970.
+    """
+
+    numbers: tuple[int, ...]
+    last: int
+    last_page: int
+    changed: tuple[float, ...]
+
+
+class BinlogDirectory:
+    """
+    The pages of a directory. Safe to use from several threads.
+
+    Args:
+        disk: where the directory is.
+        path: of the directory.
+
+    Attributes:
+        limit: serve nothing from here on; None: no limit. Must lie behind a whole record.
+        warnings: what is odd but no reason to stop, the first `WARNINGS_MAX` findings.
+
+    Raises:
+        DiskError: the directory cannot be listed.
+    """
+
+    tail_is_final = False
+
+    def __init__(self, disk: Disk, path: str) -> None:
+        self.limit: Position | None = None
+        self.warnings: list[str] = []
+        self._disk = disk
+        self._path = path
+        self._files = OpenFiles(disk, path)
+        self._cache = PageCache()
+        self._mutex = threading.RLock()  # for what refresh changes
+        self._headers: dict[int, FileHeader] = {}
+        self._used: dict[int, _Used] = {}
+        self._listing = Listing((), -1, 0, ())
+        self.refresh()
+
+    @property
+    def listing(self) -> Listing:
+        """What the last refresh found."""
+        return self._listing
+
+    def refresh(self) -> None:
+        """
+        Look again what files there are and how far the newest is used.
+
+        Raises:
+            DiskError: the directory cannot be read.
+        """
+        with self._mutex:
+            before = self._listing
+            numbers = self._list()
+            last = next((number for number in reversed(numbers) if not self._is_empty(number)), -1)
+            if last < before.last or (
+                numbers and before.numbers and numbers[0] < before.numbers[0]
+            ):
+                self._forget_all()  # the files were deleted and begun anew
+                before = Listing((), -1, 0, ())
+            for gone in set(before.numbers).difference(numbers):
+                self._forget(gone)
+            # By the old listing: what was counted while the file could grow is counted again.
+            self._used = {
+                number: used
+                for number, used in self._used.items()
+                if self._is_settled(number, used)
+            }
+            last_page = 0
+            if last >= 0:
+                used = self._find_used(last, before.last_page if last == before.last else 0)
+                self._used[last] = used
+                last_page = used.last_page
+            changed = tuple(self._modified_at(number) for number in numbers[-2:])
+            self._listing = Listing(tuple(numbers), last, last_page, changed)
+
+    def close(self) -> None:
+        """Close the files; reading opens them again."""
+        self._files.close()
+
+    def first_file(self) -> int:
+        """Return the lowest file number that exists; 0 when there is none."""
+        numbers = self._listing.numbers
+        return numbers[0] if numbers else 0
+
+    def last_file(self) -> int:
+        """Return the highest number that holds data before the limit, or `first_file` - 1."""
+        last, limit = self._listing.last, self.limit
+        if limit is not None:
+            last = min(last, limit.file_no if limit.offset else limit.file_no - 1)
+        return max(last, self.first_file() - 1)
+
+    def files(self) -> list[BinlogFileInfo]:
+        """Return all files, the empty preallocated one too; those that vanish meanwhile, not."""
+        found = []
+        for number in self._list():
+            name = binlog_name(number)
+            try:
+                found.append(BinlogFileInfo(name, number, self._disk.size(f"{self._path}/{name}")))
+            except DiskError as error:
+                if not error.missing:
+                    raise
+        return found
+
+    def header(self, file_no: int) -> FileHeader | None:
+        """
+        Return a file's header, or None if the file is missing or still empty.
+
+        Raises:
+            FormatError: it is damaged.
+            DiskError: it cannot be read.
+        """
+        header = self._headers.get(file_no)
+        if header is not None:
+            return header
+        start = self._read_start(file_no)
+        if page_is_zero(start):
+            return None
+        header = FileHeader.parse(start, file_no)
+        size = self._files.size(file_no)
+        if size < 2 * header.page_size:
+            raise FormatError(f"file too short: {size} bytes", file=binlog_name(file_no), page=0)
+        with self._mutex:
+            self._headers[file_no] = header
+        return header
+
+    def end(self) -> Position:
+        """Return where data ends; behind a damaged last page, that page's end."""
+        last, last_page = self._listing.last, self._listing.last_page
+        if last < 0:
+            return Position(self.first_file(), 0)
+        end = Position(last, 0)
+        try:
+            header = self.header(last)
+            if header is not None:
+                end = Position(last, (last_page + 1) * header.page_size)
+                if last_page:
+                    read = self._read_last_page(header, last_page)
+                    if read.end < chunk_area_end(header.page_size):
+                        end = Position(last, last_page * header.page_size + read.end)
+        except FormatError as error:
+            self._warn(str(error))
+        return end if self.limit is None else min(end, self.limit)
+
+    def read_page(self, file_no: int, page_no: int) -> PageRead:
+        """
+        Return a page, or what is in its place.
+
+        Raises:
+            FormatError: it is damaged; all zero although a later page is not, too.
+            DiskError: it cannot be read.
+        """
+        limit = self.limit
+        header = self._headers.get(file_no) or self.header(file_no)
+        if header is None:
+            return NO_MORE_DATA
+        start = page_no * header.page_size
+        if limit is not None and limit <= (file_no, start):
+            return NO_MORE_DATA
+        read = self._read_unlimited(header, page_no)
+        if limit is not None and limit < (file_no, start + read.end):
+            return PageRead(read.data, limit.offset - start, PageStatus.END_OF_DATA)
+        return read
+
+    def _read_unlimited(self, header: FileHeader, page_no: int) -> PageRead:
+        assert page_no > 0
+        file_no, area_end = header.file_no, chunk_area_end(header.page_size)
+        data = self._cache.get(file_no, page_no)
+        if data is not None:
+            return PageRead(data, area_end, PageStatus.PAGE)
+        used = self._used_pages(file_no)
+        if page_no > used.last_page:
+            return self._behind_last_page(file_no, used)
+        if page_no == used.last_page:
+            return self._read_last_page(header, page_no)
+        return PageRead(self.stored_page(file_no, page_no), area_end, PageStatus.PAGE)
+
+    def stored_page(self, file_no: int, page_no: int) -> bytes:
+        """
+        Return a page that is known to be used and not to change any more, whatever the limit.
+
+        Raises:
+            FormatError: it is damaged, all zero, or the file has no such page.
+            DiskError: it cannot be read.
+        """
+        data = self._cache.get(file_no, page_no)
+        if data is not None:
+            return data
+        header = self.header(file_no)
+        page_size = header.page_size if header else PAGE_SIZE_MAX
+        data = self._files.read(file_no, page_no * page_size, page_size)
+        _check_used_page(data, page_size, file_no, page_no)
+        self._cache.put(file_no, page_no, data)
+        return data
+
+    def size(self, file_no: int) -> int:
+        """
+        Return a file's length in bytes.
+
+        Raises:
+            DiskError: it is missing.
+        """
+        return self._files.size(file_no)
+
+    def _read_last_page(self, header: FileHeader, page_no: int) -> PageRead:
+        """Read the last used page of a file; another program may be writing it."""
+        file_no, page_size = header.file_no, header.page_size
+        for attempt in range(1, TORN_READS_MAX + 1):
+            data = self._files.read(file_no, page_no * page_size, page_size)
+            try:
+                _check_used_page(data, page_size, file_no, page_no)
+                break
+            except FormatError:
+                if attempt == TORN_READS_MAX:
+                    raise
+        area_end = chunk_area_end(page_size)
+        end = used_end(data)
+        if end == area_end:
+            return PageRead(data, end, PageStatus.PAGE)
+        if not page_is_zero(data[end:area_end]):
+            self._warn(f"{binlog_name(file_no)}: page {page_no} is not zero behind its end {end}")
+        if not self._is_abandoned(file_no):
+            return PageRead(data, end, PageStatus.END_OF_DATA)
+        self._warn(f"{binlog_name(file_no)}: data ends early, in page {page_no} at {end}")
+        return PageRead(data, end, PageStatus.END_OF_FILE)
+
+    def _behind_last_page(self, file_no: int, used: _Used) -> PageRead:
+        if file_no >= self._listing.last:
+            return NO_MORE_DATA
+        if used.last_page == used.pages - 1:
+            return NO_MORE_PAGES
+        if not self._is_abandoned(file_no):
+            return NO_MORE_DATA
+        self._warn(f"{binlog_name(file_no)}: data ends early, behind page {used.last_page}")
+        return NO_MORE_PAGES
+
+    def _is_abandoned(self, file_no: int) -> bool:
+        """
+        Tell whether a file that is not full will not be written any more.
+
+        A writer creates file N + 2 only when file N is all on disk. Before that the newest pages
+        of N can be missing although N + 1 has some already.
+        """
+        listing = self._listing
+        return file_no < listing.last and file_no + 2 <= listing.numbers[-1]
+
+    def _used_pages(self, file_no: int) -> _Used:
+        used = self._used.get(file_no)
+        if used is None:
+            if file_no > self._listing.last:
+                return _Used(0, 1)
+            with self._mutex:
+                used = self._used[file_no] = self._find_used(file_no, 0)
+        return used
+
+    def _is_settled(self, file_no: int, used: _Used) -> bool:
+        """Tell whether no page of a file will be used any more."""
+        full = used.last_page == used.pages - 1
+        return (full and file_no < self._listing.last) or self._is_abandoned(file_no)
+
+    def _find_used(self, file_no: int, known: int) -> _Used:
+        """
+        Find how far a file is used.
+
+        Args:
+            file_no: the file.
+            known: a page up to which it is known to be used; 0: nothing is known.
+        """
+        try:
+            header = self.header(file_no)
+        except FormatError:
+            return _Used(0, 1)  # whoever wants to read the file will see the reason
+        if header is None:
+            return _Used(0, 1)
+        page_size = header.page_size
+        pages, rest = divmod(self._files.size(file_no), page_size)
+        if rest and file_no != self._listing.last:
+            self._warn(f"{binlog_name(file_no)}: {rest} bytes behind the last whole page")
+        if known == 0 and self._is_used(file_no, pages - 1, page_size):
+            return _Used(pages - 1, pages)  # the usual case of a file that is not the newest
+        last_page = self._bisect_used(file_no, known, pages, page_size)
+        if known == 0:
+            # Written in order, these pages are unused: unless there is a hole, or they have been
+            # written since the bisection, and then the next one is used as well.
+            for page_no in range(last_page + 1, pages):
+                if self._files.read(file_no, page_no * page_size, 1) != b"\0":
+                    last_page = page_no
+        return _Used(last_page, pages)
+
+    def _bisect_used(self, file_no: int, known: int, pages: int, page_size: int) -> int:
+        """Return the last used page if all from page *known* to that are used."""
+        low, high = known, pages
+        if known:  # it has not gone far
+            step = 1
+            while low + step < high and self._is_used(file_no, low + step, page_size):
+                low += step
+                step *= 2
+            high = min(high, low + step)
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self._is_used(file_no, middle, page_size):
+                low = middle
+            else:
+                high = middle
+        return low
+
+    def _is_used(self, file_no: int, page_no: int, page_size: int) -> bool:
+        return not page_is_zero(self._files.read(file_no, page_no * page_size, page_size))
+
+    def _is_empty(self, file_no: int) -> bool:
+        return file_no not in self._headers and page_is_zero(self._read_start(file_no))
+
+    def _read_start(self, file_no: int) -> bytes:
+        """Return the beginning of a file, at least its header page; nothing if it is missing."""
+        try:
+            return self._files.read(file_no, 0, PAGE_SIZE_MAX)
+        except DiskError as error:
+            if not error.missing:
+                raise
+            return b""
+
+    def _list(self) -> list[int]:
+        numbers = []
+        for name in self._disk.list(self._path):
+            number = parse_binlog_name(name)
+            if number is not None:
+                numbers.append(number)
+            elif is_misspelt(name):
+                self._warn(f"{name}: not the canonical spelling of a binlog file's name: ignored")
+        return sorted(numbers)
+
+    def _modified_at(self, file_no: int) -> float:
+        try:
+            return self._disk.modified_at(f"{self._path}/{binlog_name(file_no)}")
+        except DiskError as error:
+            if not error.missing:
+                raise
+            return 0.0
+
+    def _forget(self, file_no: int) -> None:
+        self._headers.pop(file_no, None)
+        self._used.pop(file_no, None)
+        self._files.drop(file_no)
+
+    def _forget_all(self) -> None:
+        self._headers.clear()
+        self._used.clear()
+        self._files.close()
+        self._cache.clear()
+
+    def _warn(self, finding: str) -> None:
+        with self._mutex:
+            if finding not in self.warnings and len(self.warnings) < WARNINGS_MAX:
+                self.warnings.append(finding)
+
+
+def _check_used_page(data: bytes, page_size: int, file_no: int, page_no: int) -> None:
+    """
+    Check a page that must be used.
+
+    Raises:
+        FormatError: it is not.
+    """
+    if len(data) < page_size:
+        raise FormatError("file has no such page", file=binlog_name(file_no), page=page_no)
+    if page_is_zero(data):
+        raise FormatError(
+            "page is all zero although it must be used", file=binlog_name(file_no), page=page_no
+        )
+    check_page(data, file_no, page_no)

@@ -1,0 +1,96 @@
+"""
+The head of an event group: what its commit record says before the events.
+
+    commit record := pointers to out-of-band lists, first event, (without lists) the other events
+
+The first event is the GTID event; a record that begins with a format description instead is no
+group but tells that a server started, or that another format is in force. Source: ibb-format 5.1.
+"""
+
+import struct
+from typing import NamedTuple
+
+from ibb.protocol.errors import FormatError, Truncated
+from ibb.protocol.event import EVENT_BYTES_MAX, HEADER_SIZE, EventType
+from ibb.protocol.gtid import Gtid
+
+from .record import OobReference, parse_commit_prefix
+from .record_reader import Record
+
+HEAD_BYTES_MAX = 4096  # bytes of a GTID event or a format description
+GTID_EVENT_SIZE_MIN = HEADER_SIZE + 13  # bytes: sequence number, domain, flags
+
+_EVENT_START = struct.Struct("<IBIIIH")
+_GTID_START = struct.Struct("<4xxI10xQI")  # server id of the header, sequence number, domain
+
+
+class GroupHead(NamedTuple):
+    """
+    The head of a commit record.
+
+    Attributes:
+        gtid: None for a format description.
+        lists: where the out-of-band pieces are.
+        event: the GTID event or the format description, without checksum.
+        payload: the event again and what was read of the record behind it.
+    """
+
+    gtid: Gtid | None
+    lists: tuple[OobReference, ...]
+    event: bytes
+    payload: bytes | memoryview
+
+
+def read_head(record: Record) -> GroupHead | None:
+    """
+    Read the head of a commit record; the rest of it is left to read.
+
+    Returns:
+        None if the record begins with any other event: not a group.
+
+    Raises:
+        FormatError: the record is too short, or numbers or lengths in it are impossible.
+    """
+    data: bytes | memoryview = record.first
+    rest = record.rest()
+    while True:
+        try:
+            return _parse(data, record.major)
+        except Truncated as error:
+            more = next(rest, None)
+            if more is None:
+                raise record.error(f"Short chunk: {error.what}") from error
+            data = b"".join((data, more))
+        except FormatError as error:
+            raise record.error(error.what) from error
+
+
+def _parse(data: bytes | memoryview, major: int) -> GroupHead | None:
+    """
+    Parse the beginning of a commit record's contents.
+
+    Raises:
+        Truncated: the head is not all there.
+    """
+    lists, start = parse_commit_prefix(data, major)
+    available = len(data) - start
+    if available < HEADER_SIZE:
+        raise Truncated("commit record is shorter than its first event's header")
+    _, event_type, _, length, _, _ = _EVENT_START.unpack_from(data, start)
+    is_gtid = event_type == EventType.GTID
+    if not is_gtid and event_type != EventType.FORMAT_DESCRIPTION:
+        return None
+    if not (GTID_EVENT_SIZE_MIN if is_gtid else HEADER_SIZE) <= length <= HEAD_BYTES_MAX:
+        raise FormatError(f"first event of a commit record says that it has {length} bytes")
+    if length > available:
+        raise Truncated(f"first event has {length} bytes, the commit record {available}")
+    payload = data[start:]
+    gtid = None
+    if is_gtid:
+        server, seq, domain = _GTID_START.unpack_from(payload)
+        gtid = Gtid(domain, server, seq)
+    return GroupHead(gtid, lists, bytes(payload[:length]), payload)
+
+
+assert _EVENT_START.size == HEADER_SIZE
+assert HEAD_BYTES_MAX < EVENT_BYTES_MAX

@@ -1,0 +1,131 @@
+"""
+Where a replica's stream begins: the newest state record that is not after its position.
+
+Files are looked at from the newest back, by the full state on their page 1; inside the file
+found, the differential states are bisected. The groups behind that place are everything the
+position needs, and at most an interval's worth that it does not. Source: ibb-format 8.3, 8.4.
+"""
+
+from typing import NamedTuple
+
+from ibb.protocol.binlog_state import BinlogState
+from ibb.protocol.errors import FormatError, IbbError
+from ibb.protocol.gtid import Gtid, GtidPosition
+
+from .page_source import PageSource
+from .position import Position
+from .state_scan import read_state
+
+
+class TooOld(IbbError):  # noqa: N818 - a state of the world
+    """Groups that the position needs were in files that have been purged."""
+
+    def __init__(self, position: GtidPosition, first_file: int) -> None:
+        super().__init__(f"position '{position}' needs groups from before file {first_file}")
+
+
+class StartPlace(NamedTuple):
+    """Where to read from, and the state there: what was logged before that place."""
+
+    position: Position
+    state: BinlogState
+
+
+def find_start(source: PageSource, position: GtidPosition) -> StartPlace:
+    """
+    Find the place from which everything that *position* needs can be read.
+
+    Damaged files are stepped over backward like files without a full state; whoever reads from
+    the place found meets the damage when it is due.
+
+    Raises:
+        TooOld: files that it needs have been purged.
+        FormatError: it would be found, were it not for this damage.
+    """
+    first = source.first_file()
+    damage: FormatError | None = None
+    for file_no in range(source.last_file(), first - 1, -1):
+        try:
+            full = read_state(source, file_no, 1)
+        except FormatError as error:
+            damage = error
+            continue
+        if full is None:
+            if file_no == 0:  # nothing was before it
+                return StartPlace(Position(0, _page_size(source, 0)), BinlogState())
+            continue
+        base = BinlogState(full.entries)
+        if base.is_before(position):
+            return _search_file(source, file_no, base, position)
+    if source.last_file() < first:
+        return StartPlace(Position(first, 0), BinlogState())
+    if damage is not None:
+        raise damage
+    raise TooOld(position, first)
+
+
+def find_file_start(source: PageSource, file_no: int) -> Position:
+    """
+    Return where a reader meets first the groups whose commit record begins in that file.
+
+    Args:
+        source: the pages.
+        file_no: a file that exists; it may be empty still.
+
+    Raises:
+        FormatError: its header is damaged.
+    """
+    return Position(file_no, _page_size(source, file_no))
+
+
+def _page_size(source: PageSource, file_no: int) -> int:
+    """Return the offset of page 1; 0, which readers take for it, while the header is not there."""
+    header = source.header(file_no)
+    return 0 if header is None else header.page_size
+
+
+def _search_file(
+    source: PageSource, file_no: int, base: BinlogState, position: GtidPosition
+) -> StartPlace:
+    """Bisect the differential states of a file whose full state, *base*, is early enough."""
+    header = source.header(file_no)
+    assert header is not None  # its page 1 was read
+    interval, found, state = header.state_interval, 0, base
+    if interval:
+        low, high = 0, header.page_count // interval + 1  # in intervals; high is known too late
+        middle = (low + high) // 2
+        while middle > low:
+            page_no = middle * interval
+            entries = _differential(source, file_no, page_no) if page_no > 1 else None
+            if entries is None:
+                if not _is_there(source, file_no, page_no):
+                    high = middle
+                    middle = (low + high) // 2
+                else:
+                    middle -= 1  # left out there: the one before will do
+                continue
+            candidate = base.copy()
+            candidate.load(entries)
+            if candidate.is_before(position):
+                low, found, state = middle, page_no, candidate
+            else:
+                high = middle
+            middle = (low + high) // 2
+    return StartPlace(Position(file_no, max(found, 1) * header.page_size), state)
+
+
+def _differential(source: PageSource, file_no: int, page_no: int) -> list[Gtid] | None:
+    """Return the entries of the state on a page; None if there is none that can be read."""
+    try:
+        record = read_state(source, file_no, page_no)
+    except FormatError:
+        return None
+    return None if record is None else record.entries
+
+
+def _is_there(source: PageSource, file_no: int, page_no: int) -> bool:
+    """Tell whether a page holds data, damaged or not."""
+    try:
+        return source.read_page(file_no, page_no).end > 0
+    except FormatError:
+        return True

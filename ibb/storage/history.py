@@ -1,0 +1,50 @@
+"""What the server needs of a store, or of a directory that another program writes."""
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+from ibb.protocol.binlog_state import BinlogState
+
+from .format_catalogue import FormatCatalogue
+from .page_source import PageSource
+from .position import Position
+
+
+class BinlogFileInfo(NamedTuple):
+    """A line of SHOW BINARY LOGS; *size* is the physical one, in bytes."""
+
+    name: str
+    file_no: int
+    size: int
+
+
+class History(Protocol):
+    """A history of event groups that can be served. Safe to use from several threads."""
+
+    @property
+    def pages(self) -> PageSource:
+        """The pages, up to what is durable."""
+
+    @property
+    def formats(self) -> FormatCatalogue:
+        """Which format description is in force where."""
+
+    def state(self) -> BinlogState:
+        """Return the binlog state of everything durable; a copy."""
+
+    def files(self) -> list[BinlogFileInfo]:
+        """Return the files, oldest first, the empty preallocated one too."""
+
+    def end(self) -> Position:
+        """Return the durable end."""
+
+    def refresh(self) -> None:
+        """Make what was written lately durable, or look for what others wrote: a reader waits."""
+
+    def subscribe(self, wake: Callable[[], None]) -> Callable[[], None]:
+        """
+        Have *wake* called, from any thread, whenever there is more to read.
+
+        Returns:
+            A function that ends the subscription.
+        """

@@ -1,0 +1,102 @@
+"""Binlog files held open for reading: a bounded number of them, shared by all readers."""
+
+import threading
+from collections import OrderedDict
+
+from .disk import Disk, File
+from .file_name import binlog_name
+
+OPEN_FILES_MAX = 32
+
+
+class _Handle:
+    """An open file, how many reads are under way on it, and whether it is to be closed."""
+
+    __slots__ = ("dropped", "file", "users")
+
+    def __init__(self, file: File) -> None:
+        self.file = file
+        self.users = 0
+        self.dropped = False
+
+
+class OpenFiles:
+    """
+    Reads from the files of a directory by number. Safe to use from several threads.
+
+    Args:
+        disk: where the directory is.
+        path: of the directory.
+    """
+
+    def __init__(self, disk: Disk, path: str) -> None:
+        self._disk = disk
+        self._path = path
+        self._mutex = threading.Lock()
+        self._handles: OrderedDict[int, _Handle] = OrderedDict()  # least recently used first
+
+    def read(self, file_no: int, offset: int, size: int) -> bytes:
+        """
+        Return up to *size* bytes from byte *offset* of a file, fewer only at its end.
+
+        Raises:
+            DiskError: the file is missing or cannot be read.
+        """
+        handle = self._take(file_no)
+        try:
+            return handle.file.read_at(offset, size)
+        finally:
+            self._give_back(handle)
+
+    def size(self, file_no: int) -> int:
+        """
+        Return a file's length in bytes.
+
+        Raises:
+            DiskError: the file is missing.
+        """
+        handle = self._take(file_no)
+        try:
+            return handle.file.size()
+        finally:
+            self._give_back(handle)
+
+    def drop(self, file_no: int) -> None:
+        """Close a file if it is open, or when the reads that use it are done."""
+        with self._mutex:
+            handle = self._handles.pop(file_no, None)
+            if handle is not None:
+                self._retire(handle)
+
+    def close(self) -> None:
+        """Close all files; reading opens them again."""
+        with self._mutex:
+            while self._handles:
+                self._retire(self._handles.popitem()[1])
+
+    def _take(self, file_no: int) -> _Handle:
+        with self._mutex:
+            handle = self._handles.get(file_no)
+            if handle is None:
+                path = f"{self._path}/{binlog_name(file_no)}"
+                handle = _Handle(self._disk.open(path, read_only=True))
+                self._handles[file_no] = handle
+                if len(self._handles) > OPEN_FILES_MAX:
+                    self._retire(self._handles.popitem(last=False)[1])
+            else:
+                self._handles.move_to_end(file_no)
+            handle.users += 1
+            return handle
+
+    def _give_back(self, handle: _Handle) -> None:
+        with self._mutex:
+            handle.users -= 1
+            if handle.dropped and not handle.users:
+                handle.file.close()
+
+    @staticmethod
+    def _retire(handle: _Handle) -> None:
+        """Close *handle*, now or with its last user."""
+        handle.dropped = True
+        if not handle.users:
+            handle.file.close()

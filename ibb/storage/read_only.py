@@ -1,0 +1,127 @@
+"""
+A directory that another program writes, as a history to serve.
+
+At rest, all of it is served. Once the files are seen to change, only what that program has surely
+synced: it makes file N + 1 only when file N - 1 is all on disk. What was served at rest stays
+served. With `follow_unsynced` the newest bytes are served too; after a crash of the machine the
+program that writes may not have them any more. Source: ibb-format 9.4.
+"""
+
+import threading
+from collections.abc import Callable
+
+from ibb.protocol.binlog_state import BinlogState
+from ibb.protocol.errors import FormatError
+
+from .directory import BinlogDirectory, Listing
+from .disk import Disk
+from .format_catalogue import SIDECAR_NAME, FormatCatalogue
+from .history import BinlogFileInfo
+from .position import Position
+from .state_scan import StateFollower
+
+
+class ReadOnlyHistory:
+    """
+    The history in a directory. Safe to use from several threads.
+
+    Args:
+        disk: where the directory is.
+        path: of the directory.
+        follow_unsynced: serve also what may not be synced yet.
+
+    Attributes:
+        damage: what keeps the state from being followed further, if anything does; readers of
+            that place get the same error.
+
+    Raises:
+        DiskError: the directory cannot be read.
+    """
+
+    def __init__(self, disk: Disk, path: str, *, follow_unsynced: bool = False) -> None:
+        self._follow_unsynced = follow_unsynced
+        self._mutex = threading.Lock()
+        self._changing = False
+        self._wakes: dict[object, Callable[[], None]] = {}
+        self._pages = BinlogDirectory(disk, path)
+        self._pages.limit = None if follow_unsynced else self._pages.end()
+        self._formats = FormatCatalogue(self._pages, (disk, f"{path}/{SIDECAR_NAME}"))
+        self._follower = StateFollower(self._pages)
+        self.damage: FormatError | None = None
+        self._follow()
+
+    @property
+    def pages(self) -> BinlogDirectory:
+        """The pages that are served."""
+        return self._pages
+
+    @property
+    def formats(self) -> FormatCatalogue:
+        """Which format description is in force where."""
+        return self._formats
+
+    @property
+    def is_changing(self) -> bool:
+        """Whether the files were seen to change."""
+        return self._changing
+
+    def state(self) -> BinlogState:
+        """Return the binlog state at the end of what is served; a copy."""
+        with self._mutex:
+            return self._follower.state.copy()
+
+    def files(self) -> list[BinlogFileInfo]:
+        """Return the files, oldest first, the empty preallocated one too."""
+        return self._pages.files()
+
+    def end(self) -> Position:
+        """Return the end of what is served."""
+        return self._pages.end()
+
+    def refresh(self) -> None:
+        """
+        Look again what there is, and wake those who wait if there is more.
+
+        Raises:
+            DiskError: the directory cannot be read.
+        """
+        with self._mutex:
+            before, end = self._pages.listing, self._pages.end()
+            self._pages.refresh()
+            listing = self._pages.listing
+            self._changing = self._changing or listing != before
+            if self._changing and not self._follow_unsynced:
+                self._pages.limit = max(end, _surely_synced(listing))
+            self._follow()
+            wakes = list(self._wakes.values()) if self._pages.end() != end else []
+        for wake in wakes:
+            wake()
+
+    def subscribe(self, wake: Callable[[], None]) -> Callable[[], None]:
+        """Have *wake* called when a refresh finds more; return what ends that."""
+        token = object()
+        with self._mutex:
+            self._wakes[token] = wake
+
+        def unsubscribe() -> None:
+            with self._mutex:
+                self._wakes.pop(token, None)
+
+        return unsubscribe
+
+    def close(self) -> None:
+        """Close the files."""
+        self._pages.close()
+
+    def _follow(self) -> None:
+        try:
+            self._follower.advance()
+            self.damage = None
+        except FormatError as error:
+            self.damage = error
+
+
+def _surely_synced(listing: Listing) -> Position:
+    """Return the end of what is on disk for certain: that of file N - 1 once N + 1 exists."""
+    newest = listing.numbers[-1] if listing.numbers else 0
+    return Position(max(newest - 1, 0), 0)
