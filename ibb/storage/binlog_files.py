@@ -11,7 +11,13 @@ import threading
 
 from .disk import Disk, File
 from .errors import DiskError, StoreFull
-from .file_name import binlog_name
+from .file_name import binlog_name, parse_binlog_name
+
+
+def list_files(disk: Disk, directory: str) -> list[int]:
+    """Return the numbers of the binlog files in a directory, in order."""
+    numbers = (parse_binlog_name(name) for name in disk.list(directory))
+    return sorted(number for number in numbers if number is not None)
 
 
 class BinlogFiles:

@@ -219,7 +219,7 @@ class _Shape:
                 if part.header.type == EventType.XA_PREPARE and len(self._trackers) > 1:
                     raise GroupError("a prepared XA transaction needs its GTID event")
                 flags2 = candidate.flags2
-                if part.header.type == EventType.QUERY and len(self._trackers) > 1:
+                if part.header.type == EventType.QUERY:
                     flags2 &= ~GtidFlag.TRANSACTIONAL  # COMMIT of a non-transactional engine
                 self._ended.append(GtidEvent(candidate.gtid, candidate.timestamp, flags2))
             elif step is GroupStep.INSIDE:

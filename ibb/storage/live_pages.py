@@ -2,14 +2,21 @@
 Pages of a store that this process writes: what is durable, from the FIFO or from the files.
 
 The durable offset is the end of data for every reader. Below it a page is either still in the
-page FIFO or already in its file, because the FIFO lets go of a page only after writing it.
-Source: ibb-format 7.4.
+page FIFO or already in its file, because the FIFO lets go of a page only after writing it; the
+page that is begun never leaves it. Source: ibb-format 7.4.
 """
 
-from .directory import BinlogDirectory
+from ibb.protocol.errors import FormatError
+
+from .binlog_files import list_files
+from .chunk import chunk_area_end
+from .disk import Disk
 from .durable import DurableOffset
 from .file_header import FileHeader
-from .page import CHECKSUM_SIZE
+from .file_name import binlog_name
+from .open_files import OpenFiles
+from .page import PAGE_SIZE_MAX, check_page, page_is_zero
+from .page_cache import PageCache
 from .page_fifo import PageFifo
 from .page_source import NO_MORE_DATA, NO_MORE_PAGES, PageRead, PageStatus
 
@@ -21,32 +28,49 @@ class LivePages:
     Args:
         fifo: pages that may not be in their files yet.
         durable: the limit.
-        directory: the files.
+        disk: where the files are.
+        directory: path of the store.
     """
 
     tail_is_final = True
 
-    def __init__(self, fifo: PageFifo, durable: DurableOffset, directory: BinlogDirectory) -> None:
+    def __init__(self, fifo: PageFifo, durable: DurableOffset, disk: Disk, directory: str) -> None:
         self._fifo = fifo
         self._durable = durable
+        self._disk = disk
         self._directory = directory
+        self._files = OpenFiles(disk, directory)
+        self._cache = PageCache()
+        self._headers: dict[int, FileHeader] = {}
+        self._sizes: dict[int, int] = {}  # of files that the durable end has left
+
+    def close(self) -> None:
+        """Close the files; reading opens them again."""
+        self._files.close()
 
     def first_file(self) -> int:
         """Return the lowest file number."""
-        return self._directory.first_file()
+        return next(iter(list_files(self._disk, self._directory)), 0)
 
     def last_file(self) -> int:
         """Return the file in which the durable end lies."""
         return self._durable.end.file_no
 
     def header(self, file_no: int) -> FileHeader | None:
-        """Return a file's header, or None when nothing of the file is durable."""
+        """
+        Return a file's header, or None when nothing of the file is durable.
+
+        Raises:
+            FormatError: it is damaged.
+            DiskError: it cannot be read.
+        """
         if file_no > self._durable.end.file_no:
             return None
-        page = self._fifo.copy(file_no, 0)
-        if page is not None:
-            return FileHeader.parse(page, file_no)
-        return self._directory.header(file_no)
+        header = self._headers.get(file_no)
+        if header is None:
+            page = self._fifo.copy(file_no, 0) or self._files.read(file_no, 0, PAGE_SIZE_MAX)
+            header = self._headers[file_no] = FileHeader.parse(page, file_no)
+        return header
 
     def read_page(self, file_no: int, page_no: int) -> PageRead:
         """
@@ -57,20 +81,39 @@ class LivePages:
             DiskError: it cannot be read.
         """
         end = self._durable.end
-        if file_no > end.file_no:
-            return NO_MORE_DATA
         header = self.header(file_no)
         if header is None:
             return NO_MORE_DATA
         start = page_no * header.page_size
-        visible = header.page_size - CHECKSUM_SIZE
+        visible = chunk_area_end(header.page_size)
         if file_no == end.file_no:
             if start >= end.offset:
                 return NO_MORE_DATA
             visible = min(visible, end.offset - start)
-        elif start >= self._directory.size(file_no):
+        elif start >= self._size(file_no):
             return NO_MORE_PAGES
         page = self._fifo.copy(file_no, page_no)
         if page is None:
-            page = self._directory.stored_page(file_no, page_no)
+            page = self._stored_page(file_no, page_no, header.page_size)
         return PageRead(page, visible, PageStatus.PAGE)
+
+    def _size(self, file_no: int) -> int:
+        size = self._sizes.get(file_no)
+        if size is None:
+            size = self._sizes[file_no] = self._files.size(file_no)
+        return size
+
+    def _stored_page(self, file_no: int, page_no: int, page_size: int) -> bytes:
+        page = self._cache.get(file_no, page_no)
+        if page is not None:
+            return page
+        page = self._files.read(file_no, page_no * page_size, page_size)
+        if len(page) < page_size or page_is_zero(page):
+            raise FormatError(
+                "page is missing or all zero although it was written",
+                file=binlog_name(file_no),
+                page=page_no,
+            )
+        check_page(page, file_no, page_no)
+        self._cache.put(file_no, page_no, page)
+        return page

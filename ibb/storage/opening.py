@@ -9,22 +9,26 @@ Opening a store: what is there, what the redo log adds, and where the writer goe
 Source: ibb-format 11.1, 11.4, 11.6.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
 
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.gtid import Gtid
 
-from .binlog_files import BinlogFiles
+from .binlog_files import BinlogFiles, list_files
 from .directory import BinlogDirectory
 from .disk import Disk
 from .file_header import FileHeader
 from .options import StoreOptions
+from .page import PAGE_SIZE_MAX, check_page
 from .page_fifo import FifoPage, PageFifo
 from .position import Position
-from .recovery import Replayed, clear_behind, is_unused, list_files, replay
+from .recovery import Replayed, clear_behind, is_unused, replay
 from .redo import FIRST_LSN, RedoLog
 from .state_scan import find_state
 from .writer import NextFile, Writer, WriterPlace
+
+Answer = TypeVar("Answer")
 
 
 class Opened(NamedTuple):
@@ -62,26 +66,16 @@ def open_writer(
         FormatError, RecoveryError, StoreFull, DiskError: see `Store.open`.
     """
     replayed = replay(disk, directory)
+    redo.prepare()
     newest = _newest_used(disk, directory, files)
     if newest is None:
         return _begin(disk, directory, options, fifo, redo, files, next_file, replayed)
-    listing = BinlogDirectory(disk, directory)
-    try:
-        end = replayed.end if replayed and replayed.end else listing.end()
-        header = listing.header(end.file_no)
-        assert header is not None
-        copies = clear_behind(disk, directory, end, header.page_size)
-        size = header.page_count * header.page_size
-        if files.size(end.file_no) < size:
-            files.file(end.file_no).allocate(size)
-    finally:
-        listing.close()
-    listing = BinlogDirectory(disk, directory)
-    try:
-        found = find_state(listing)
-        tail = _load_tail(listing, end, header.page_size, fifo)
-    finally:
-        listing.close()
+    end = replayed.end if replayed and replayed.end else _look(disk, directory, BinlogDirectory.end)
+    header = FileHeader.parse(files.file(end.file_no).read_at(0, PAGE_SIZE_MAX), end.file_no)
+    copies = clear_behind(disk, directory, end, header.page_size)
+    files.file(end.file_no).allocate(header.page_count * header.page_size)
+    found = _look(disk, directory, find_state)
+    tail = _load_tail(files, end, header.page_size, fifo)
     place = WriterPlace(
         header=header,
         page_no=end.offset // header.page_size,
@@ -140,15 +134,26 @@ def _newest_used(disk: Disk, directory: str, files: BinlogFiles) -> int | None:
     return None
 
 
+def _look(disk: Disk, directory: str, question: Callable[[BinlogDirectory], Answer]) -> Answer:
+    """Ask the files as they are on the disk now."""
+    listing = BinlogDirectory(disk, directory)
+    try:
+        return question(listing)
+    finally:
+        listing.close()
+
+
 def _load_tail(
-    listing: BinlogDirectory, end: Position, page_size: int, fifo: PageFifo
+    files: BinlogFiles, end: Position, page_size: int, fifo: PageFifo
 ) -> FifoPage | None:
     """Put the page that is begun into the FIFO: its next change must log the whole of it."""
     page_no, used = divmod(end.offset, page_size)
     if used == 0:
         return None
+    page = files.file(end.file_no).read_at(page_no * page_size, page_size)
+    check_page(page, end.file_no, page_no)
     tail = fifo.append(end.file_no, page_no, page_size)
-    tail.data[:used] = listing.stored_page(end.file_no, page_no)[:used]
+    tail.data[:used] = page[:used]
     tail.used = used
     tail.flushed_clean = True
     return tail

@@ -8,7 +8,7 @@ FILE_PAGES_MIN = 4
 FILE_PAGES_MAX = (1 << 32) - 1
 OOB_PIECE_SIZE_MIN = 256  # bytes: a piece must outweigh its own header
 STATE_BYTES_MAX = 768 << 10  # bytes of one GTID state record, some 50,000 pairs
-REDO_SEGMENT_SIZE_MIN = 4 << 20  # bytes: the largest redo group must fit with room to spare
+REDO_SEGMENT_SIZE_MIN = 256 << 10  # bytes: several redo groups of pieces must fit
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,11 @@ Source: ibb-format 11.
 
 from typing import NamedTuple
 
+from .binlog_files import list_files
 from .disk import Disk, File
 from .errors import RecoveryError
 from .file_header import HEADER_UNIT, FileHeader
-from .file_name import binlog_name, parse_binlog_name
+from .file_name import binlog_name
 from .page import CHECKSUM_SIZE, page_is_zero, seal_page
 from .position import Position
 from .redo import find_newest_segment, read_groups
@@ -37,12 +38,6 @@ class Replayed(NamedTuple):
     sequence: int
     end_lsn: int
     end: Position | None
-
-
-def list_files(disk: Disk, directory: str) -> list[int]:
-    """Return the numbers of the binlog files in a directory, in order."""
-    numbers = (parse_binlog_name(name) for name in disk.list(directory))
-    return sorted(number for number in numbers if number is not None)
 
 
 def is_unused(disk: Disk, path: str) -> bool:

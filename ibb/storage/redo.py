@@ -29,7 +29,7 @@ from ibb.protocol.checksum import crc32c
 from ibb.protocol.errors import FormatError
 
 from .disk import Disk, File
-from .errors import DiskError, StoreFailed
+from .errors import DiskError, StoreFailed, StoreFull
 from .redo_record import (
     MAGIC,
     Change,
@@ -175,24 +175,44 @@ class RedoLog:
         self.synced_lsn = FIRST_LSN
         self._announced_lsn = FIRST_LSN  # synced, and `on_synced` was told
 
+    def prepare(self) -> None:
+        """
+        Make both segment files at their full size, so that the log never runs out of room.
+
+        Raises:
+            StoreFull: there is no room for them.
+            DiskError: they cannot be made.
+        """
+        for name in SEGMENT_NAMES:
+            file = self._disk.open(f"{self._directory}/{name}", create=True)
+            try:
+                file.allocate(self._segment_size)
+                file.sync()
+            except DiskError as error:
+                if error.full:
+                    raise StoreFull(f"no room for the redo log: {error}") from error
+                raise
+            finally:
+                file.close()
+        self._disk.sync_dir(self._directory)
+
     def begin_segment(self, sequence: int, first_lsn: int) -> None:
         """
         Go over to a segment; everything before is checkpointed and synced.
 
         Raises:
-            DiskError: the segment could not be made or its header written.
+            DiskError: its header could not be written: the log takes nothing more.
         """
         assert not self._buffer
         assert first_lsn >= self.next_lsn
-        path = f"{self._directory}/{SEGMENT_NAMES[sequence % 2]}"
-        is_new = not self._disk.exists(path)
-        file = self._disk.open(path, create=True)
-        file.allocate(self._segment_size)
-        head = _SEGMENT_HEADER.pack(_SEGMENT_MAGIC, FORMAT_VERSION, 0, sequence, first_lsn)
-        file.write_at(0, head + _CRC.pack(crc32c(head)))
-        file.sync()
-        if is_new:
-            self._disk.sync_dir(self._directory)
+        try:
+            file = self._disk.open(f"{self._directory}/{SEGMENT_NAMES[sequence % 2]}")
+            head = _SEGMENT_HEADER.pack(_SEGMENT_MAGIC, FORMAT_VERSION, 0, sequence, first_lsn)
+            file.write_at(0, head + _CRC.pack(crc32c(head)))
+            file.sync()
+        except DiskError as error:
+            self.fail(error)
+            raise
         if self._file is not None:
             self._file.close()
         self._file, self._offset = file, SEGMENT_DATA_OFFSET
@@ -203,9 +223,14 @@ class RedoLog:
         """Go over to the other segment; everything before is checkpointed and synced."""
         self.begin_segment(self._sequence + 1, self.next_lsn)
 
+    @property
+    def group_size_max(self) -> int:
+        """The largest group there can be."""
+        return min(GROUP_SIZE_MAX, self._segment_size - SEGMENT_DATA_OFFSET)
+
     def fits(self, size: int) -> bool:
         """Tell whether a group of *size* bytes still fits in this segment."""
-        assert size <= GROUP_SIZE_MAX
+        assert size <= self.group_size_max
         return self._offset + self._buffered + size <= self._segment_size
 
     def append(self, changes: list[Change]) -> int:

@@ -16,13 +16,13 @@ from ibb.protocol.dump_filter import DumpFilter, Verdict, check_position
 from ibb.protocol.format_description import FormatDescription
 from ibb.protocol.gtid import Gtid, GtidPosition
 
-from .binlog_files import BinlogFiles
+from .binlog_files import BinlogFiles, list_files
 from .clock import Clock, SystemClock
 from .commit_position import CommitPosition
-from .directory import BinlogDirectory
 from .disk import Disk, Lock, OsDisk
 from .durable import DurableOffset, PendingLsn
 from .errors import DiskError, GroupError, StoreFailed, StoreFull
+from .file_name import binlog_name
 from .format_catalogue import SIDECAR_NAME, FormatCatalogue
 from .group_reader import GroupReader, StoredGroup
 from .group_writer import GroupWriter
@@ -38,7 +38,7 @@ from .page_fifo import PageFifo
 from .page_flusher import PageFlusher
 from .position import Position
 from .record import RecordType, encode_commit_prefix, encode_oob_header
-from .redo import GROUP_SIZE_MAX, RedoLog
+from .redo import RedoLog
 
 LOCK_NAME = "ibb.lock"
 
@@ -62,8 +62,7 @@ class Store:
         opened = open_writer(disk, directory, options, self._fifo, self._redo, self._files, self)
         self._writer = opened.writer
         self._durable = DurableOffset(opened.writer.end, opened.state)
-        self._listing = BinlogDirectory(disk, directory)
-        self.pages = LivePages(self._fifo, self._durable, self._listing)
+        self.pages = LivePages(self._fifo, self._durable, disk, directory)
         self.formats = FormatCatalogue(self.pages, (disk, f"{directory}/{SIDECAR_NAME}"))
         self.copies_set_aside = opened.copies_set_aside
         self._taken_over = opened.taken_over
@@ -231,7 +230,7 @@ class Store:
         finally:
             self._redo.close()
             self._files.close_all()
-            self._listing.close()
+            self.pages.close()
             self._lock.release()
 
     def __enter__(self) -> Self:
@@ -252,7 +251,10 @@ class Store:
 
     def files(self) -> list[BinlogFileInfo]:
         """Return the files, oldest first, the one made in advance last."""
-        return self._listing.files()
+        return [
+            BinlogFileInfo(binlog_name(file_no), file_no, self._files.size(file_no))
+            for file_no in list_files(self._disk, self._directory)
+        ]
 
     def refresh(self) -> None:
         """Make what was written durable, since a reader waits for it."""
@@ -282,9 +284,10 @@ class Store:
             place, wanted = Position(first, self.page_size(first)), None
         else:
             position = GtidPosition.parse(start) if isinstance(start, str) else start.copy()
-            check_position(self.state(), position)
+            unknown = check_position(self.state(), position)
             found = find_start(self.pages, position)
-            place, wanted = found.position, DumpFilter(position, found.state)
+            place = found.position
+            wanted = DumpFilter(position, found.state, empty_domains=unknown, state_now=self.state)
         reader, end = GroupReader(self.pages, place), self.end()
         while (group := reader.next()) is not None and group.position < end:
             if group.gtid is None or wanted is None or wanted.wants(group.gtid) is Verdict.SEND:
@@ -337,7 +340,7 @@ class Store:
         writer = self._writer
         state_bytes = writer.state_bytes_max
         bound = bound_of(record_bytes, state_bytes, writer.page_size, writer.interval)
-        if state_bytes > STATE_BYTES_MAX or bound.redo_bytes > GROUP_SIZE_MAX:
+        if state_bytes > STATE_BYTES_MAX or bound.redo_bytes > self._redo.group_size_max:
             raise GroupError(
                 f"a record of {record_bytes} bytes with GTID states of up to {state_bytes} bytes "
                 "is too large: too many (domain, server) pairs, or too short a state interval"

@@ -139,7 +139,7 @@ class SimDisk:
 
     # Disk
 
-    def open(self, path: str, *, create: bool = False, read_only: bool = False) -> SimFile:  # noqa: ARG002
+    def open(self, path: str, *, create: bool = False, read_only: bool = False) -> SimFile:
         self.step("open", path)
         inode = self._names.get(path)
         if inode is None:

@@ -60,8 +60,9 @@ def test_no_flipped_bit_passes(group: list[Change], data: st.DataObject) -> None
     assert parse_group(memoryview(raw), 0, 77) is None
 
 
-def log(disk: SimDisk, on_synced=lambda lsn: None) -> RedoLog:
-    redo = RedoLog(disk, "/s", SEGMENT_SIZE, on_synced)
+def log(disk: SimDisk) -> RedoLog:
+    redo = RedoLog(disk, "/s", SEGMENT_SIZE, lambda _: None)
+    redo.prepare()
     redo.begin_segment(1, FIRST_LSN)
     return redo
 
