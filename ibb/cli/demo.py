@@ -1,0 +1,33 @@
+"""`ibb demo`: a primary, ibb, a replica, and a check that both sides are equal."""
+
+import sys
+
+import click
+
+from ibb.demo.demonstration import run_demonstration
+from ibb.demo.workload import GROUPS_MIN
+
+
+@click.command()
+@click.option(
+    "--groups",
+    type=click.IntRange(min=GROUPS_MIN),
+    default=20_000,
+    show_default=True,
+    metavar="N",
+    help="Event groups to write.",
+)
+@click.option(
+    "--built-in", is_flag=True, help="Use the built-in workload and client, not MariaDB's."
+)
+def demo(groups: int, *, built_in: bool) -> None:
+    """
+    Show a whole replication at work in a temporary folder.
+
+    With MariaDB installed: a primary, `ibb serve` as its relay, a replica of the relay, and a
+    workload; in the end the checksums of all tables and the GTID positions are compared. Else a
+    store, a generated workload and the built-in client, compared group by group.
+
+    Prints `equal` (exit status 0) or `different` (1) as the last line.
+    """
+    sys.exit(0 if run_demonstration(groups, built_in=built_in) else 1)
