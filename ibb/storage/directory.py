@@ -2,9 +2,7 @@
 A directory of binlog files without a writer in this process, at rest or growing.
 
 What the directory holds is looked up by `refresh`; between two refreshes only the last used page
-may be seen to grow. A page is used if it is not all zero. Pages are used in order, so the last
-one is found by bisection; what lies behind it is looked at once, so that a hole is noticed and
-not taken for the end. Source: ibb-format 3.4, 7.3, 7.4, 14.
+may be seen to grow. Source: ibb-format 3.4, 7.3, 7.4, 14.
 """
 
 import threading
@@ -19,20 +17,14 @@ from .file_header import FileHeader
 from .file_name import binlog_name, is_misspelt, parse_binlog_name
 from .history import BinlogFileInfo
 from .open_files import OpenFiles
-from .page import PAGE_SIZE_MAX, check_page, page_is_zero
+from .page import PAGE_SIZE_MAX, check_used_page, page_is_zero
 from .page_cache import PageCache
 from .page_source import NO_MORE_DATA, NO_MORE_PAGES, PageRead, PageStatus
 from .position import Position
+from .used_pages import UsedPages, find_used_pages
 
 TORN_READS_MAX = 5  # of the page that another program may just be writing
 WARNINGS_MAX = 100  # kept in memory
-
-
-class _Used(NamedTuple):
-    """How far a file is used: its last used page (0: only the header), and its whole pages."""
-
-    last_page: int
-    pages: int
 
 
 class Listing(NamedTuple):
@@ -79,7 +71,7 @@ class BinlogDirectory:
         self._cache = PageCache()
         self._mutex = threading.RLock()  # for what refresh changes
         self._headers: dict[int, FileHeader] = {}
-        self._used: dict[int, _Used] = {}
+        self._used: dict[int, UsedPages] = {}
         self._listing = Listing((), -1, 0, ())
         self.refresh()
 
@@ -116,7 +108,7 @@ class BinlogDirectory:
             if last >= 0:
                 used = self._find_used(last, before.last_page if last == before.last else 0)
                 self._used[last] = used
-                last_page = used.last_page
+                last_page = used.last
             changed = tuple(self._modified_at(number) for number in numbers[-2:])
             self._listing = Listing(tuple(numbers), last, last_page, changed)
 
@@ -215,9 +207,9 @@ class BinlogDirectory:
         if data is not None:
             return PageRead(data, area_end, PageStatus.PAGE)
         used = self._used_pages(file_no)
-        if page_no > used.last_page:
+        if page_no > used.last:
             return self._behind_last_page(file_no, used)
-        if page_no == used.last_page:
+        if page_no == used.last:
             return self._read_last_page(header, page_no)
         return PageRead(self.stored_page(file_no, page_no), area_end, PageStatus.PAGE)
 
@@ -235,7 +227,7 @@ class BinlogDirectory:
         header = self.header(file_no)
         page_size = header.page_size if header else PAGE_SIZE_MAX
         data = self._files.read(file_no, page_no * page_size, page_size)
-        _check_used_page(data, page_size, file_no, page_no)
+        check_used_page(data, page_size, file_no, page_no)
         self._cache.put(file_no, page_no, data)
         return data
 
@@ -254,7 +246,7 @@ class BinlogDirectory:
         for attempt in range(1, TORN_READS_MAX + 1):
             data = self._files.read(file_no, page_no * page_size, page_size)
             try:
-                _check_used_page(data, page_size, file_no, page_no)
+                check_used_page(data, page_size, file_no, page_no)
                 break
             except FormatError:
                 if attempt == TORN_READS_MAX:
@@ -270,14 +262,14 @@ class BinlogDirectory:
         self._warn(f"{binlog_name(file_no)}: data ends early, in page {page_no} at {end}")
         return PageRead(data, end, PageStatus.END_OF_FILE)
 
-    def _behind_last_page(self, file_no: int, used: _Used) -> PageRead:
+    def _behind_last_page(self, file_no: int, used: UsedPages) -> PageRead:
         if file_no >= self._listing.last:
             return NO_MORE_DATA
-        if used.last_page == used.pages - 1:
+        if used.all_used:
             return NO_MORE_PAGES
         if not self._is_abandoned(file_no):
             return NO_MORE_DATA
-        self._warn(f"{binlog_name(file_no)}: data ends early, behind page {used.last_page}")
+        self._warn(f"{binlog_name(file_no)}: data ends early, behind page {used.last}")
         return NO_MORE_PAGES
 
     def _is_abandoned(self, file_no: int) -> bool:
@@ -290,68 +282,32 @@ class BinlogDirectory:
         listing = self._listing
         return file_no < listing.last and file_no + 2 <= listing.numbers[-1]
 
-    def _used_pages(self, file_no: int) -> _Used:
+    def _used_pages(self, file_no: int) -> UsedPages:
         used = self._used.get(file_no)
         if used is None:
             if file_no > self._listing.last:
-                return _Used(0, 1)
+                return UsedPages(0, 1)
             with self._mutex:
                 used = self._used[file_no] = self._find_used(file_no, 0)
         return used
 
-    def _is_settled(self, file_no: int, used: _Used) -> bool:
+    def _is_settled(self, file_no: int, used: UsedPages) -> bool:
         """Tell whether no page of a file will be used any more."""
-        full = used.last_page == used.pages - 1
+        full = used.all_used
         return (full and file_no < self._listing.last) or self._is_abandoned(file_no)
 
-    def _find_used(self, file_no: int, known: int) -> _Used:
-        """
-        Find how far a file is used.
-
-        Args:
-            file_no: the file.
-            known: a page up to which it is known to be used; 0: nothing is known.
-        """
+    def _find_used(self, file_no: int, known: int) -> UsedPages:
+        """Find how far a file is used; it is known to be used up to page *known*."""
         try:
             header = self.header(file_no)
         except FormatError:
-            return _Used(0, 1)  # whoever wants to read the file will see the reason
+            header = None  # whoever wants to read the file will see the reason
         if header is None:
-            return _Used(0, 1)
-        page_size = header.page_size
-        pages, rest = divmod(self._files.size(file_no), page_size)
+            return UsedPages(0, 1)
+        rest = self._files.size(file_no) % header.page_size
         if rest and file_no != self._listing.last:
             self._warn(f"{binlog_name(file_no)}: {rest} bytes behind the last whole page")
-        if known == 0 and self._is_used(file_no, pages - 1, page_size):
-            return _Used(pages - 1, pages)  # the usual case of a file that is not the newest
-        last_page = self._bisect_used(file_no, known, pages, page_size)
-        if known == 0:
-            # Written in order, these pages are unused: unless there is a hole, or they have been
-            # written since the bisection, and then the next one is used as well.
-            for page_no in range(last_page + 1, pages):
-                if self._files.read(file_no, page_no * page_size, 1) != b"\0":
-                    last_page = page_no
-        return _Used(last_page, pages)
-
-    def _bisect_used(self, file_no: int, known: int, pages: int, page_size: int) -> int:
-        """Return the last used page if all from page *known* to that are used."""
-        low, high = known, pages
-        if known:  # it has not gone far
-            step = 1
-            while low + step < high and self._is_used(file_no, low + step, page_size):
-                low += step
-                step *= 2
-            high = min(high, low + step)
-        while high - low > 1:
-            middle = (low + high) // 2
-            if self._is_used(file_no, middle, page_size):
-                low = middle
-            else:
-                high = middle
-        return low
-
-    def _is_used(self, file_no: int, page_no: int, page_size: int) -> bool:
-        return not page_is_zero(self._files.read(file_no, page_no * page_size, page_size))
+        return find_used_pages(self._files, file_no, header.page_size, known)
 
     def _is_empty(self, file_no: int) -> bool:
         return file_no not in self._headers and page_is_zero(self._read_start(file_no))
@@ -398,19 +354,3 @@ class BinlogDirectory:
         with self._mutex:
             if finding not in self.warnings and len(self.warnings) < WARNINGS_MAX:
                 self.warnings.append(finding)
-
-
-def _check_used_page(data: bytes, page_size: int, file_no: int, page_no: int) -> None:
-    """
-    Check a page that must be used.
-
-    Raises:
-        FormatError: it is not.
-    """
-    if len(data) < page_size:
-        raise FormatError("file has no such page", file=binlog_name(file_no), page=page_no)
-    if page_is_zero(data):
-        raise FormatError(
-            "page is all zero although it must be used", file=binlog_name(file_no), page=page_no
-        )
-    check_page(data, file_no, page_no)

@@ -45,6 +45,22 @@ def check_page(data: bytes, file_no: int, page_no: int) -> None:
     )
 
 
+def check_used_page(data: bytes, page_size: int, file_no: int, page_no: int) -> None:
+    """
+    Check a page that must be whole and used.
+
+    Raises:
+        FormatError: *data* is shorter than a page, all zero, or has a wrong checksum.
+    """
+    if len(data) < page_size:
+        raise FormatError("file has no such page", file=binlog_name(file_no), page=page_no)
+    if page_is_zero(data):
+        raise FormatError(
+            "page is all zero although it must be used", file=binlog_name(file_no), page=page_no
+        )
+    check_page(data, file_no, page_no)
+
+
 def seal_page(page: bytearray) -> None:
     """Put the checksum into the last four bytes of *page*."""
     assert PAGE_SIZE_MIN <= len(page) <= PAGE_SIZE_MAX
