@@ -66,5 +66,5 @@ def test_a_statement_that_fails_fails_the_workload(server, monkeypatch):
     monkeypatch.setattr(workload, "writer_statements", lambda *_: ["INSERT INTO demo.nowhere ();"])
     failing = Workload(server, GROUPS_MIN)
     failing.start()
-    with pytest.raises(ScratchServerError, match=r"the workload failed: .*ERROR 1064"):
+    with pytest.raises(ScratchServerError, match=r"(?s)the workload failed: .*ERROR 1064"):
         failing.join()
