@@ -132,7 +132,7 @@ class EventSplitter:
     def _begin(self, header: EventHeader, data: bytes | memoryview) -> EventPart:
         self._left = header.length - len(data)
         self._header = header
-        return EventPart(header, data, True, not self._left)
+        return tuple.__new__(EventPart, (header, data, True, not self._left))  # faster than a call
 
     def _go_on(self, data: memoryview) -> EventPart:
         assert self._header is not None
