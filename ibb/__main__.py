@@ -1,0 +1,5 @@
+"""`python -m ibb` is `ibb`."""
+
+from ibb.cli.main import main
+
+main()

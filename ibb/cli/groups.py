@@ -1,0 +1,79 @@
+"""`ibb groups`: one line for each event group."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import click
+
+from ibb.protocol.gtid import GtidPosition
+from ibb.storage.disk import OsDisk
+from ibb.storage.file_name import binlog_name
+from ibb.storage.group_range import groups_between
+from ibb.storage.group_summary import GroupSummary, summarise
+from ibb.storage.read_only import ReadOnlyHistory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_HASH_DIGITS = 12  # of the hash, on a line for people
+
+
+@click.command()
+@click.argument("directory", type=click.Path(exists=True, file_okay=False))
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@click.option("--from", "start", metavar="GTIDS", help="Only groups behind this position.")
+@click.option("--until", metavar="GTIDS", help="Stop behind these GTIDs.")
+@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="At most so many groups.")
+def groups(
+    directory: str, start: str | None, until: str | None, limit: int | None, *, as_json: bool
+) -> None:
+    """
+    List the event groups in DIRECTORY, oldest first.
+
+    The directory is only read, and may be in use. sha256 is that of the group's events as stored,
+    GTID event first; positions are GTID lists such as 0-1-100,7-1-5.
+    """
+    show: Callable[[GroupSummary], str] = _as_json if as_json else _as_line
+    history = ReadOnlyHistory(OsDisk(), directory, follow_unsynced=True)
+    try:
+        found = groups_between(
+            history,
+            None if start is None else GtidPosition.parse(start),
+            None if until is None else GtidPosition.parse(until),
+            limit,
+        )
+        for group in found:
+            click.echo(show(summarise(group)))
+    finally:
+        history.close()
+
+
+def _as_json(summary: GroupSummary) -> str:
+    return json.dumps(
+        {
+            "gtid": str(summary.gtid),
+            "file": summary.position.file_no,
+            "offset": summary.position.offset,
+            "bytes": summary.size,
+            "events": summary.events,
+            "sha256": summary.sha256,
+            "time": _time(summary).isoformat().replace("+00:00", "Z"),
+            "tables": summary.tables,
+        }
+    )
+
+
+def _as_line(summary: GroupSummary) -> str:
+    gtid = click.style(f"{summary.gtid!s:<20}", fg="green")  # colours only on terminals
+    place = f"{binlog_name(summary.position.file_no)}:{summary.position.offset}"
+    return (
+        f"{gtid}  {_time(summary):%Y-%m-%d %H:%M:%S}  {place:<30}  {summary.size:>10}  "
+        f"{summary.events:>6}  {summary.sha256[:_HASH_DIGITS]}  {' '.join(summary.tables)}"
+    ).rstrip()
+
+
+def _time(summary: GroupSummary) -> datetime:
+    return datetime.fromtimestamp(summary.timestamp, UTC)

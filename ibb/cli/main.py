@@ -1,0 +1,40 @@
+"""`ibb`: the group of all commands, and how errors look."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from ibb import __version__
+from ibb.protocol.errors import IbbError
+
+from .account import account
+from .demo import demo
+from .groups import groups
+from .serve import serve
+
+EXIT_FAILED = 2  # could not run; a wrong usage as well
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="ibb")
+@click.option("--debug", is_flag=True, help="Show where an error came from.")
+def ibb(*, debug: bool) -> None:
+    """Serve, relay and inspect MariaDB's page-based binlogs (.ibb files)."""
+    del debug  # `main` looks for it: it must work for errors of any place
+
+
+for command in (account, demo, groups, serve):
+    ibb.add_command(command)
+
+
+def main() -> None:
+    """Run the command line; errors are one line on stderr and exit status 2."""
+    try:
+        ibb(prog_name="ibb")
+    except (IbbError, OSError) as error:
+        if "--debug" in sys.argv[1:]:
+            raise
+        click.echo(f"ibb: {error}", err=True)
+        sys.exit(EXIT_FAILED)

@@ -1,0 +1,75 @@
+"""`ibb serve`: the server, and the relay."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+import click
+import uvloop
+
+from ibb.server.config import Config, config_from, read_config_file
+from ibb.server.log import set_up_log
+from ibb.server.service import serve as run_service
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from dataclasses import Field
+
+    from ibb.server.server import Server
+
+
+def _option(setting: Field[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return the option for one setting; left out, it says nothing against the file."""
+    name = "--" + setting.name.replace("_", "-")
+    text = setting.metadata["help"]
+    if isinstance(setting.default, bool):
+        return click.option(name, setting.name, is_flag=True, default=None, help=text)
+    kind: Any = type(setting.default)
+    if setting.metadata.get("choices"):
+        kind = click.Choice(setting.metadata["choices"])
+    if setting.metadata["unit"] == "bytes":
+        kind = str
+    shown = f" [default: {setting.default}]" if setting.default not in ("", 0) else ""
+    return click.option(name, setting.name, type=kind, default=None, help=text + shown)
+
+
+def _all_options(command: Callable[..., None]) -> Callable[..., None]:
+    for setting in reversed(fields(Config)):
+        if not setting.metadata.get("file_only"):
+            command = _option(setting)(command)
+    return command
+
+
+@click.command()
+@click.argument("directory", type=click.Path(file_okay=False))
+@click.option(
+    "--config",
+    "config_file",
+    type=click.Path(exists=True, dir_okay=False),
+    help="TOML file of settings, by the names of the options with underscores.",
+)
+@_all_options
+def serve(directory: str, config_file: str | None, **options: object) -> None:
+    """
+    Serve DIRECTORY to replicas, as a relay with --upstream.
+
+    Prints `ready HOST:PORT` once it accepts connections and logs to stderr. Ends with status 0 on
+    SIGTERM.
+    """
+    values = read_config_file(config_file) if config_file else {}
+    values |= {name: value for name, value in options.items() if value is not None}
+    config = config_from(values)
+    set_up_log(level=config.log_level, shape=config.log_format)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(run_service(directory, config, _say_ready))
+
+
+def _say_ready(server: Server) -> None:
+    if server.made_up is not None:
+        user, password = server.made_up
+        click.echo(f"no accounts file: user {user}, password {password}", err=True)
+    host, port = server.address
+    shown = f"[{host}]" if ":" in host else host
+    click.echo(f"ready {shown}:{port}")  # click flushes

@@ -1,0 +1,305 @@
+"""
+From the bytes of an upstream's dump to groups in the store: blocking, for one storage thread.
+
+Each event's checksum is verified and taken off; a group is staged while it comes and committed
+as one, so that what was received of it vanishes if the rest never comes. Commits that came
+together are made durable by one sync. Memory holds an event of up to 64 KiB, or a piece of a
+larger one. Source: dump-protocol 8; ibb-format 5.1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from ibb.protocol.checksum import CHECKSUM_SIZE, crc32
+from ibb.protocol.errors import FormatError, IbbError, ProtocolError
+from ibb.protocol.event import HEADER_SIZE, LENGTH_OFFSET, EventHeader, EventType, type_name
+from ibb.protocol.event_group import GroupStep, GroupTracker
+from ibb.protocol.event_splitter import EventSplitter
+from ibb.protocol.fields import U32
+from ibb.protocol.format_description import CHECKSUM_CRC32, FormatDescription
+from ibb.protocol.packet import PacketStream
+from ibb.protocol.reply import EOF_BYTES_MAX, parse_err
+
+from .log import get_log
+from .stored_numbers import StoredNumbers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ibb.protocol.event_splitter import EventPart
+    from ibb.protocol.fields import Buffer
+    from ibb.protocol.gtid import Gtid
+    from ibb.protocol.packet import PacketFragment
+    from ibb.storage.group_writer import GroupWriter
+    from ibb.storage.store import Store
+
+_STATUS_EVENT: Final = 0x00
+_STATUS_EOF: Final = 0xFE
+_STATUS_ERR: Final = 0xFF
+_STAGED_BYTES: Final = 32 << 10  # small events that are handed to the store together
+
+
+class UpstreamEnded(IbbError):  # noqa: N818 - a state of the world
+    """The upstream ended the dump with EOF: it stops, or restarts."""
+
+
+class NotAscending(IbbError):  # noqa: N818 - a state of the world
+    """In strict mode: a GTID that is not above its domain's newest."""
+
+    def __init__(self, gtid: Gtid, newest: Gtid) -> None:
+        super().__init__(
+            f"upstream sent {gtid} although {newest} is stored, and gtid_strict_mode is on"
+        )
+
+
+class Ingest:
+    """
+    Takes one dump of an upstream.
+
+    Args:
+        store: where groups go.
+        has_checksum: events before the first format description carry a CRC-32.
+        strict: raise `NotAscending` for a number that is not above its domain's newest.
+
+    Attributes:
+        groups: stored so far.
+        skipped: groups so far that the store held already.
+    """
+
+    def __init__(self, store: Store, *, has_checksum: bool, strict: bool) -> None:
+        self.groups = 0
+        self.skipped = 0
+        self._store = store
+        self._strict = strict
+        self._has_checksum = has_checksum
+        self._state = store.state()
+        self._numbers = StoredNumbers(store)
+        in_force = store.formats.in_force(store.end())
+        self._format = (
+            None if in_force is None else FormatDescription.parse(in_force, has_checksum=False)
+        )
+        self._packets = PacketStream()
+        self._splitter = EventSplitter()
+        self._tracker = GroupTracker()
+        self._gtid: Gtid | None = None  # of the group that comes in
+        self._writer: GroupWriter | None = None  # None while its events are not wanted
+        self._staged: list[bytes] = []
+        self._staged_bytes = 0
+        self._large = _LargeEvent()
+
+    def feed(self, pieces: Sequence[Buffer]) -> None:
+        """
+        Take what was received; on return every group that it completed is durable.
+
+        Raises:
+            FormatError: a wrong checksum, or events that are none; nothing of it was stored.
+            ProtocolError: packets that are none.
+            SqlError: the upstream ended the dump with this error.
+            UpstreamEnded: it ended it with EOF.
+            NotAscending: see *strict*.
+            StoreFull, StoreFailed, DiskError: the store cannot take it.
+        """
+        before = self.groups
+        try:
+            for piece in pieces:
+                for fragment in self._packets.feed(piece):
+                    self._take(fragment)
+        finally:
+            if self.groups != before:
+                self._store.sync()
+
+    def close(self) -> None:
+        """Give up what has come of an unfinished group."""
+        if self._writer is not None:
+            self._writer.rollback()
+            self._writer = None
+
+    def _take(self, fragment: PacketFragment) -> None:
+        data = memoryview(fragment.data)
+        if fragment.first:
+            if not data:
+                raise ProtocolError("the upstream sent an empty packet")
+            status = data[0]
+            if status != _STATUS_EVENT:
+                self._end(status, data)
+            data = data[1:]
+            if fragment.last:
+                self._whole_event(data)
+                return
+        for part in self._splitter.feed(data):
+            if part.first and part.last:
+                self._whole_event(memoryview(part.data))
+            else:
+                self._large_event(part)
+        if fragment.last and not self._splitter.at_boundary:
+            raise FormatError("an event says another length than its packet has")
+
+    def _end(self, status: int, data: memoryview) -> None:
+        """Raise what a packet means that holds no event."""
+        if status == _STATUS_ERR:
+            raise parse_err(data)
+        if status == _STATUS_EOF and len(data) < EOF_BYTES_MAX:
+            raise UpstreamEnded("the upstream ended the dump")
+        raise ProtocolError(f"the upstream sent a packet that begins with {status:02x}")
+
+    def _whole_event(self, event: memoryview) -> None:
+        header = EventHeader.unpack(event)
+        if header.length != len(event):
+            raise FormatError(
+                f"{type_name(header.type)} event says {header.length} bytes and has {len(event)}"
+            )
+        if header.type == EventType.FORMAT_DESCRIPTION:
+            self._tracker.add(header, event[HEADER_SIZE:], checksum_size=CHECKSUM_SIZE)
+            self._take_format(FormatDescription.parse(event, has_checksum=True))
+            return
+        if not self._has_checksum:
+            self._group_event(header, bytes(event))
+            return
+        size = len(event) - CHECKSUM_SIZE
+        if size < HEADER_SIZE:
+            raise FormatError(f"event of {len(event)} bytes has no room for a checksum")
+        _check_crc(header, crc32(event[:size]), event[size:])
+        bare = bytearray(event[:size])
+        U32.pack_into(bare, LENGTH_OFFSET, size)
+        self._group_event(header._replace(length=size), bytes(bare))
+
+    def _group_event(self, header: EventHeader, event: bytes) -> None:
+        """Take one whole event that is checked and has no checksum any more."""
+        step = self._tracker.add(header, memoryview(event)[HEADER_SIZE:])
+        if step is GroupStep.OUTSIDE:
+            return
+        if step is GroupStep.BEGIN:
+            self._begin(self._tracker.gtid)
+        if self._writer is not None:
+            self._staged.append(event)
+            self._staged_bytes += len(event)
+            if self._staged_bytes >= _STAGED_BYTES:
+                self._hand_over()
+        if step is GroupStep.END:
+            self._commit()
+
+    def _large_event(self, part: EventPart) -> None:
+        header = part.header
+        if part.first:
+            checksum_size = CHECKSUM_SIZE if self._has_checksum else 0
+            prefix = memoryview(part.data)[HEADER_SIZE:]
+            step = self._tracker.add(header, prefix, checksum_size=checksum_size)
+            if step in (GroupStep.OUTSIDE, GroupStep.BEGIN):
+                raise FormatError(
+                    f"{type_name(header.type)} event of {header.length} bytes is impossible"
+                )
+            self._large = _LargeEvent(header, checksum_size, ends_group=step is GroupStep.END)
+            self._hand_over()
+        data = self._large.take(part)
+        if self._writer is not None and len(data):
+            self._writer.write(data)
+        if part.last and self._large.ends_group:
+            self._commit()
+
+    def _begin(self, gtid: Gtid | None) -> None:
+        """Begin a group, unless it is one that the store holds."""
+        assert gtid is not None
+        self._gtid = gtid
+        newest = self._state.newest(gtid.domain)
+        if newest is not None and gtid.seq <= newest.seq:
+            if self._strict:
+                raise NotAscending(gtid, newest)
+            known = self._state.seq(gtid.domain, gtid.server)
+            if known is not None and (known == gtid.seq or self._numbers.holds(gtid)):
+                get_log().warning("group_skipped", gtid=str(gtid), newest=str(newest))
+                self.skipped += 1
+                return
+        self._writer = self._store.begin()
+
+    def _hand_over(self) -> None:
+        if self._writer is not None and self._staged:
+            self._writer.write(b"".join(self._staged))
+        self._staged.clear()
+        self._staged_bytes = 0
+
+    def _commit(self) -> None:
+        if self._writer is None:
+            return
+        self._hand_over()
+        assert self._gtid is not None
+        self._writer.commit(self._gtid, wait=False)
+        self._writer = None
+        self._state.update(self._gtid)
+        self._numbers.note(self._gtid)
+        self.groups += 1
+
+    def _take_format(self, described: FormatDescription) -> None:
+        """
+        Follow the stream's format; store it if it is another one, or if the upstream restarted.
+
+        A primary sends the description of an older file again when we connect again, so an
+        earlier start of the same server is no news.
+        """
+        self._has_checksum = described.checksum_alg == CHECKSUM_CRC32
+        known = self._format
+        restarted = described.created != 0 and (
+            known is None
+            or described.server_id != known.server_id
+            or described.created > known.created
+        )
+        differs = (
+            known is None
+            or described.server_version != known.server_version
+            or described.post_header_lengths != known.post_header_lengths
+        )
+        if not restarted and not differs:
+            return
+        if not restarted:
+            described = replace(described, created=0)
+        self._store.write_format_description(described.to_store())
+        self._store.sync()
+        self._format = described
+
+
+class _LargeEvent:
+    """
+    Takes the checksum off an event that comes in parts, and verifies it.
+
+    Args:
+        header: of the event as received.
+        checksum_size: bytes of checksum at its end, 0 or 4.
+    """
+
+    def __init__(
+        self,
+        header: EventHeader | None = None,
+        checksum_size: int = 0,
+        *,
+        ends_group: bool = False,
+    ) -> None:
+        self.ends_group = ends_group
+        self._checksum_size = checksum_size
+        self._left = 0 if header is None else header.length - checksum_size  # bytes of event
+        self._crc = 0
+        self._stored = b""  # the checksum, as far as it has come
+
+    def take(self, part: EventPart) -> Buffer:
+        """Return the bytes of *part* that belong to the event without checksum."""
+        data: Buffer = memoryview(part.data)
+        body = data[: self._left]
+        self._left -= len(body)
+        if not self._checksum_size:
+            return body
+        self._crc = crc32(body, self._crc)
+        self._stored += bytes(data[len(body) :])
+        if part.last:
+            _check_crc(part.header, self._crc, self._stored)
+        if part.first:
+            body = bytearray(body)
+            U32.pack_into(body, LENGTH_OFFSET, part.header.length - self._checksum_size)
+        return body
+
+
+def _check_crc(header: EventHeader, computed: int, stored: Buffer) -> None:
+    (expected,) = U32.unpack(stored)
+    if expected != computed:
+        raise FormatError(
+            f"{type_name(header.type)} event has checksum {expected:08x}, its bytes {computed:08x}"
+        )

@@ -1,0 +1,178 @@
+"""
+The relay: keep a store filled from an upstream primary, through every kind of interruption.
+
+What went wrong decides what comes next: what time may cure is tried again, sooner or later; what
+only a person can cure ends the relay, while the server goes on serving what there is.
+Source: dump-protocol 8; 10, traps 10, 15.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from enum import Enum, auto
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from ibb.protocol import error_codes as codes
+from ibb.protocol.errors import IbbError, SqlError
+from ibb.storage.errors import DiskError, StoreFailed, StoreFull
+
+from .byte_queue import ByteQueue
+from .config import INGEST_BYTES_MAX
+from .ingest import Ingest, NotAscending
+from .log import get_log
+from .upstream import Upstream, UpstreamRefused
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from ibb.storage.store import Store
+
+    from .config import Config
+    from .upstream import UpstreamAddress
+
+RETRY_SECONDS_MIN: Final = 1.0
+
+_T = TypeVar("_T")
+
+
+class Cure(Enum):
+    """What may help after an error."""
+
+    SOON = auto()  # try again, at first at once, then less and less often
+    LATER = auto()  # try again, but seldom
+    PERSON = auto()  # stop
+
+
+_BY_SQL_CODE: Final = {
+    codes.MASTER_FATAL_ERROR_READING_BINLOG.code: Cure.PERSON,
+    codes.ACCESS_DENIED_ERROR.code: Cure.LATER,
+    codes.SPECIFIC_ACCESS_DENIED_ERROR.code: Cure.LATER,
+    codes.SLAVE_SAME_ID.code: Cure.LATER,  # at once would begin an endless fight
+}
+
+
+def cure_of(error: Exception) -> Cure:
+    """Return what may help against *error*."""
+    match error:
+        case SqlError():
+            return _BY_SQL_CODE.get(error.code, Cure.SOON)
+        case UpstreamRefused() | NotAscending() | StoreFailed():
+            return Cure.PERSON
+        case DiskError():
+            return Cure.SOON if error.full else Cure.PERSON
+        case StoreFull():
+            return Cure.SOON
+    return Cure.SOON
+
+
+class Relay:
+    """
+    Follows one upstream.
+
+    Args:
+        store: takes the groups; this relay alone writes it.
+        address: of the upstream.
+        config: settings.
+        server_id: our own.
+        port: returns the port that our server listens on.
+        sleep: waits some seconds; for tests.
+
+    Attributes:
+        stopped_by: the error that ended it, or None while it runs.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        address: UpstreamAddress,
+        *,
+        config: Config,
+        server_id: int,
+        port: Callable[[], int],
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self.stopped_by: Exception | None = None
+        self._store = store
+        self._address = address
+        self._config = config
+        self._server_id = server_id
+        self._port = port
+        self._sleep = sleep
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="storage")
+        self._progress = False  # something was received since the last connect
+        self._log = get_log().bind(upstream=str(address))
+
+    async def run(self) -> None:
+        """Relay until cancelled, or until only a person can help; that is logged."""
+        delay = RETRY_SECONDS_MIN
+        try:
+            while True:
+                self._progress = False
+                try:
+                    await self._follow()
+                except (IbbError, OSError) as error:
+                    cure = cure_of(error)
+                    if cure is Cure.PERSON:
+                        self.stopped_by = error
+                        self._log.error("relay_stopped", error=str(error))
+                        return
+                    if self._progress:
+                        delay = RETRY_SECONDS_MIN
+                    if cure is Cure.LATER:
+                        delay = self._config.master_connect_retry
+                    self._log.warning(
+                        "relay_interrupted", error=str(error) or repr(error), retry_seconds=delay
+                    )
+                await self._sleep(delay)
+                delay = min(delay * 2, self._config.master_connect_retry)
+        finally:
+            await asyncio.get_running_loop().run_in_executor(None, self._thread.shutdown)
+
+    async def _follow(self) -> None:
+        """Connect and take groups; never returns, raises what ends it."""
+        config = self._config
+        state = await self._in_thread(self._store.state)
+        position = state.position()
+        async with asyncio.timeout(config.slave_net_timeout):
+            upstream = await Upstream.connect(self._address)
+        ingest: Ingest | None = None
+        reading: asyncio.Task[None] | None = None
+        try:
+            async with asyncio.timeout(config.slave_net_timeout):
+                has_checksum = await upstream.start_dump(
+                    position,
+                    server_id=self._server_id,
+                    port=self._port(),
+                    heartbeat_period=config.master_heartbeat_period,
+                )
+            self._log.info("relay_started", position=str(position), version=upstream.server_version)
+            make = partial(Ingest, has_checksum=has_checksum, strict=config.gtid_strict_mode)
+            ingest = await self._in_thread(partial(make, self._store))
+            queue = ByteQueue(INGEST_BYTES_MAX)
+            reading = asyncio.create_task(self._read(upstream, queue))
+            while True:
+                pieces = await queue.take()
+                await self._in_thread(partial(ingest.feed, pieces))
+                self._progress = self._progress or ingest.groups > 0
+        finally:
+            if reading is not None:
+                reading.cancel()
+                await asyncio.gather(reading, return_exceptions=True)
+            await upstream.close()
+            if ingest is not None:
+                await self._in_thread(ingest.close)
+
+    async def _read(self, upstream: Upstream, queue: ByteQueue) -> None:
+        """Bring what the upstream sends to the queue, until it ends."""
+        try:
+            while data := await upstream.read(self._config.slave_net_timeout):
+                await queue.put(data)
+        except (OSError, TimeoutError) as error:
+            await queue.end(error)
+        else:
+            await queue.end(ConnectionResetError("the upstream closed the connection"))
+
+    async def _in_thread(self, call: Callable[[], _T]) -> _T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, call)

@@ -1,0 +1,124 @@
+"""`ibb serve` without its command line: open what there is, serve it, end in order."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ibb.protocol.errors import IbbError
+from ibb.storage.disk import OsDisk
+from ibb.storage.options import StoreOptions
+from ibb.storage.read_only import ReadOnlyHistory
+from ibb.storage.store import Store
+
+from .accounts import AccountBook
+from .config import ConfigError, read_text_file
+from .log import get_log
+from .relay import Relay
+from .server import Server
+from .upstream import UpstreamAddress
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from .config import Config
+
+PASSWORD_FILE_BYTES_MAX: Final = 4096
+
+
+async def serve(directory: str, config: Config, on_ready: Callable[[Server], None]) -> None:
+    """
+    Serve *directory* until SIGTERM or SIGINT.
+
+    Args:
+        directory: of the `.ibb` files; made if it is missing, unless read only.
+        config: settings.
+        on_ready: called once connections are accepted.
+
+    Raises:
+        ConfigError: the settings do not fit together.
+        IbbError: the directory cannot be served.
+        OSError: the address cannot be had.
+    """
+    address = _upstream(config)
+    accounts = AccountBook.load(config.accounts) if config.accounts else None
+    with _opened(directory, config) as history:
+        server = Server(history, config=config, accounts=accounts, place=_absolute(directory))
+        server.relays = address is not None
+        stopping = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stopping.set)
+        await server.start()
+        relaying: asyncio.Task[None] | None = None
+        if address is not None:
+            assert isinstance(history, Store)
+            relay = Relay(
+                history, address, config=config, server_id=server.server_id, port=server.port
+            )
+            relaying = asyncio.create_task(relay.run())
+        on_ready(server)
+        try:
+            await _until(stopping, relaying)
+        finally:
+            if relaying is not None:
+                relaying.cancel()
+                await asyncio.gather(relaying, return_exceptions=True)
+            await server.stop()
+
+
+async def _until(stopping: asyncio.Event, relaying: asyncio.Task[None] | None) -> None:
+    """Return when told to stop; raises what a relay did not expect."""
+    waiting = asyncio.create_task(stopping.wait())
+    tasks: set[asyncio.Task[object]] = {waiting}
+    if relaying is not None:
+        await asyncio.wait({waiting, relaying}, return_when=asyncio.FIRST_COMPLETED)
+        if relaying.done():
+            relaying.result()  # it has ended with a reason in the log, or this raises
+    await asyncio.wait(tasks)
+
+
+@contextmanager
+def _opened(directory: str, config: Config) -> Iterator[Store | ReadOnlyHistory]:
+    """Open the directory, and close it in the end."""
+    if config.read_only:
+        history = ReadOnlyHistory(OsDisk(), directory, follow_unsynced=config.follow_unsynced)
+        try:
+            yield history
+        finally:
+            history.close()
+        return
+    try:
+        options = StoreOptions(
+            page_size=config.page_size,
+            max_binlog_size=config.max_binlog_size,
+            state_interval=max(config.state_interval, config.page_size),
+            format_description="upstream",  # a restart of ours is no restart of the writer
+        )
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+    store = Store.open(directory, options)
+    try:
+        yield store
+    finally:
+        try:
+            store.close()
+        except IbbError as error:
+            get_log().error("store_failed", error=str(error))
+
+
+def _absolute(directory: str) -> str:
+    return str(Path(directory).resolve())
+
+
+def _upstream(config: Config) -> UpstreamAddress | None:
+    if not config.upstream:
+        return None
+    password = config.upstream_password
+    if config.upstream_password_file:
+        text = read_text_file(config.upstream_password_file, PASSWORD_FILE_BYTES_MAX)
+        password = text.removesuffix("\n").removesuffix("\r")
+    return UpstreamAddress.parse(config.upstream, password)

@@ -1,0 +1,67 @@
+"""The groups of a history between two GTID positions, as `ibb groups` lists them."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from ibb.protocol.binlog_state import BinlogState
+from ibb.protocol.dump_filter import DumpFilter, Verdict, check_position
+from ibb.protocol.gtid import GtidPosition
+
+from .group_reader import GroupReader
+from .gtid_search import StartPlace, find_start
+from .position import Position
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .group_reader import StoredGroup
+    from .history import History
+
+
+def groups_between(
+    history: History,
+    start: GtidPosition | None = None,
+    until: GtidPosition | None = None,
+    limit: int | None = None,
+) -> Iterator[StoredGroup]:
+    """
+    Yield event groups, oldest first, up to the end; each must be used before the next is taken.
+
+    Args:
+        history: where they are.
+        start: only groups behind this position; None: from the oldest group there is.
+        until: stop behind these GTIDs; domains that it does not list are left out.
+        limit: at most so many groups.
+
+    Raises:
+        SqlError: 1236, *start* is not in the history.
+        TooOld: groups that *start* needs have been purged.
+        FormatError: the binlog is damaged.
+    """
+    return islice(_all_between(history, start, until), limit)
+
+
+def _all_between(
+    history: History, start: GtidPosition | None, until: GtidPosition | None
+) -> Iterator[StoredGroup]:
+    position = start or GtidPosition()
+    if start is None:
+        place = StartPlace(Position(history.pages.first_file(), 0), BinlogState())
+    else:
+        check_position(history.state(), position, until=until)
+        place = find_start(history.pages, position)
+    wanted = DumpFilter(
+        position,
+        place.state,
+        until,
+    )
+    reader = GroupReader(history.pages, place.position)
+    while not wanted.finished:
+        group = reader.next()
+        if group is None:
+            return
+        if group.gtid is not None and wanted.wants(group.gtid) is Verdict.SEND:
+            yield group
+            wanted.after(group.gtid)
