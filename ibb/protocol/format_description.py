@@ -52,7 +52,7 @@ POST_HEADER_LENGTHS: Final = (
 
 _FIXED: Final = Struct(f"<H{SERVER_VERSION_SIZE}sIB")
 _ALGORITHMS: Final = frozenset((CHECKSUM_NONE, CHECKSUM_CRC32, CHECKSUM_UNDEFINED))
-_STREAM_FLAGS: Final = EventFlag.BINLOG_IN_USE | EventFlag.ARTIFICIAL
+_STREAM_FLAGS: Final = int(EventFlag.BINLOG_IN_USE | EventFlag.ARTIFICIAL)
 
 
 @dataclass(frozen=True, slots=True)

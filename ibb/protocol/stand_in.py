@@ -73,5 +73,5 @@ def _become(event: bytearray, code: EventType) -> None:
     """Change the header to that of a harmless statement event of type *code*."""
     event[TYPE_OFFSET] = code
     (flags,) = U16.unpack_from(event, FLAGS_OFFSET)
-    flags = flags & ~EventFlag.THREAD_SPECIFIC | EventFlag.SUPPRESS_USE
+    flags = flags & ~int(EventFlag.THREAD_SPECIFIC) | EventFlag.SUPPRESS_USE
     U16.pack_into(event, FLAGS_OFFSET, flags)

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ibb.protocol.errors import FormatError
-from ibb.protocol.event import EventFlag, EventHeader, with_checksum, without_checksum
+from ibb.protocol.event import EventHeader, with_checksum, without_checksum
 from ibb.protocol.format_description import (
     CHECKSUM_CRC32,
     CHECKSUM_NONE,
@@ -24,7 +24,7 @@ descriptions = st.builds(
     post_header_lengths=st.binary(min_size=1, max_size=200),
     checksum_alg=st.sampled_from([CHECKSUM_NONE, CHECKSUM_CRC32, CHECKSUM_UNDEFINED]),
 )
-STREAM_FLAGS = EventFlag.BINLOG_IN_USE | EventFlag.ARTIFICIAL
+STREAM_FLAGS = 0x21  # in use, artificial
 
 
 def default():
