@@ -17,15 +17,15 @@ from ibb.protocol.gtid import Gtid
 
 from .position import Position
 
-PENDING_MAX = 2048  # entries; the writer syncs the redo log before it adds one more
+PENDING_MAX = 2048  # entries; above that the newest one is extended
 
 
 class PendingLsn(NamedTuple):
-    """Once the redo log is synced up to `lsn`, the binlog up to `end` is durable."""
+    """Once the redo log is synced up to `lsn`, the binlog up to `end` is durable, `gtids` too."""
 
     lsn: int
     end: Position
-    gtid: Gtid | None
+    gtids: BinlogState | Gtid | None
 
 
 class DurableOffset:
@@ -50,11 +50,6 @@ class DurableOffset:
         """The durable end."""
         return self._end
 
-    @property
-    def is_full(self) -> bool:
-        """The pending-LSN FIFO has no room for another entry."""
-        return len(self._pending) >= PENDING_MAX
-
     def state(self) -> BinlogState:
         """Return a copy of the GTID state at the durable end."""
         with self._mutex:
@@ -63,7 +58,8 @@ class DurableOffset:
     def add(self, pending: PendingLsn) -> None:
         """Note what becomes durable with an LSN; called in LSN order."""
         with self._mutex:
-            assert not self.is_full
+            if len(self._pending) >= PENDING_MAX:
+                pending = _extended(self._pending.pop(), pending)
             self._pending.append(pending)
 
     def synced(self, lsn: int) -> None:
@@ -74,8 +70,7 @@ class DurableOffset:
                 entry = self._pending.popleft()
                 assert entry.end >= self._end
                 self._end = entry.end
-                if entry.gtid is not None:
-                    self._state.update(entry.gtid)
+                _apply(entry.gtids, self._state)
                 moved = True
             waiters = list(self._waiters.values()) if moved else []
         for wake in waiters:
@@ -93,3 +88,19 @@ class DurableOffset:
                 self._waiters.pop(key, None)
 
         return unsubscribe
+
+
+def _apply(gtids: BinlogState | Gtid | None, state: BinlogState) -> None:
+    if isinstance(gtids, Gtid):
+        state.update(gtids)
+    elif gtids is not None:
+        state.load(gtids.entries())
+
+
+def _extended(newest: PendingLsn, pending: PendingLsn) -> PendingLsn:
+    """Return one entry for two; it takes no more memory than there are (domain, server) pairs."""
+    gtids = newest.gtids if isinstance(newest.gtids, BinlogState) else BinlogState()
+    if isinstance(newest.gtids, Gtid):
+        gtids.update(newest.gtids)
+    _apply(pending.gtids, gtids)
+    return PendingLsn(pending.lsn, pending.end, gtids)

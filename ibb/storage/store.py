@@ -347,7 +347,7 @@ class Store:
             )
         if writer.pages_left() <= bound.pages:
             self._housekeeper.make_file(writer.file_no + 1)
-        if self._redo.wants_sync or self._durable.is_full:
+        if self._redo.wants_sync:
             self.sync()
         if not self._redo.fits(bound.redo_bytes):
             self._checkpoint()

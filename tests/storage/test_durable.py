@@ -36,11 +36,17 @@ def test_wakes_those_who_wait_only_when_it_moves() -> None:
     assert calls == ["a", "b", "b"]
 
 
-def test_the_pending_fifo_has_a_limit_that_the_writer_can_see() -> None:
+def test_a_full_pending_fifo_extends_its_newest_entry() -> None:
+    """Nothing becomes durable too early, and no GTID is forgotten."""
     durable = DurableOffset(Position(0, 0), BinlogState())
-    for number in range(PENDING_MAX):
-        assert not durable.is_full
-        durable.add(PendingLsn(number, Position(0, number), None))
-    assert durable.is_full
-    durable.synced(0)
-    assert not durable.is_full
+    last = PENDING_MAX + 500
+    for number in range(1, last + 1):
+        durable.add(PendingLsn(number, Position(0, number), Gtid(number % 3, 1, number)))
+    durable.synced(PENDING_MAX - 1)
+    assert durable.end == Position(0, PENDING_MAX - 1)
+    durable.synced(last - 1)
+    assert durable.end == Position(0, PENDING_MAX - 1)
+    durable.synced(last)
+    assert durable.end == Position(0, last)
+    newest = {gtid.domain: gtid.seq for gtid in durable.state().position()}
+    assert newest == {number % 3: number for number in range(last - 2, last + 1)}
