@@ -174,6 +174,7 @@ class RedoLog:
         self.next_lsn = FIRST_LSN
         self.synced_lsn = FIRST_LSN
         self._announced_lsn = FIRST_LSN  # synced, and `on_synced` was told
+        self._written_lsn = FIRST_LSN  # with the operating system
 
     def prepare(self) -> None:
         """
@@ -217,7 +218,7 @@ class RedoLog:
             self._file.close()
         self._file, self._offset = file, SEGMENT_DATA_OFFSET
         self._sequence = sequence
-        self.next_lsn = self.synced_lsn = self._announced_lsn = first_lsn
+        self.next_lsn = self._written_lsn = self.synced_lsn = self._announced_lsn = first_lsn
 
     def begin_next_segment(self) -> None:
         """Go over to the other segment; everything before is checkpointed and synced."""
@@ -250,8 +251,8 @@ class RedoLog:
         return self.next_lsn
 
     @property
-    def wants_sync(self) -> bool:
-        """So much is waiting in memory that it should be synced before more is added."""
+    def wants_write(self) -> bool:
+        """So much is waiting in memory that it should be written before more is added."""
         return self._buffered >= _BUFFER_BYTES_MAX
 
     def sync_to(self, lsn: int) -> None:
@@ -262,37 +263,55 @@ class RedoLog:
             StoreFailed: the log could not be written; what became of the data is unknown.
         """
         while self._announced_lsn < lsn:
-            with self._turn:
-                self._check()
-                if self._leader_at_work:
-                    self._turn.wait()
-                    continue
-                if self._announced_lsn >= lsn:
-                    return
-                self._leader_at_work = True
-                parts, self._buffer = self._buffer, []
-                size, target = self._buffered, self.next_lsn
-            try:
-                self._write_and_sync(parts, size, target)
-            finally:
-                with self._turn:
-                    self._leader_at_work = False
-                    self._turn.notify_all()
+            self._take_turn(lambda: self._announced_lsn >= lsn, sync=True)
 
-    def _write_and_sync(self, parts: list[bytes], size: int, target: int) -> None:
+    def write_to(self, lsn: int) -> None:
+        """
+        Return when everything before *lsn* is with the operating system, not yet durable.
+
+        Raises:
+            StoreFailed: as `sync_to`.
+        """
+        while self._written_lsn < lsn:
+            self._take_turn(lambda: self._written_lsn >= lsn, sync=False)
+
+    def _take_turn(self, done: Callable[[], bool], *, sync: bool) -> None:
+        """Wait for the leader at work, or else be the leader for all who wait."""
+        with self._turn:
+            self._check()
+            if done():
+                return
+            if self._leader_at_work:
+                self._turn.wait()
+                return
+            self._leader_at_work = True
+            parts, self._buffer = self._buffer, []
+            size, target = self._buffered, self.next_lsn
+        try:
+            self._lead(parts, size, target, sync=sync)
+        finally:
+            with self._turn:
+                self._leader_at_work = False
+                self._turn.notify_all()
+
+    def _lead(self, parts: list[bytes], size: int, target: int, *, sync: bool) -> None:
         assert self._file is not None
         try:
-            self._file.write_at(self._offset, parts)
-            self._file.sync()
+            if parts:
+                self._file.write_at(self._offset, parts)
+            if sync:
+                self._file.sync()
         except DiskError as error:
             self.fail(error)
             self._check()
         with self._turn:
             self._offset += size
             self._buffered -= size
+            self._written_lsn = target
+        if sync:
             self.synced_lsn = target
-        self._on_synced(target)
-        self._announced_lsn = target
+            self._on_synced(target)
+            self._announced_lsn = target
 
     def fail(self, error: BaseException) -> None:
         """Take nothing more: memory holds what the log would not bring back."""

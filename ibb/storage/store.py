@@ -347,8 +347,8 @@ class Store:
             )
         if writer.pages_left() <= bound.pages:
             self._housekeeper.make_file(writer.file_no + 1)
-        if self._redo.wants_sync:
-            self.sync()
+        if self._redo.wants_write:
+            self._redo.write_to(self._redo.next_lsn)
         if not self._redo.fits(bound.redo_bytes):
             self._checkpoint()
             self._redo.begin_next_segment()
