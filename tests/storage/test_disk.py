@@ -1,0 +1,132 @@
+"""The real disk: positioned I/O that is whole or fails, and errors that say what and where."""
+
+import errno
+import os
+
+import pytest
+
+from ibb.storage import disk as disk_module
+from ibb.storage.disk import OsDisk
+from ibb.storage.errors import DiskError, StoreLocked
+
+
+@pytest.fixture
+def disk():
+    return OsDisk()
+
+
+def test_what_is_written_is_read_at_its_place(disk, tmp_path):
+    file = disk.open(f"{tmp_path}/f", create=True)
+    file.write_at(3, b"abc")
+    file.write_at(6, [b"d", bytearray(b"ef"), memoryview(b"gh"), b""])
+    assert file.read_at(0, 100) == b"\0\0\0abcdefgh"
+    assert file.read_at(5, 2) == b"cd"
+    assert file.read_at(50, 2) == b""
+    assert file.size() == 11
+    file.sync()
+    file.close()
+    file.close()
+
+
+def test_short_reads_and_writes_of_the_system_are_continued(disk, tmp_path, monkeypatch):
+    file = disk.open(f"{tmp_path}/f", create=True)
+    pread, pwritev = os.pread, os.pwritev
+    monkeypatch.setattr(os, "pread", lambda fd, size, offset: pread(fd, min(size, 3), offset))
+
+    def write_little(fd, buffers, offset):
+        first = memoryview(buffers[0])
+        if first.nbytes > 2:
+            return pwritev(fd, [first.cast("B")[:2]], offset)
+        return pwritev(fd, buffers[:2], offset)
+
+    monkeypatch.setattr(os, "pwritev", write_little)
+    file.write_at(1, [b"abcdefg", b"hi", b"j"])
+    assert file.read_at(1, 10) == b"abcdefghij"
+    assert file.read_at(8, 10) == b"hij"
+
+
+def test_more_buffers_than_the_system_takes_at_once(disk, tmp_path):
+    file = disk.open(f"{tmp_path}/f", create=True)
+    file.write_at(0, [b"x"] * (disk_module.WRITE_BUFFERS_MAX + 5))
+    assert file.size() == disk_module.WRITE_BUFFERS_MAX + 5
+
+
+def test_allocated_room_is_zero_and_nothing_is_cut(disk, tmp_path):
+    file = disk.open(f"{tmp_path}/f", create=True)
+    file.write_at(0, b"ab")
+    file.allocate(5000)
+    assert file.read_at(0, 6000) == b"ab" + bytes(4998)
+    file.allocate(100)
+    assert file.size() == 5000
+    file.truncate(1)
+    assert file.read_at(0, 10) == b"a"
+
+
+def test_allocation_falls_back_where_the_file_system_cannot(disk, tmp_path, monkeypatch):
+    file = disk.open(f"{tmp_path}/f", create=True)
+
+    def refuse(*_):
+        raise OSError(errno.EOPNOTSUPP, "no")
+
+    monkeypatch.setattr(os, "posix_fallocate", refuse)
+    file.allocate(700)
+    assert file.size() == 700
+    file.allocate(600)
+    assert file.size() == 700
+
+
+def test_a_full_disk_is_not_papered_over(disk, tmp_path, monkeypatch):
+    file = disk.open(f"{tmp_path}/f", create=True)
+
+    def refuse(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", refuse)
+    with pytest.raises(DiskError) as caught:
+        file.allocate(700)
+    assert caught.value.full
+    assert file.size() == 0
+
+
+def test_an_error_names_operation_path_and_offset(disk, tmp_path):
+    path = f"{tmp_path}/f"
+    disk.open(path, create=True).close()
+    file = disk.open(path, read_only=True)
+    with pytest.raises(DiskError) as caught:
+        file.write_at(70, b"x")
+    error = caught.value
+    assert (error.operation, error.path, error.offset) == ("write", path, 70)
+    assert error.errno == errno.EBADF
+    assert str(error) == f"cannot write {path} at 70: Bad file descriptor"
+
+
+def test_a_missing_file_is_told_from_other_errors(disk, tmp_path):
+    with pytest.raises(DiskError) as caught:
+        disk.open(f"{tmp_path}/none")
+    assert caught.value.missing
+    assert not caught.value.full
+    assert not disk.exists(f"{tmp_path}/none")
+    assert disk.exists(str(tmp_path))
+
+
+def test_names_come_and_go(disk, tmp_path):
+    folder = f"{tmp_path}/a/b"
+    disk.make_dir(folder)
+    disk.make_dir(folder)
+    for name in "zyx":
+        disk.open(f"{folder}/{name}", create=True).close()
+    disk.rename(f"{folder}/z", f"{folder}/x")
+    disk.unlink(f"{folder}/y")
+    disk.sync_dir(folder)
+    assert disk.list(folder) == ["x"]
+    assert disk.size(f"{folder}/x") == 0
+    assert disk.modified_at(f"{folder}/x") > 1_600_000_000
+
+
+def test_a_lock_is_exclusive_until_released(disk, tmp_path):
+    lock = disk.lock(f"{tmp_path}/lock")
+    with pytest.raises(StoreLocked):
+        disk.lock(f"{tmp_path}/lock")
+    lock.release()
+    lock.release()
+    disk.lock(f"{tmp_path}/lock").release()
