@@ -42,7 +42,8 @@ from .dump_request import heartbeat_period, make_request
 from .dump_session import DumpSession
 from .dump_stream import DumpStream
 from .log import get_log
-from .sql_parser import Kill, parse_statement
+from .sql_ast import Kill
+from .sql_parser import parse_statement
 from .statements import Statements, reads_history
 from .variables import UTF8MB4, SessionVariables
 

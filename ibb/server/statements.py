@@ -21,7 +21,7 @@ from ibb.storage.file_name import binlog_name, parse_binlog_name
 
 from .config import STREAM_NAME
 from .like import is_like
-from .sql_parser import (
+from .sql_ast import (
     Call,
     Literal,
     NoOperation,
@@ -44,7 +44,7 @@ from .variables import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .sql_parser import Assignment, Expression, NameFilter, Statement
+    from .sql_ast import Assignment, Expression, NameFilter, Statement
     from .variables import ServerFacts, SessionVariables, Value
 
 _LONG_BLOB: Final = ColumnType.LONG_BLOB
