@@ -278,23 +278,22 @@ class DumpStream:
         """Add events of the open group until *wanted* bytes are there; return how many came."""
         size = 0
         seq = self.seq
-        for part in parts:
-            data = part.data
-            if part.first and part.last and len(data) < CHUNK_BYTES - 1:
-                # length, sequence id and status byte at once: the high byte is zero
-                out.append((len(data) + 1 | seq << 24).to_bytes(5, "little"))
-                out.append(data)
-                seq = (seq + 1) & 0xFF
+        try:
+            for part in parts:
+                data = part.data
+                if part.first and part.last and len(data) < CHUNK_BYTES - 1:
+                    # length, sequence id and status byte at once: the high byte is zero
+                    out.append((len(data) + 1 | seq << 24).to_bytes(5, "little"))
+                    out.append(data)
+                    seq = (seq + 1) & 0xFF
+                else:
+                    seq = self._send_piece(part, seq, out)
                 size += len(data)
-                self._event_bytes += len(data)
-            else:
-                self.seq = seq
-                size += self._send_piece(part, out)
-                seq = self.seq
-            if size >= wanted:
-                self.seq = seq
-                return size
-        self.seq = seq
+                if size >= wanted:
+                    return size
+        finally:
+            self.seq = seq
+            self._event_bytes += size
         self._parts = None
         assert self._group.gtid is not None
         self._filter.after(self._group.gtid)
@@ -302,19 +301,18 @@ class DumpStream:
             self._reached.set(self._group.gtid)
         return size
 
-    def _send_piece(self, part: WirePart, out: list[Buffer]) -> int:
-        """Add a piece of an event that is not sent as one."""
+    def _send_piece(self, part: WirePart, seq: int, out: list[Buffer]) -> int:
+        """Add a piece of an event that is not sent as one; return the next sequence id."""
         if part.first:
-            self._framer = PacketFramer(part.total_length + 1, self.seq)
+            self._framer = PacketFramer(part.total_length + 1, seq)
             out += self._framer.feed(_STATUS)
         assert self._framer is not None
         out += self._framer.feed(part.data)
-        self.seq = self._framer.next_seq
+        seq = self._framer.next_seq
         if part.last:
             assert self._framer.done
             self._framer = None
-        self._event_bytes += len(part.data)
-        return len(part.data)
+        return seq
 
     def _forward_format(self, event: bytes, out: list[Buffer]) -> int:
         """Tell of a restart upstream, unless the client is still to be brought to its start."""

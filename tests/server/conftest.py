@@ -1,0 +1,83 @@
+"""Histories to serve, and servers over them that end with the test."""
+
+import json
+import lzma
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from ibb.protocol.gtid import Gtid
+from ibb.server.accounts import AccountBook, make_account
+from ibb.server.config import Config
+from ibb.server.server import Server
+from ibb.storage.disk import OsDisk
+from ibb.storage.options import StoreOptions
+from ibb.storage.read_only import ReadOnlyHistory
+from ibb.storage.store import Store
+
+from ..storage.events import transaction
+
+SAMPLES = Path(__file__).parent.parent / "data" / "ibb"
+
+
+@pytest.fixture(scope="session")
+def sample_folder(tmp_path_factory):
+    """Return the folder of a sample, and the groups that it holds."""
+    name = "plain-16k-1"
+    path = tmp_path_factory.mktemp(name)
+    with tarfile.open(SAMPLES / f"{name}.tar.xz") as archive:
+        archive.extractall(path, filter="data")
+    return path, json.loads(lzma.decompress((SAMPLES / f"{name}.expected.json.xz").read_bytes()))
+
+
+@pytest.fixture
+def sample(sample_folder):
+    history = ReadOnlyHistory(OsDisk(), str(sample_folder[0]))
+    yield history, sample_folder[1]
+    history.close()
+
+
+@pytest.fixture
+def store(tmp_path):
+    """A store that holds ten transactions 0-1-1 to 0-1-10."""
+    options = StoreOptions(max_binlog_size=1 << 20, server_id=7)
+    with Store.open(tmp_path / "store", options) as opened:
+        for seq in range(1, 11):
+            publish(opened, Gtid(0, 1, seq))
+        opened.sync()
+        yield opened
+
+
+def publish(store, gtid, size=0, *, wait=False):
+    with store.begin() as group:
+        group.write(transaction(f"insert {gtid}", size))
+        group.commit(gtid, wait=wait)
+
+
+@pytest.fixture
+def accounts():
+    return AccountBook(
+        [
+            make_account("repl", "%", "secret", ["REPLICATION SLAVE"]),
+            make_account("watcher", "%", "looking", []),
+            make_account("admin", "localhost", "mighty", ["ALL PRIVILEGES"]),
+        ]
+    )
+
+
+@pytest.fixture
+async def serve(accounts):
+    """Return a function that starts a server over a history."""
+    servers = []
+
+    async def start(history, **settings):
+        config = Config(listen="127.0.0.1:0", server_id=99, **settings)
+        server = Server(history, config=config, accounts=accounts)
+        servers.append(server)
+        await server.start()
+        return server
+
+    yield start
+    for server in servers:
+        await server.stop()

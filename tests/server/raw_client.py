@@ -1,0 +1,212 @@
+"""A client that sends exactly what a test wants and hides nothing of what comes back."""
+
+import asyncio
+import hashlib
+from dataclasses import dataclass, field
+
+from ibb.protocol.capabilities import CLIENT_CAPABILITIES
+from ibb.protocol.command import BinlogDump, DumpFlag, Query
+from ibb.protocol.event import EventHeader, EventType, without_checksum
+from ibb.protocol.event_group import GroupStep, GroupTracker
+from ibb.protocol.format_description import FormatDescription
+from ibb.protocol.gtid import Gtid
+from ibb.protocol.handshake import Greeting, HandshakeResponse
+from ibb.protocol.native_password import PLUGIN_NAME, scramble_response
+from ibb.protocol.packet import PacketReader, frame
+from ibb.protocol.reply import is_eof, is_err, parse_err
+from ibb.protocol.result_set import ReplyReader
+
+SECONDS_MAX = 20.0
+PACKET_BYTES_MAX = 64 << 20
+
+
+class RawClient:
+    """One connection; `received` counts bytes."""
+
+    def __init__(self, reader, writer):
+        self.reader = reader
+        self.writer = writer
+        self.packets = PacketReader(PACKET_BYTES_MAX)
+        self.greeting = None
+        self.received = 0
+
+    @classmethod
+    async def connect(cls, address):
+        if isinstance(address, str):
+            return cls(*await asyncio.open_unix_connection(address))
+        return cls(*await asyncio.open_connection(*address))
+
+    @classmethod
+    async def logged_in(cls, server, user="repl", password="secret", **options):
+        client = await cls.connect(server.address)
+        answer = await client.log_in(user, password, **options)
+        assert answer[:1] == b"\0", answer
+        return client
+
+    async def __aenter__(self):
+        return self
+
+    async def __aexit__(self, *_):
+        await self.close()
+
+    async def close(self):
+        self.writer.transport.abort()
+        try:
+            await self.writer.wait_closed()
+        except OSError:
+            pass
+
+    async def send(self, payload, seq=0):
+        self.packets.expected_seq = None
+        self.writer.write(frame(payload, seq))
+        await self.writer.drain()
+
+    async def packet(self):
+        """Return the next payload, or None when the server has closed."""
+        self.packets.expected_seq = None
+        async with asyncio.timeout(SECONDS_MAX):
+            while (packet := self.packets.next_packet()) is None:
+                data = await self.reader.read(1 << 16)
+                if not data:
+                    assert not self.packets.buffered
+                    return None
+                self.received += len(data)
+                self.packets.feed(data)
+        self.seq = packet.seq
+        return packet.payload
+
+    async def log_in(self, user="repl", password="secret", *, plugin=PLUGIN_NAME, attributes=None):
+        """Log in and return the payload that answers."""
+        self.greeting = Greeting.parse(await self.packet())
+        proof = scramble_response(password, self.greeting.scramble)
+        response = HandshakeResponse(
+            CLIENT_CAPABILITIES,
+            1 << 24,
+            8,
+            user,
+            proof if plugin == PLUGIN_NAME else b"whatever",
+            auth_plugin=plugin,
+            attributes=attributes or {},
+        )
+        await self.send(response.encode(self.greeting.capabilities), 1)
+        return await self.packet()
+
+    async def query(self, sql):
+        """Return the OK or the result set; raises SqlError."""
+        await self.send(Query(sql).encode())
+        replies = ReplyReader()
+        while True:
+            reply = replies.add(await self.packet())
+            if reply is not None:
+                return reply
+
+    async def rows(self, sql):
+        result = await self.query(sql)
+        return [tuple(v if v is None else v.decode() for v in row) for row in result.rows]
+
+    async def value(self, sql):
+        ((value,),) = await self.rows(sql)
+        return value
+
+    async def prepare(
+        self, position=None, *, checksum=True, capability=4, heartbeat=None, **variables
+    ):
+        """Set what a replica sets before its dump."""
+        if heartbeat is not None:
+            await self.query(f"SET @master_heartbeat_period= {int(heartbeat * 1e9)}")
+        if checksum:
+            await self.query("SET @master_binlog_checksum= @@global.binlog_checksum")
+        await self.query(f"SET @mariadb_slave_capability={capability}")
+        if position is not None:
+            await self.query(f"SET @slave_connect_state='{position}'")
+        for name, value in variables.items():
+            await self.query(f"SET @{name}='{value}'")
+
+    async def dump(self, *, non_block=False, server_id=0, name="", position=4, annotate=True):
+        """Ask for a dump and return what comes of it."""
+        flags = DumpFlag(0)
+        flags |= DumpFlag.NON_BLOCK if non_block else 0
+        flags |= DumpFlag.SEND_ANNOTATE_ROWS if annotate else 0
+        await self.send(BinlogDump(position, flags, server_id, name).encode())
+        return Dump(self)
+
+
+@dataclass
+class Group:
+    gtid: Gtid
+    events: list[bytes] = field(default_factory=list)
+
+    @property
+    def sha256(self):
+        return hashlib.sha256(b"".join(self.events)).hexdigest()
+
+
+class Dump:
+    """The events of a dump: checked, without checksum, and the groups that they make."""
+
+    def __init__(self, client):
+        self.client = client
+        self.tracker = GroupTracker()
+        self.checksum = None  # until the format description
+        self.format = None
+        self.group = None
+        self.expected_seq = 1
+
+    async def event(self):
+        """Return header and event, without checksum; None at EOF; raises SqlError."""
+        payload = await self.client.packet()
+        assert payload is not None, "the server closed without EOF or ERR"
+        if len(payload) < 0xFFFFFF:
+            assert self.client.seq == self.expected_seq % 256
+        self.expected_seq = self.client.seq + 1
+        if is_err(payload):
+            raise parse_err(payload)
+        if is_eof(payload):
+            return None
+        assert payload[0] == 0
+        event = payload[1:]
+        header = EventHeader.unpack(event)
+        assert header.length == len(event)
+        if header.type == EventType.FORMAT_DESCRIPTION:
+            self.format = FormatDescription.parse(event, has_checksum=True)
+            self.checksum = self.format.checksum_alg == 1
+        elif self.checksum:
+            event = without_checksum(event)
+        return EventHeader.unpack(event), event
+
+    async def preamble(self, *, rotate_checksum):
+        """Return the fake Rotate, checked, having read the format description behind it."""
+        _, rotate = await self.event()
+        if rotate_checksum:
+            rotate = without_checksum(rotate)
+        header, _ = await self.event()
+        assert header.type == EventType.FORMAT_DESCRIPTION
+        return rotate
+
+    async def next_group(self):
+        """Return the next whole group, or None at EOF; heartbeats and lists are passed over."""
+        group = None
+        while True:
+            found = await self.event()
+            if found is None:
+                assert group is None, "the dump ended inside a group"
+                return None
+            header, event = found
+            step = self.tracker.add(header, event[19:])
+            if step is GroupStep.OUTSIDE:
+                continue
+            if step is GroupStep.BEGIN:
+                group = Group(self.tracker.gtid)
+            group.events.append(event)
+            if step is GroupStep.END:
+                return group
+
+    async def groups(self, count=None):
+        """Return groups until EOF, or *count* of them."""
+        found = []
+        while count is None or len(found) < count:
+            group = await self.next_group()
+            if group is None:
+                break
+            found.append(group)
+        return found
