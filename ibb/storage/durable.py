@@ -45,6 +45,19 @@ class DurableOffset:
         self._waiters: dict[int, Callable[[], None]] = {}
         self._next_waiter = 0
 
+    def restart(self, end: Position, state: BinlogState) -> None:
+        """Begin at another end; those who wait keep waiting."""
+        with self._mutex:
+            assert not self._pending
+            self._end = end
+            self._state = state.copy()
+
+    def delete_domains(self, domains: frozenset[int]) -> None:
+        """Forget domains of the state."""
+        with self._mutex:
+            kept = [gtid for gtid in self._state.entries() if gtid.domain not in domains]
+            self._state = BinlogState(kept)
+
     @property
     def end(self) -> Position:
         """The durable end."""

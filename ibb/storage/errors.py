@@ -68,3 +68,28 @@ class GroupError(IbbError):
 
 class RecoveryError(IbbError):
     """The redo log and the files contradict each other; nothing was changed."""
+
+
+class StoreBusy(IbbError):  # noqa: N818 - as above
+    """Transactions that are open or prepared stand in the way."""
+
+
+class StoreNotEmpty(IbbError):  # noqa: N818 - as above
+    """The GTID state can only be set while nothing was logged."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This operation is not allowed if any GTID has been logged to the binary log. "
+            "Run RESET MASTER first to erase the log"
+        )
+
+
+class DomainInUse(IbbError):  # noqa: N818 - as above
+    """A domain cannot be deleted from the GTID state."""
+
+    def __init__(self, domain: int) -> None:
+        super().__init__(
+            "Could not delete gtid domain. Reason: binlog files may contain gtids from the domain "
+            f"('{domain}') being deleted. Make sure to first purge those files."
+        )
+        self.domain = domain

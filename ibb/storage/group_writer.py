@@ -4,7 +4,7 @@ The group writer: one event group on its way into the store, in bounded memory.
 Events are checked for their framing and for being one group, freed of log positions, and kept
 until they outgrow a piece; then they leave as out-of-band records while the group is still open.
 The commit record makes the group visible; without it what was written is garbage that nothing
-points to. Source: ibb-format 5.1, 6.1, 9.2.
+points to. Source: ibb-format 5.1, 6.1, 6.2, 9.2.
 """
 
 from collections.abc import Callable
@@ -12,19 +12,19 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from ibb.protocol.errors import FormatError
-from ibb.protocol.event import HEADER_SIZE, LOG_POS_OFFSET, EventType, type_name
-from ibb.protocol.event_group import GroupStep, GroupTracker
-from ibb.protocol.event_splitter import EventPart, EventSplitter
+from ibb.protocol.event import EventType
+from ibb.protocol.event_splitter import EventPart
 from ibb.protocol.gtid import Gtid
-from ibb.protocol.gtid_event import GtidEvent, GtidFlag, read_gtid
+from ibb.protocol.gtid_event import GtidEvent, read_gtid
 
 from .commit_position import CommitPosition
 from .errors import GroupError
+from .event_list import EventList, ListMark, without_position
+from .group_shape import GroupShape
 from .oob import OobForest
+from .record import OobReference, Xid
 
-_LOG_POS = slice(LOG_POS_OFFSET, LOG_POS_OFFSET + 4)
-_NO_LOG_POS = bytes(4)
-_ANY_GTID = Gtid(0, 0, 1)  # only its flags are looked at
+SAVEPOINTS_MAX = 10_000  # of one group
 
 
 class GroupSink(Protocol):
@@ -34,45 +34,58 @@ class GroupSink(Protocol):
         """Write one out-of-band piece."""
 
     def commit_group(
-        self, group: object, gtid: Gtid, forest: OobForest, payload: bytes
+        self, group: object, gtid: Gtid, lists: list[OobReference], payload: bytes
     ) -> CommitPosition:
         """Write the commit record."""
+
+    def prepare_group(
+        self, group: object, xid: Xid, engines: int, oob: OobReference | None
+    ) -> CommitPosition:
+        """Write the prepare record."""
 
     def forget_group(self, group: object) -> None:
         """Let go of the files that the group referred to."""
 
-    def sync_to(self, lsn: int) -> None:
-        """Return when everything before *lsn* is durable."""
+    def wait_for(self, lsn: int) -> None:
+        """Return when what lies before *lsn* is as safe as the store promises."""
+
+
+class Savepoint:
+    """A place in a group to go back to; made by `GroupWriter.savepoint`."""
+
+    def __init__(self, statement: ListMark, transaction: ListMark) -> None:
+        self.statement = statement
+        self.transaction = transaction
 
 
 class GroupWriter:
     """
     An open event group; made by `Store.begin`, used by one thread at a time.
 
-    As a context manager it rolls back unless the group was committed.
+    As a context manager it rolls back unless the group was committed or prepared.
     """
 
     def __init__(self, store: GroupSink, piece_size: int, check: Callable[[], None]) -> None:
         self._store = store
         self._piece_size = piece_size
         self._check_store = check
-        self._splitter = EventSplitter()
-        self._shape: _Shape | None = None
+        self._statement = EventList()
+        self._transaction = EventList()
+        self._savepoints: list[Savepoint] = []
         self._gtid_event: bytes | None = None
-        self._buffer: list[bytes | memoryview] = []
-        self._buffered = 0
-        self._forest = OobForest()
         self._open = True
 
-    def write(self, events: bytes | bytearray | memoryview) -> None:
+    def write(self, events: bytes | bytearray | memoryview, *, statement: bool = False) -> None:
         """
         Add events without checksums, in pieces cut anywhere.
 
-        The first event may be the group's GTID event; otherwise `commit` makes one. Positions in
-        event headers are stored as 0.
+        The very first event may be the group's GTID event; otherwise `commit` makes one.
+        Positions in event headers are stored as 0.
 
         Args:
             events: the bytes; the caller may reuse its buffer after the call.
+            statement: add to the statement list, which comes before the transaction list in the
+                group whatever the order of the calls was.
 
         Raises:
             GroupError: the bytes are not events, or not those of one group.
@@ -80,16 +93,42 @@ class GroupWriter:
             StoreFailed: the store has stopped writing.
         """
         self._check_open()
+        target = self._statement if statement else self._transaction
         try:
-            for part in self._splitter.feed(bytes(events)):
-                if part.first:
-                    self._begin_event(part)
-                else:
-                    self._keep(part.data)
-                if self._buffered >= self._piece_size:
-                    self._write_pieces(self._piece_size)
+            for part in target.feed(bytes(events)):
+                self._add(target, part)
         except FormatError as error:
             raise GroupError(f"not the events of one group: {error}") from error
+
+    def savepoint(self) -> Savepoint:
+        """
+        Remember this place of the group, between two events.
+
+        Raises:
+            GroupError: inside an event, or more than `SAVEPOINTS_MAX`.
+        """
+        self._check_open()
+        if not (self._statement.at_boundary and self._transaction.at_boundary):
+            raise GroupError("a savepoint inside an event")
+        if len(self._savepoints) >= SAVEPOINTS_MAX:
+            raise GroupError(f"more than {SAVEPOINTS_MAX} savepoints in one group")
+        savepoint = Savepoint(self._statement.save(), self._transaction.save())
+        self._savepoints.append(savepoint)
+        return savepoint
+
+    def rollback_to(self, savepoint: Savepoint) -> None:
+        """
+        Forget what was written since a savepoint, which stays; later savepoints are gone.
+
+        Raises:
+            GroupError: the savepoint is of another group, or gone.
+        """
+        self._check_open()
+        if savepoint not in self._savepoints:
+            raise GroupError("the savepoint does not exist in this group any more")
+        del self._savepoints[self._savepoints.index(savepoint) + 1 :]
+        self._statement.restore(savepoint.statement)
+        self._transaction.restore(savepoint.transaction)
 
     def commit(self, gtid: Gtid, *, wait: bool = True) -> CommitPosition:
         """
@@ -97,8 +136,9 @@ class GroupWriter:
 
         Args:
             gtid: its id; must be that of the GTID event if one was written.
-            wait: return only when the group is durable. Without it the caller must not tell
-                anybody of the commit before `Store.sync` has returned.
+            wait: return only when the group is as safe as `flush_log_at_commit` promises: with 1,
+                durable. Without it the caller must not tell anybody of the commit before
+                `Store.sync` has returned.
 
         Returns:
             Where the binlog ends behind the group, and the redo LSN that makes it durable.
@@ -110,22 +150,52 @@ class GroupWriter:
         """
         self._check_open()
         head = self._head(gtid)
-        if self._forest.count:
-            self._write_pieces(1)
+        lists = (self._statement, self._transaction)
+        if any(events.forest.count for events in lists):
+            for events in lists:
+                self._write_pieces(events, 1)
             payload = head
         else:
-            payload = b"".join((head, *self._buffer))
-        position = self._store.commit_group(self, gtid, self._forest, payload)
+            payload = b"".join((head, *(events.contents() for events in lists)))
+        references = [events.forest.reference() for events in lists if events.forest.count]
+        position = self._store.commit_group(self, gtid, references, payload)
         self._open = False
         if wait:
-            self._store.sync_to(position.lsn)
+            self._store.wait_for(position.lsn)
+        return position
+
+    def prepare(self, xid: Xid, *, engines: int = 1) -> CommitPosition:
+        """
+        Prepare the group as an XA transaction: it survives a crash and shows up in no reader.
+
+        `Store.commit_prepared` publishes it, `Store.rollback_prepared` gives it up.
+
+        Args:
+            xid: its name; not that of another prepared one.
+            engines: number of storage engines that take part.
+
+        Raises:
+            GroupError: the name is taken, both lists have events, or a GTID event was written.
+            StoreFull: there is no room; the group is still open.
+            StoreFailed: the store has stopped writing.
+        """
+        self._check_open()
+        if self._statement.has_events or self._gtid_event is not None:
+            raise GroupError("only a transaction list without a GTID event can be prepared")
+        if not self._transaction.at_boundary:
+            raise GroupError("the group ends inside an event")
+        self._write_pieces(self._transaction, 1)
+        forest = self._transaction.forest
+        reference = forest.reference() if forest.count else None
+        position = self._store.prepare_group(self, xid, engines, reference)
+        self._open = False
+        self._store.wait_for(position.lsn)
         return position
 
     def rollback(self) -> None:
-        """Give the group up; a second call, or one after `commit`, does nothing."""
+        """Give the group up; a second call, or one after `commit` or `prepare`, does nothing."""
         if self._open:
             self._open = False
-            self._buffer.clear()
             self._store.forget_group(self)
 
     def __enter__(self) -> Self:
@@ -139,40 +209,43 @@ class GroupWriter:
     ) -> None:
         self.rollback()
 
-    def _begin_event(self, part: EventPart) -> None:
-        event = bytearray(part.data)
-        event[_LOG_POS] = _NO_LOG_POS
-        if self._shape is None:
-            if part.header.type == EventType.GTID:
-                self._gtid_event = bytes(event)
-                self._shape = _Shape([GtidEvent.parse(event)])
-                return
-            self._shape = _Shape.unknown(part.header.timestamp)
-        self._shape.add(part)
-        self._keep(event)
+    def _add(self, target: EventList, part: EventPart) -> None:
+        if part.first and self._take_gtid_event(part):
+            return
+        if part.first:
+            if target.shape is None:
+                target.shape = self._new_shape(part)
+            target.shape.add(part)
+        target.keep(part)
+        if target.size >= self._piece_size:
+            self._write_pieces(target, self._piece_size)
 
-    def _keep(self, data: bytes | bytearray | memoryview) -> None:
-        self._buffer.append(bytes(data))
-        self._buffered += len(data)
+    def _take_gtid_event(self, part: EventPart) -> bool:
+        """Set the GTID event aside if this is one, and the first event of all."""
+        is_first = self._statement.shape is self._transaction.shape is None
+        if part.header.type != EventType.GTID or not is_first or self._gtid_event is not None:
+            return False
+        self._gtid_event = without_position(part.data)
+        return True
 
-    def _write_pieces(self, size_min: int) -> None:
-        """Write out-of-band records while at least *size_min* bytes are kept."""
-        kept = memoryview(b"".join(self._buffer))
-        try:
-            while len(kept) >= size_min:
-                self._store.write_oob(self, self._forest, kept[: self._piece_size])
-                kept = kept[self._piece_size :]
-        finally:
-            self._buffer = [bytes(kept)] if kept else []
-            self._buffered = len(kept)
+    def _new_shape(self, part: EventPart) -> GroupShape:
+        if self._gtid_event is None:
+            return GroupShape.unknown(part.header.timestamp)
+        return GroupShape([GtidEvent.parse(self._gtid_event)])
+
+    def _write_pieces(self, events: EventList, size_min: int) -> None:
+        """Write out-of-band records while at least *size_min* bytes of a list are kept."""
+        events.take(
+            size_min,
+            self._piece_size,
+            lambda piece: self._store.write_oob(self, events.forest, piece),
+        )
 
     def _head(self, gtid: Gtid) -> bytes:
         """Return the GTID event, made or as it was written."""
         if gtid.seq == 0:
             raise GroupError(f"sequence number 0 in GTID {gtid}")
-        if self._shape is None or not self._splitter.at_boundary:
-            raise GroupError(f"group {gtid} is empty or ends inside an event")
-        made = self._shape.finished()
+        made = self._finished_shape(gtid)
         if self._gtid_event is None:
             return GtidEvent(gtid, made.timestamp, made.flags2).encode()
         found, _ = read_gtid(self._gtid_event)
@@ -180,63 +253,19 @@ class GroupWriter:
             raise GroupError(f"the group's GTID event says {found}, commit says {gtid}")
         return self._gtid_event
 
+    def _finished_shape(self, gtid: Gtid) -> GtidEvent:
+        """Check that the lists, one behind the other, are a whole group."""
+        statement, transaction = self._statement, self._transaction
+        if not (statement.at_boundary and transaction.at_boundary):
+            raise GroupError(f"group {gtid} ends inside an event")
+        last = transaction.shape or statement.shape
+        if last is None:
+            raise GroupError(f"group {gtid} is empty")
+        if transaction.shape and statement.shape and not statement.shape.is_open:
+            raise GroupError(f"the statement list of group {gtid} ends the group")
+        return last.finished()
+
     def _check_open(self) -> None:
         self._check_store()
         if not self._open:
-            raise GroupError("the group was committed or rolled back before")
-
-
-class _Shape:
-    """Follows the events of a group under each GTID event that it may turn out to have."""
-
-    def __init__(self, candidates: list[GtidEvent]) -> None:
-        self._trackers = [(candidate, GroupTracker()) for candidate in candidates]
-        for candidate, tracker in self._trackers:
-            event = candidate.encode()
-            part = next(EventSplitter().feed(event))
-            tracker.add(part.header, event[HEADER_SIZE:])
-        self._ended: list[GtidEvent] = []
-
-    @classmethod
-    def unknown(cls, timestamp: int) -> "_Shape":
-        """Return the shape of a group without a GTID event: a transaction, or one statement."""
-        parallel = GtidFlag.ALLOW_PARALLEL
-        flags = (parallel | GtidFlag.TRANSACTIONAL, parallel | GtidFlag.STANDALONE)
-        return cls([GtidEvent(_ANY_GTID, timestamp, flags2) for flags2 in flags])
-
-    def add(self, part: EventPart) -> None:
-        """
-        Take the first part of the next event.
-
-        Raises:
-            GroupError: no group has such an event here.
-        """
-        going_on = []
-        self._ended = []
-        for candidate, tracker in self._trackers:
-            step = tracker.add(part.header, part.data[HEADER_SIZE:])
-            if step is GroupStep.END:
-                if part.header.type == EventType.XA_PREPARE and len(self._trackers) > 1:
-                    raise GroupError("a prepared XA transaction needs its GTID event")
-                flags2 = candidate.flags2
-                if part.header.type == EventType.QUERY:
-                    flags2 &= ~GtidFlag.TRANSACTIONAL  # COMMIT of a non-transactional engine
-                self._ended.append(GtidEvent(candidate.gtid, candidate.timestamp, flags2))
-            elif step is GroupStep.INSIDE:
-                going_on.append((candidate, tracker))
-            else:
-                raise GroupError(f"{type_name(part.header.type)} event is no part of a group")
-        self._trackers = going_on
-        if not going_on and not self._ended:
-            raise GroupError(f"{type_name(part.header.type)} event behind the end of the group")
-
-    def finished(self) -> GtidEvent:
-        """
-        Return the GTID event under which the last event ended the group.
-
-        Raises:
-            GroupError: it goes on.
-        """
-        if not self._ended:
-            raise GroupError("the group does not end with XID, COMMIT, ROLLBACK or one statement")
-        return self._ended[0]
+            raise GroupError("the group was committed, prepared or rolled back before")

@@ -8,6 +8,7 @@ that of ibb-format 9.4: file N-1 is written, synced and closed before file N+1 i
 import threading
 
 from .binlog_files import BinlogFiles
+from .clock import Clock
 from .errors import DiskError, StoreFailed, StoreFull
 from .page_fifo import PageFifo
 from .page_flusher import PageFlusher
@@ -25,6 +26,8 @@ class Housekeeper:
         file_size: bytes of a new file.
         active: the file being written.
         prepared: the newest file that exists.
+        sync_seconds: sync the redo log so often; None: commits see to that.
+        clock: tells when it is time.
     """
 
     def __init__(
@@ -37,6 +40,8 @@ class Housekeeper:
         file_size: int,
         active: int,
         prepared: int,
+        sync_seconds: float | None,
+        clock: Clock,
     ) -> None:
         self._fifo = fifo
         self._files = files
@@ -46,6 +51,9 @@ class Housekeeper:
         self._oldest_open = active
         self._active = active
         self._prepared = prepared
+        self._sync_seconds = sync_seconds
+        self._clock = clock
+        self._synced_at = clock.monotonic()
         self._making = threading.Lock()
         self._wanted = threading.Event()
         self._stopping = False
@@ -77,6 +85,20 @@ class Housekeeper:
         self._active = file_no
         self._wanted.set()
 
+    def sync_if_due(self) -> None:
+        """
+        Sync the redo log if nobody else sees to it and the time has come.
+
+        Raises:
+            StoreFailed: the sync failed.
+        """
+        if self._sync_seconds is None:
+            return
+        now = self._clock.monotonic()
+        if now - self._synced_at >= self._sync_seconds:
+            self._synced_at = now
+            self._redo.sync_to(self._redo.next_lsn)
+
     def work(self) -> None:
         """
         Do what there is to do.
@@ -106,17 +128,18 @@ class Housekeeper:
                 self._prepared = file_no
 
     def _run(self) -> None:
-        timeout: float | None = None
+        timeout = self._sync_seconds
         while True:
             self._wanted.wait(timeout)
             self._wanted.clear()
             if self._stopping:
                 return
-            timeout = None
+            timeout = self._sync_seconds
             try:
+                self.sync_if_due()
                 self.work()
             except StoreFull:
-                timeout = RETRY_SECONDS
+                timeout = min(RETRY_SECONDS, timeout or RETRY_SECONDS)
             except (DiskError, StoreFailed) as error:
                 self._redo.fail(error)
                 return

@@ -23,10 +23,12 @@ from .options import StoreOptions
 from .page import PAGE_SIZE_MAX, check_page
 from .page_fifo import FifoPage, PageFifo
 from .position import Position
+from .record import Xid
 from .recovery import Replayed, clear_behind, is_unused, replay
 from .redo import FIRST_LSN, RedoLog
 from .state_scan import find_state
 from .writer import NextFile, Writer, WriterPlace
+from .xa import PreparedXa, find_prepared
 
 Answer = TypeVar("Answer")
 
@@ -41,6 +43,7 @@ class Opened(NamedTuple):
         prepared: number of the newest file that exists.
         taken_over: another program wrote the files; the writer must go over to a new one.
         copies_set_aside: files that were copied because something had to be cleared in them.
+        prepared_xa: XA transactions that wait for their end.
     """
 
     writer: Writer
@@ -48,6 +51,7 @@ class Opened(NamedTuple):
     prepared: int
     taken_over: bool
     copies_set_aside: list[str]
+    prepared_xa: dict[Xid, PreparedXa]
 
 
 def open_writer(
@@ -58,18 +62,29 @@ def open_writer(
     redo: RedoLog,
     files: BinlogFiles,
     next_file: NextFile,
+    reset_to: BinlogState | None,
 ) -> Opened:
     """
     Recover the directory and return a writer that stands at its end; nothing is durable yet.
 
+    Args:
+        disk: where the directory is.
+        directory: its path.
+        options: settings for new files.
+        fifo: takes the page that is begun.
+        redo: begins a new segment.
+        files: of the store.
+        next_file: makes files for the writer.
+        reset_to: all files were deleted and this is the GTID state to begin with; None: go on.
+
     Raises:
         FormatError, RecoveryError, StoreFull, DiskError: see `Store.open`.
     """
-    replayed = replay(disk, directory)
+    replayed = replay(disk, directory, apply=reset_to is None)
     redo.prepare()
     newest = _newest_used(disk, directory, files)
     if newest is None:
-        return _begin(disk, directory, options, fifo, redo, files, next_file, replayed)
+        return _begin(disk, directory, options, fifo, redo, files, next_file, reset_to, replayed)
     end = replayed.end if replayed and replayed.end else _look(disk, directory, BinlogDirectory.end)
     header = FileHeader.parse(files.file(end.file_no).read_at(0, PAGE_SIZE_MAX), end.file_no)
     copies = clear_behind(disk, directory, end, header.page_size)
@@ -87,12 +102,18 @@ def open_writer(
         replayed.sequence + 1 if replayed else 1,
         max(replayed.end_lsn if replayed else FIRST_LSN, header.lsn + 1),
     )
+    writer = Writer(place, fifo, redo, next_file)
+    prepared_xa = _look(disk, directory, find_prepared)
+    for prepared in prepared_xa.values():
+        writer.pins.pin(prepared.xid, prepared.file_no)
+        writer.pins.prepare(prepared.xid, prepared.xid)
     return Opened(
-        writer=Writer(place, fifo, redo, next_file),
+        writer=writer,
         state=found.state,
         prepared=end.file_no,
         taken_over=replayed is None,
         copies_set_aside=copies,
+        prepared_xa=prepared_xa,
     )
 
 
@@ -104,9 +125,11 @@ def _begin(
     redo: RedoLog,
     files: BinlogFiles,
     next_file: NextFile,
+    reset_to: BinlogState | None,
     replayed: Replayed | None,
 ) -> Opened:
     """Begin a new binlog at file 0. Source: ibb-format 11.6."""
+    state = reset_to or BinlogState()
     for file_no in list_files(disk, directory):
         disk.unlink(files.path(file_no))
     files.create(0, options.file_pages * options.page_size)
@@ -120,10 +143,10 @@ def _begin(
         state_interval=options.interval_pages,
         oob_reference=0,
     )
-    place = WriterPlace(header, 1, None, BinlogState(), BinlogState())
+    place = WriterPlace(header, 1, None, state.copy(), BinlogState())
     writer = Writer(place, fifo, redo, next_file)
     writer.begin_first_file(header)
-    return Opened(writer, BinlogState(), 0, taken_over=False, copies_set_aside=[])
+    return Opened(writer, state, 0, taken_over=False, copies_set_aside=[], prepared_xa={})
 
 
 def _newest_used(disk: Disk, directory: str, files: BinlogFiles) -> int | None:

@@ -24,6 +24,9 @@ class StoreOptions:
         fifo_pages_max: pages that may wait in memory for the disk.
         redo_segment_size: bytes of each of the two redo log segments.
         oob_piece_size: bytes of a group kept in memory before they leave as an out-of-band record.
+        flush_log_at_commit: what a commit waits for (`innodb_flush_log_at_trx_commit`): 1 that it
+            is durable; 2 that the operating system has it; 0 nothing.
+        flush_log_interval: seconds after which the log is synced in modes 0 and 2.
         server_id: server id of the events that the store itself makes.
         server_version: version in the format description that the store itself makes.
         format_description: `own` writes a format description at each opening, as a server does
@@ -41,6 +44,8 @@ class StoreOptions:
     fifo_pages_max: int = 512
     redo_segment_size: int = 64 << 20
     oob_piece_size: int = 32 << 10
+    flush_log_at_commit: int = 1
+    flush_log_interval: float = 1.0
     server_id: int = 0
     server_version: str = "10.11.99-MariaDB-ibb"
     format_description: str = "own"
@@ -66,6 +71,10 @@ class StoreOptions:
             raise ValueError(
                 f"oob_piece_size must be {OOB_PIECE_SIZE_MIN} to {REDO_SEGMENT_SIZE_MIN // 4} bytes"
             )
+        if self.flush_log_at_commit not in (0, 1, 2):
+            raise ValueError("flush_log_at_commit must be 0, 1 or 2")
+        if self.flush_log_interval <= 0:
+            raise ValueError("flush_log_interval must be above 0 seconds")
         if self.format_description not in ("own", "upstream"):
             raise ValueError("format_description must be 'own' or 'upstream'")
 

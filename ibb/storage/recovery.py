@@ -49,9 +49,14 @@ def is_unused(disk: Disk, path: str) -> bool:
         file.close()
 
 
-def replay(disk: Disk, directory: str) -> Replayed | None:
+def replay(disk: Disk, directory: str, *, apply: bool = True) -> Replayed | None:
     """
     Apply the redo log to the files; return None when there is no redo log.
+
+    Args:
+        disk: where the directory is.
+        directory: its path.
+        apply: False only reads to the end of the log: its files are gone for good.
 
     Raises:
         FormatError: the log is damaged before its end.
@@ -65,8 +70,9 @@ def replay(disk: Disk, directory: str) -> Replayed | None:
     end_lsn = segment.first_lsn
     try:
         for group in read_groups(disk, directory, segment):
-            for change in group.changes():
-                replayer.apply(change)
+            if apply:
+                for change in group.changes():
+                    replayer.apply(change)
             end_lsn = group.end_lsn
         end = replayer.finish()
     finally:

@@ -1,13 +1,11 @@
 """
 The store: a binlog that programs and the relay publish into, and that readers follow.
 
-It puts the parts together: the writer fills pages in the page FIFO and logs every change, the
-redo log makes them certain, the durable offset says how far readers may look, the housekeeper
-brings full pages to the files. Calls may come from any thread; one record is written at a time.
+`Store` is what the storage layer offers to programs; the engine below it writes. Calls may come
+from any thread.
 """
 
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Self
 
@@ -15,30 +13,38 @@ from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.dump_filter import DumpFilter, Verdict, check_position
 from ibb.protocol.format_description import FormatDescription
 from ibb.protocol.gtid import Gtid, GtidPosition
+from ibb.protocol.gtid_event import GtidEvent, GtidFlag, read_gtid
 
-from .binlog_files import BinlogFiles, list_files
+from .binlog_files import list_files
 from .clock import Clock, SystemClock
 from .commit_position import CommitPosition
 from .disk import Disk, Lock, OsDisk
-from .durable import DurableOffset, PendingLsn
-from .errors import DiskError, GroupError, StoreFailed, StoreFull
+from .domain_deletion import deletable_domains
+from .engine import Appended, Engine
+from .errors import GroupError, StoreBusy, StoreNotEmpty
 from .file_name import binlog_name
 from .format_catalogue import SIDECAR_NAME, FormatCatalogue
 from .group_reader import GroupReader, StoredGroup
 from .group_writer import GroupWriter
 from .gtid_search import find_start
 from .history import BinlogFileInfo
-from .housekeeper import Housekeeper
 from .live_pages import LivePages
-from .mini_transaction import bound_of
 from .oob import OobForest
-from .opening import open_writer
-from .options import STATE_BYTES_MAX, StoreOptions
-from .page_fifo import PageFifo
-from .page_flusher import PageFlusher
+from .options import StoreOptions
 from .position import Position
-from .record import RecordType, encode_commit_prefix, encode_oob_header
-from .redo import RedoLog
+from .record import (
+    OobReference,
+    RecordType,
+    XaComplete,
+    XaPrepare,
+    Xid,
+    encode_commit_prefix,
+    encode_oob_header,
+    encode_xa_complete,
+    encode_xa_prepare,
+)
+from .writer import NewRecord
+from .xa import PreparedXa
 
 LOCK_NAME = "ibb.lock"
 
@@ -54,28 +60,15 @@ class Store:
         self._options = options
         self._clock = clock
         self._lock = lock
-        self._writing = threading.RLock()
-        self._closed = False
-        self._fifo = PageFifo(options.fifo_pages_max)
-        self._files = BinlogFiles(disk, directory)
-        self._redo = RedoLog(disk, directory, options.redo_segment_size, self._on_synced)
-        opened = open_writer(disk, directory, options, self._fifo, self._redo, self._files, self)
-        self._writer = opened.writer
-        self._durable = DurableOffset(opened.writer.end, opened.state)
-        self.pages = LivePages(self._fifo, self._durable, disk, directory)
-        self.formats = FormatCatalogue(self.pages, (disk, f"{directory}/{SIDECAR_NAME}"))
-        self.copies_set_aside = opened.copies_set_aside
-        self._taken_over = opened.taken_over
-        self._flusher = PageFlusher(self._fifo, self._files, self._redo)
-        self._housekeeper = Housekeeper(
-            self._fifo,
-            self._files,
-            self._redo,
-            self._flusher,
-            file_size=options.file_pages * options.page_size,
-            active=self._writer.file_no,
-            prepared=opened.prepared,
+        self._engine = Engine(disk, directory, options, clock)
+        self._adopt()
+
+    def _adopt(self) -> None:
+        """Take over what the engine found when it opened the directory."""
+        self._formats = FormatCatalogue(
+            self.pages, (self._disk, f"{self._directory}/{SIDECAR_NAME}")
         )
+        self._prepared: dict[Xid, PreparedXa] = dict(self._engine.opened.prepared_xa)
 
     @classmethod
     def open(
@@ -108,32 +101,32 @@ class Store:
         lock = disk.lock(f"{directory}/{LOCK_NAME}")
         try:
             store = cls(disk, directory, options or StoreOptions(), clock or SystemClock(), lock)
-            store._start()
+            store._engine.start()
+            store._describe_format()
         except BaseException:
             lock.release()
             raise
         return store
 
-    def _start(self) -> None:
-        with self._writing:
-            self._checkpoint()
-        if self._taken_over:
-            self.switch_file()
-        if self._options.background:
-            self._housekeeper.start()
-            self._housekeeper.wake()
-        if self._options.format_description == "own":
-            own = FormatDescription.default(
-                self._options.server_version, self._options.server_id, int(self._clock.now())
-            )
-            self.sync_to(self.write_format_description(own.to_store()).lsn)
+    def close(self) -> None:
+        """Make everything durable, write the last page, and give the directory up."""
+        try:
+            self._engine.close()
+        finally:
+            self._lock.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     # Publishing
 
     def begin(self) -> GroupWriter:
         """Begin an event group; several may be open at a time."""
-        self._check()
-        return GroupWriter(self, self._options.piece_size, self._check)
+        self._engine.check()
+        return GroupWriter(self, self._options.piece_size, self._engine.check)
 
     def write_format_description(self, event: bytes) -> CommitPosition:
         """
@@ -147,122 +140,163 @@ class Store:
             StoreFailed: the store has stopped writing.
         """
         FormatDescription.parse(event, has_checksum=False)
-        return self._append(
-            RecordType.COMMIT,
-            encode_commit_prefix([]) + event,
-            on_start=lambda place: self.formats.add(place, event),
+        data = encode_commit_prefix([]) + event
+        record = NewRecord(
+            RecordType.COMMIT, data, on_start=lambda place: self.formats.add(place, event)
         )
+        return _position(None, self._engine.append(record))
 
-    def write_oob(self, group: object, forest: OobForest, piece: bytes | memoryview) -> None:
-        """Write one out-of-band piece of an open group; for `GroupWriter`."""
-        with self._writing:
-            self._writer.pin(group)
-            data = encode_oob_header(forest.next_node()) + piece
-            self._append(RecordType.OOB, data, on_start=forest.add)
+    def prepared(self) -> list[PreparedXa]:
+        """Return the XA transactions that wait for their end, after a restart those before it."""
+        with self._engine.writing:
+            return list(self._prepared.values())
 
-    def commit_group(
-        self, group: object, gtid: Gtid, forest: OobForest, payload: bytes
+    def commit_prepared(
+        self, xid: Xid, gtid: Gtid, *, gtid_event: bytes | None = None
     ) -> CommitPosition:
-        """Write the commit record of an open group; for `GroupWriter`."""
-        lists = [forest.reference()] if forest.count else []
-        data = encode_commit_prefix(lists) + payload
-        with self._writing:
-            position = self._append(RecordType.COMMIT, data, gtid=gtid)
-            self._writer.unpin(group)
-        return position
-
-    def forget_group(self, group: object) -> None:
-        """Let go of the files that an open group referred to; for `GroupWriter`."""
-        with self._writing:
-            self._writer.unpin(group)
-
-    def sync_to(self, lsn: int) -> None:
         """
-        Return when everything before *lsn* is durable; one sync serves all who wait.
+        Publish a prepared XA transaction as *gtid*.
+
+        Args:
+            xid: its name.
+            gtid: its id.
+            gtid_event: its GTID event, without checksum; one is made if it is None.
 
         Raises:
-            StoreFailed: the sync failed, now or before.
+            GroupError: no such transaction is prepared, or the event is of another GTID.
+            StoreFull: there is no room.
+            StoreFailed: the store has stopped writing.
         """
-        self._redo.sync_to(lsn)
+        if gtid_event is None:
+            flags2 = GtidFlag.TRANSACTIONAL | GtidFlag.ALLOW_PARALLEL
+            gtid_event = GtidEvent(gtid, int(self._clock.now()), flags2).encode()
+        elif read_gtid(gtid_event)[0] != gtid:
+            raise GroupError(f"the GTID event is not that of {gtid}")
+        with self._engine.writing:
+            payload = encode_commit_prefix([self._find_prepared(xid).oob]) + gtid_event
+            appended = self._engine.append(
+                NewRecord(
+                    RecordType.XA_COMPLETE, encode_xa_complete(XaComplete(xid, rolled_back=False))
+                ),
+                NewRecord(RecordType.COMMIT, payload, gtid),
+            )
+            self._forget_prepared(xid)
+        self._engine.wait_for(appended.lsn)
+        return _position(gtid, appended)
+
+    def rollback_prepared(self, xid: Xid) -> None:
+        """
+        Give a prepared XA transaction up.
+
+        Raises:
+            GroupError: no such transaction is prepared.
+            StoreFull: there is no room.
+            StoreFailed: the store has stopped writing.
+        """
+        with self._engine.writing:
+            self._find_prepared(xid)
+            complete = encode_xa_complete(XaComplete(xid, rolled_back=True))
+            appended = self._engine.append(NewRecord(RecordType.XA_COMPLETE, complete))
+            self._forget_prepared(xid)
+        self._engine.wait_for(appended.lsn)
 
     def sync(self) -> None:
         """Return when everything written so far is durable."""
-        self.sync_to(self._redo.next_lsn)
+        self._engine.sync()
 
-    def switch_file(self) -> None:
-        """
-        End the active file where it is and go on in the next one (FLUSH BINARY LOGS).
+    # Administration
 
-        Source: ibb-format 12.1.
+    def switch_file(self, delete_domains: Iterable[int] = ()) -> list[int]:
         """
-        with self._writing:
-            self._check()
-            self._make_room(self._writer.page_size)
-            self._housekeeper.make_file(self._writer.file_no + 1)
-            ended, page_size = self._writer.file_no, self._writer.page_size
-            try:
-                pages = self._writer.finish_file()
-                self.sync()
-                self._flusher.flush()
-                self._files.truncate(ended, pages * page_size)
-                lsn = self._writer.begin_next_file()
-            except BaseException as error:
-                self._redo.fail(error)
-                raise
-            self._durable.add(PendingLsn(lsn, self._writer.end, None))
-            self.sync_to(lsn)
+        End the active file and go on in the next one (FLUSH BINARY LOGS [DELETE_DOMAIN_ID]).
 
-    def close(self) -> None:
-        """
-        Make everything durable, write the last page, and give the directory up.
+        Args:
+            delete_domains: domains to forget; no file may hold groups of them any more.
+
+        Returns:
+            Those of the domains that were not known.
 
         Raises:
-            StoreFailed: the store had failed; what is not durable is lost.
+            DomainInUse: a file may hold groups of a domain; nothing was done.
+            StoreFull: there is no room.
+            StoreFailed: the store has stopped writing.
         """
-        if self._closed:
-            return
-        self._closed = True
-        try:
-            with self._writing:
-                self._housekeeper.stop()
-                if self._redo.failure is None:
-                    self._checkpoint()
-        finally:
-            self._redo.close()
-            self._files.close_all()
-            self.pages.close()
-            self._lock.release()
+        with self._engine.writing:
+            self._engine.sync()
+            known, unknown = deletable_domains(self.pages, self.state(), delete_domains)
+            self._engine.switch_file(known)
+        return unknown
 
-    def __enter__(self) -> Self:
-        return self
+    def reset(self, state: BinlogState | None = None) -> None:
+        """
+        Delete all groups and begin anew (RESET MASTER); nobody may be reading.
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        Args:
+            state: GTID state to begin with.
+
+        Raises:
+            StoreBusy: transactions are open or prepared.
+            StoreFailed: the store has stopped writing.
+        """
+        with self._engine.writing:
+            if len(self._engine.writer.pins):
+                raise StoreBusy("the binlog is in use by a transaction")
+            self._engine.reset(state or BinlogState())
+            self._adopt()
+            self._describe_format()
+
+    def set_binlog_state(self, state: BinlogState) -> None:
+        """
+        Set the GTID state of a store that holds no groups (SET GLOBAL gtid_binlog_state).
+
+        Raises:
+            StoreNotEmpty: it holds groups, or has a state.
+        """
+        with self._engine.writing:
+            self._engine.sync()
+            if len(self.state()):
+                raise StoreNotEmpty
+            self.reset(state)
 
     # Reading
 
+    @property
+    def pages(self) -> LivePages:
+        """The pages, up to the durable end."""
+        return self._engine.pages
+
+    @property
+    def formats(self) -> FormatCatalogue:
+        """Which format description is in force where."""
+        return self._formats
+
+    @property
+    def copies_set_aside(self) -> list[str]:
+        """Files that opening had to clear something in were copied to these first."""
+        return self._engine.opened.copies_set_aside
+
     def state(self) -> BinlogState:
         """Return the GTID state of everything durable."""
-        return self._durable.state()
+        return self._engine.durable.state()
 
     def end(self) -> Position:
         """Return the durable end."""
-        return self._durable.end
+        return self._engine.durable.end
 
     def files(self) -> list[BinlogFileInfo]:
         """Return the files, oldest first, the one made in advance last."""
         return [
-            BinlogFileInfo(binlog_name(file_no), file_no, self._files.size(file_no))
+            BinlogFileInfo(binlog_name(file_no), file_no, self._engine.files.size(file_no))
             for file_no in list_files(self._disk, self._directory)
         ]
 
     def refresh(self) -> None:
         """Make what was written durable, since a reader waits for it."""
-        self.sync()
+        self._engine.sync()
 
     def subscribe(self, wake: Callable[[], None]) -> Callable[[], None]:
         """Have *wake* called from any thread when the durable end moves; return the way out."""
-        return self._durable.subscribe(wake)
+        return self._engine.durable.subscribe(wake)
 
     def reader(self, start: str | GtidPosition | None = None) -> Iterator[StoredGroup]:
         """
@@ -278,10 +312,10 @@ class Store:
             TooOld: files that the position needs have been purged.
             FormatError: the binlog is damaged; names file and page.
         """
-        self.sync()
+        self._engine.sync()
+        wanted: DumpFilter | None = None
         if start is None:
-            first = self.pages.first_file()
-            place, wanted = Position(first, self.page_size(first)), None
+            place = Position(self.pages.first_file(), 0)
         else:
             position = GtidPosition.parse(start) if isinstance(start, str) else start.copy()
             unknown = check_position(self.state(), position)
@@ -293,98 +327,69 @@ class Store:
             if group.gtid is None or wanted is None or wanted.wants(group.gtid) is Verdict.SEND:
                 yield group
 
-    def page_size(self, file_no: int) -> int:
-        """Return the bytes a page of a file that has a header."""
-        header = self.pages.header(file_no)
-        assert header is not None
-        return header.page_size
+    # For group writers
 
-    # For the writer: its files
+    def write_oob(self, group: object, forest: OobForest, piece: bytes | memoryview) -> None:
+        """Write one out-of-band piece of an open group."""
+        with self._engine.writing:
+            writer = self._engine.writer
+            writer.pins.pin(group, writer.file_no)
+            data = encode_oob_header(forest.next_node()) + piece
+            self._engine.append(NewRecord(RecordType.OOB, data, on_start=forest.add))
 
-    def next_file_pages(self, file_no: int) -> tuple[int, int, int]:
-        """Return pages, page size and interval in pages of a file, made if it is missing."""
-        self._housekeeper.make_file(file_no)
-        page_size = self._options.page_size
-        return self._files.size(file_no) // page_size, page_size, self._options.interval_pages
-
-    def file_entered(self, file_no: int) -> None:
-        """Learn that the writer has gone over to a file."""
-        self._housekeeper.enter(file_no)
-
-    # The write path
-
-    def _append(
-        self,
-        record_type: RecordType,
-        data: bytes,
-        *,
-        gtid: Gtid | None = None,
-        on_start: Callable[[Position], None] | None = None,
+    def commit_group(
+        self, group: object, gtid: Gtid, lists: list[OobReference], payload: bytes
     ) -> CommitPosition:
-        with self._writing:
-            self._check()
-            self._make_room(len(data))
-            try:
-                _, lsn = self._writer.append(record_type, data, gtid=gtid, on_start=on_start)
-            except BaseException as error:
-                self._redo.fail(error)  # pages in memory may hold half a record
-                raise
-            end = self._writer.end
-            self._durable.add(PendingLsn(lsn, end, gtid))
-            if not self._options.background:
-                self._housekeep()
-        return CommitPosition(gtid, end.file_no, end.offset, lsn)
+        """Write the commit record of an open group."""
+        record = NewRecord(RecordType.COMMIT, encode_commit_prefix(lists) + payload, gtid)
+        with self._engine.writing:
+            appended = self._engine.append(record)
+            self._engine.writer.pins.unpin(group)
+        return _position(gtid, appended)
 
-    def _make_room(self, record_bytes: int) -> None:
-        """Make sure that a record can be written without waiting in the middle of it."""
-        writer = self._writer
-        state_bytes = writer.state_bytes_max
-        bound = bound_of(record_bytes, state_bytes, writer.page_size, writer.interval)
-        if state_bytes > STATE_BYTES_MAX or bound.redo_bytes > self._redo.group_size_max:
-            raise GroupError(
-                f"a record of {record_bytes} bytes with GTID states of up to {state_bytes} bytes "
-                "is too large: too many (domain, server) pairs, or too short a state interval"
+    def prepare_group(
+        self, group: object, xid: Xid, engines: int, oob: OobReference | None
+    ) -> CommitPosition:
+        """Write the prepare record of an open group; its pieces are all written."""
+        if oob is None:
+            raise GroupError("an empty group cannot be prepared")
+        with self._engine.writing:
+            if xid in self._prepared:
+                raise GroupError(f"a transaction named {xid} is prepared already")
+            pins = self._engine.writer.pins
+            pins.prepare(group, xid)
+            data = encode_xa_prepare(XaPrepare(engines, xid, oob))
+            appended = self._engine.append(NewRecord(RecordType.XA_PREPARE, data))
+            self._prepared[xid] = PreparedXa(xid, engines, oob, oob.first.file_no)
+        return _position(None, appended)
+
+    def forget_group(self, group: object) -> None:
+        """Let go of the files that an open group referred to."""
+        with self._engine.writing:
+            self._engine.writer.pins.unpin(group)
+
+    def wait_for(self, lsn: int) -> None:
+        """Return when what lies before *lsn* is as safe as `flush_log_at_commit` promises."""
+        self._engine.wait_for(lsn)
+
+    def _find_prepared(self, xid: Xid) -> PreparedXa:
+        prepared = self._prepared.get(xid)
+        if prepared is None:
+            raise GroupError(f"no transaction named {xid} is prepared")
+        return prepared
+
+    def _forget_prepared(self, xid: Xid) -> None:
+        del self._prepared[xid]
+        self._engine.writer.pins.unpin(xid)
+
+    def _describe_format(self) -> None:
+        """Note the opening, if this is a program's store."""
+        if self._options.format_description == "own":
+            own = FormatDescription.default(
+                self._options.server_version, self._options.server_id, int(self._clock.now())
             )
-        if writer.pages_left() <= bound.pages:
-            self._housekeeper.make_file(writer.file_no + 1)
-        if self._redo.wants_write:
-            self._redo.write_to(self._redo.next_lsn)
-        if not self._redo.fits(bound.redo_bytes):
-            self._checkpoint()
-            self._redo.begin_next_segment()
-        if self._fifo.is_full:
-            self.sync()
-            self._flusher.flush()
+            self._engine.sync_to(self.write_format_description(own.to_store()).lsn)
 
-    def _checkpoint(self) -> None:
-        """Bring everything written to the files, durably; the caller holds the write lock."""
-        self.sync()
-        try:
-            self._flusher.flush()
-            tail = self._writer.tail
-            if tail is not None and not tail.flushed_clean:
-                self._flusher.flush_partial(tail)
-            self._files.sync_all()
-        except DiskError as error:
-            self._redo.fail(error)
-            raise
 
-    def _housekeep(self) -> None:
-        """Do the background's work in between."""
-        try:
-            self._housekeeper.work()
-        except StoreFull:
-            return  # the next file will be asked for again when it is needed
-        except DiskError as error:
-            self._redo.fail(error)
-            raise
-
-    def _on_synced(self, lsn: int) -> None:
-        self._durable.synced(lsn)
-        self._housekeeper.wake()
-
-    def _check(self) -> None:
-        if self._closed:
-            raise StoreFailed(RuntimeError("it is closed"))
-        if self._redo.failure is not None:
-            raise StoreFailed(self._redo.failure) from self._redo.failure
+def _position(gtid: Gtid | None, appended: Appended) -> CommitPosition:
+    return CommitPosition(gtid, appended.end.file_no, appended.end.offset, appended.lsn)

@@ -20,7 +20,8 @@ from .chunk import (
     LAST,
     chunk_header,
 )
-from .file_header import FileHeader
+from .file_header import NO_XA, FileHeader
+from .file_pins import FilePins
 from .mini_transaction import MiniTransaction
 from .options import STATE_BYTES_MAX
 from .page_fifo import FifoPage, PageFifo
@@ -39,6 +40,23 @@ class WriterPlace(NamedTuple):
     tail: FifoPage | None  # that page, if it has bytes already
     full: BinlogState  # of everything written
     differential: BinlogState  # what was written behind page 1 of this file
+
+
+class NewRecord(NamedTuple):
+    """
+    A record to be written.
+
+    Attributes:
+        type: its type.
+        data: its contents, at least one byte, less than a file.
+        gtid: enters the state exactly when the first chunk is placed.
+        on_start: called with that place before anything is logged.
+    """
+
+    type: RecordType
+    data: bytes
+    gtid: Gtid | None = None
+    on_start: Callable[[Position], None] | None = None
 
 
 class NextFile(Protocol):
@@ -65,6 +83,9 @@ class Writer:
         fifo: takes the pages.
         redo: takes the changes.
         files: makes the next file.
+
+    Attributes:
+        pins: the files that open and prepared transactions refer to.
     """
 
     def __init__(self, place: WriterPlace, fifo: PageFifo, redo: RedoLog, files: NextFile) -> None:
@@ -77,7 +98,7 @@ class Writer:
         self._full = place.full
         self._differential = place.differential
         self._pairs = len(place.full)
-        self._pins: dict[object, int] = {}
+        self.pins = FilePins()
 
     @property
     def file_no(self) -> int:
@@ -110,51 +131,42 @@ class Writer:
         """At least the size of a full state record's data, one more pair included."""
         return (self._pairs + 2) * STATE_ENTRY_BYTES_MAX
 
-    def pin(self, owner: object) -> None:
-        """Keep the active file referenced from all later headers, until `unpin`."""
-        self._pins.setdefault(owner, self.file_no)
-
-    def unpin(self, owner: object) -> None:
-        """Give the reference up; the owner's commit record has been written or will never be."""
-        self._pins.pop(owner, None)
+    def delete_domains(self, domains: frozenset[int]) -> None:
+        """Forget domains; the next file's full state will be without them."""
+        kept = [gtid for gtid in self._full.entries() if gtid.domain not in domains]
+        self._full = BinlogState(kept)
+        self._pairs = len(kept)
 
     def pages_left(self) -> int:
         """Return how many pages of the active file have not been begun."""
         begun = self._page_no + (1 if self._tail else 0)
         return self._header.page_count - begun
 
-    def append(
-        self,
-        record_type: RecordType,
-        data: bytes,
-        *,
-        gtid: Gtid | None = None,
-        on_start: Callable[[Position], None] | None = None,
-    ) -> tuple[Position, int]:
+    def append(self, *records: NewRecord) -> tuple[Position, int]:
         """
-        Write one record; return where it begins and the LSN behind it.
-
-        Args:
-            record_type: its type.
-            data: its contents, at least one byte, less than a file.
-            gtid: enters the state exactly when the first chunk is placed.
-            on_start: called with that place before anything is logged.
+        Write records as one unit; return where the first begins and the LSN behind the last.
 
         Raises:
             StoreFull: the next file is needed and cannot be made.
             StoreFailed: the redo log takes nothing more.
         """
-        assert data
+        assert records
         transaction = MiniTransaction()
+        starts = [self._append_one(transaction, record) for record in records]
+        return starts[0], transaction.commit(self._redo)
+
+    def _append_one(self, transaction: MiniTransaction, record: NewRecord) -> Position:
+        assert record.data
         start = self._place_first_chunk(transaction)
-        if on_start is not None:
-            on_start(start)
+        if record.on_start is not None:
+            record.on_start(start)
+        gtid = record.gtid
         if gtid is not None:
             self._pairs += self._full.seq(gtid.domain, gtid.server) is None
             self._full.update(gtid)
             self._differential.update(gtid)
-        self._write(transaction, record_type, data, in_state=False)
-        return start, transaction.commit(self._redo)
+        self._write(transaction, record.type, record.data, in_state=False)
+        return start
 
     def begin_first_file(self, header: FileHeader) -> int:
         """Write the header and first state record of a directory's first file; return the LSN."""
@@ -259,7 +271,7 @@ class Writer:
 
     def _write_state(self, transaction: MiniTransaction, entries: list[Gtid]) -> None:
         """Write a state record if something still fits behind it in the file."""
-        data = encode_state(entries, None)
+        data = encode_state(entries, self.pins.lowest_prepared())
         assert len(data) <= STATE_BYTES_MAX
         pages = -(-len(data) // (self.page_size - 4))
         if self._page_no + pages >= self._header.page_count:
@@ -272,6 +284,7 @@ class Writer:
     def _next_file(self, transaction: MiniTransaction) -> None:
         file_no = self.file_no + 1
         pages, page_size, interval = self._files.next_file_pages(file_no)
+        oob_reference, xa_reference = self.pins.lowest(), self.pins.lowest_prepared()
         self._begin_file(
             transaction,
             FileHeader(
@@ -280,7 +293,8 @@ class Writer:
                 page_count=pages,
                 lsn=self._redo.next_lsn,
                 state_interval=interval,
-                oob_reference=min(self._pins.values(), default=file_no),
+                oob_reference=file_no if oob_reference is None else oob_reference,
+                xa_reference=NO_XA if xa_reference is None else xa_reference,
             ),
         )
         self._files.file_entered(file_no)

@@ -13,7 +13,7 @@ from ibb.storage.page import page_is_zero, seal_page
 from ibb.storage.page_fifo import PageFifo
 from ibb.storage.position import Position
 from ibb.storage.record import RecordType, encode_commit_prefix, encode_oob_header, parse_state
-from ibb.storage.writer import Writer, WriterPlace
+from ibb.storage.writer import NewRecord, Writer, WriterPlace
 
 TIME = 0x6553F100
 
@@ -69,13 +69,13 @@ class Rig:
 
     def oob(self, forest: OobForest, piece: bytes) -> Position:
         data = encode_oob_header(forest.next_node()) + piece
-        return self.writer.append(RecordType.OOB, data, on_start=forest.add)[0]
+        return self.writer.append(NewRecord(RecordType.OOB, data, on_start=forest.add))[0]
 
     def commit(self, gtid: Gtid, events: bytes, forest: OobForest | None = None, flags2=0x29):
         lists = [forest.reference()] if forest else []
         head = GtidEvent(gtid, TIME, flags2).encode()
         return self.writer.append(
-            RecordType.COMMIT, encode_commit_prefix(lists) + head + events, gtid=gtid
+            NewRecord(RecordType.COMMIT, encode_commit_prefix(lists) + head + events, gtid)
         )
 
 
@@ -124,12 +124,12 @@ def test_a_gtid_is_in_states_behind_its_first_chunk_and_in_none_before() -> None
 
 def test_header_carries_the_oldest_pin() -> None:
     rig = Rig(pages=4, page_size=512, interval=2, file_no=5)
-    rig.writer.pin("first")
-    rig.writer.append(RecordType.OOB, b"p" * 1600)
+    rig.writer.pins.pin("first", rig.writer.file_no)
+    rig.writer.append(NewRecord(RecordType.OOB, b"p" * 1600))
     assert rig.writer.file_no == 6
-    rig.writer.pin("second")
-    rig.writer.unpin("first")
-    rig.writer.append(RecordType.OOB, b"p" * 1600)
+    rig.writer.pins.pin("second", rig.writer.file_no)
+    rig.writer.pins.unpin("first")
+    rig.writer.append(NewRecord(RecordType.OOB, b"p" * 1600))
     assert FileHeader.parse(rig.page(6, 0), 6).oob_reference == 5
     assert FileHeader.parse(rig.page(7, 0), 7).oob_reference == 6
 
@@ -139,7 +139,7 @@ def test_finishing_a_file_leaves_no_unused_byte(left: int) -> None:
     """Padding at every distance from the page's end; nothing is added to a page that is full."""
     rig = Rig(pages=8, page_size=512, interval=0)
     used = rig.writer.end.offset % 512
-    rig.writer.append(RecordType.OOB, b"p" * (508 - used - 3 - left))
+    rig.writer.append(NewRecord(RecordType.OOB, b"p" * (508 - used - 3 - left)))
     pages = rig.writer.finish_file()
     assert pages == 2
     body = rig.page(0, 1)[:508]

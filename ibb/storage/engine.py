@@ -1,0 +1,291 @@
+"""
+The engine: records in, durable bytes out.
+
+It puts the writing parts together. The writer fills pages in the page FIFO and logs every change,
+the redo log makes them certain, the durable offset says how far readers may look, the housekeeper
+brings full pages to the files. Calls may come from any thread; whoever writes holds `writing`.
+Source: ibb-format 9, 10.
+"""
+
+import threading
+from typing import NamedTuple
+
+from ibb.protocol.binlog_state import BinlogState
+from ibb.protocol.gtid import Gtid
+
+from .binlog_files import BinlogFiles
+from .clock import Clock
+from .disk import Disk
+from .durable import DurableOffset, PendingLsn
+from .errors import DiskError, GroupError, StoreFailed, StoreFull
+from .housekeeper import Housekeeper
+from .live_pages import LivePages
+from .mini_transaction import bound_of
+from .opening import Opened, open_writer
+from .options import STATE_BYTES_MAX, StoreOptions
+from .page_fifo import PageFifo
+from .page_flusher import PageFlusher
+from .position import Position
+from .redo import RedoLog
+from .reset_marker import ResetMarker
+from .writer import NewRecord, Writer
+
+
+class Appended(NamedTuple):
+    """Records that were written: the end of the binlog behind them, and their redo LSN."""
+
+    end: Position
+    lsn: int
+
+
+class Engine:
+    """
+    The writing half of a store.
+
+    Args:
+        disk: where the directory is.
+        directory: its path; the caller holds its lock.
+        options: settings.
+        clock: tells when the log is due to be synced in modes 0 and 2.
+
+    Attributes:
+        writing: held by whoever writes.
+        durable: how far readers may look.
+        pages: what they see.
+        opened: how the directory was found.
+    """
+
+    def __init__(self, disk: Disk, directory: str, options: StoreOptions, clock: Clock) -> None:
+        self._disk = disk
+        self._directory = directory
+        self._options = options
+        self._clock = clock
+        self._closed = False
+        self._marker = ResetMarker(disk, directory)
+        self.writing = threading.RLock()
+        self.durable = DurableOffset(Position(0, 0), BinlogState())
+        self._build()
+
+    def _build(self) -> None:
+        """Open the directory as it is now."""
+        options = self._options
+        self._fifo = PageFifo(options.fifo_pages_max)
+        self.files = BinlogFiles(self._disk, self._directory)
+        self._redo = RedoLog(
+            self._disk, self._directory, options.redo_segment_size, self._on_synced
+        )
+        self._flusher = PageFlusher(self._fifo, self.files, self._redo)
+        self.opened: Opened = open_writer(
+            self._disk, self._directory, options, self._fifo, self._redo, self.files, self,
+            self._marker.finish_deleting(),
+        )  # fmt: skip
+        self.writer: Writer = self.opened.writer
+        self.durable.restart(self.writer.end, self.opened.state)
+        self.pages = LivePages(self._fifo, self.durable, self._disk, self._directory)
+        self._housekeeper = Housekeeper(
+            self._fifo,
+            self.files,
+            self._redo,
+            self._flusher,
+            file_size=options.file_pages * options.page_size,
+            active=self.writer.file_no,
+            prepared=self.opened.prepared,
+            sync_seconds=None if options.flush_log_at_commit == 1 else options.flush_log_interval,
+            clock=self._clock,
+        )
+
+    def start(self) -> None:
+        """Make what opening did durable, and begin to work in the background."""
+        with self.writing:
+            self.checkpoint()
+            self._marker.remove()
+        if self.opened.taken_over:
+            self.switch_file()
+        if self._options.background:
+            self._housekeeper.start()
+            self._housekeeper.wake()
+
+    def close(self) -> None:
+        """Write everything out and close the files; a second call does nothing."""
+        with self.writing:
+            if self._closed:
+                return
+            self._closed = True
+            self._housekeeper.stop()
+            try:
+                if self._redo.failure is None:
+                    self.checkpoint()
+            finally:
+                self._close_files()
+
+    def check(self) -> None:
+        """
+        Raise unless the engine can write.
+
+        Raises:
+            StoreFailed: it failed, or is closed.
+        """
+        if self._closed:
+            raise StoreFailed(RuntimeError("it is closed"))
+        if self._redo.failure is not None:
+            raise StoreFailed(self._redo.failure) from self._redo.failure
+
+    # Writing
+
+    def append(self, *records: NewRecord) -> Appended:
+        """
+        Write records as one unit; the caller may hold `writing`.
+
+        Raises:
+            GroupError: they are too large for the log.
+            StoreFull: there is no room for the next file; nothing was written.
+            StoreFailed: the store has stopped writing.
+        """
+        with self.writing:
+            self.check()
+            self._make_room(sum(len(record.data) for record in records))
+            try:
+                _, lsn = self.writer.append(*records)
+            except BaseException as error:
+                self._redo.fail(error)  # pages in memory may hold half a record
+                raise
+            end = self.writer.end
+            self.durable.add(PendingLsn(lsn, end, _gtid_of(records)))
+            if not self._options.background:
+                self._work()
+        return Appended(end, lsn)
+
+    def sync_to(self, lsn: int) -> None:
+        """
+        Return when everything before *lsn* is durable; one sync serves all who wait.
+
+        Raises:
+            StoreFailed: the sync failed, now or before.
+        """
+        self._redo.sync_to(lsn)
+
+    def sync(self) -> None:
+        """Return when everything written so far is durable."""
+        self.sync_to(self._redo.next_lsn)
+
+    def wait_for(self, lsn: int) -> None:
+        """Return when what lies before *lsn* is as safe as `flush_log_at_commit` promises."""
+        if self._options.flush_log_at_commit == 1:
+            self.sync_to(lsn)
+        elif self._options.flush_log_at_commit == 2:
+            self._redo.write_to(lsn)
+
+    def switch_file(self, delete_domains: frozenset[int] = frozenset()) -> None:
+        """
+        End the active file where it is and go on in the next one (FLUSH BINARY LOGS).
+
+        Args:
+            delete_domains: domains that the next file's full state shall not have any more.
+
+        Source: ibb-format 12.1, 12.2.
+        """
+        with self.writing:
+            self.check()
+            self._make_room(self.writer.page_size)
+            self._housekeeper.make_file(self.writer.file_no + 1)
+            ended, page_size = self.writer.file_no, self.writer.page_size
+            try:
+                pages = self.writer.finish_file()
+                self.sync()
+                self._flusher.flush()
+                self.files.truncate(ended, pages * page_size)
+                self.writer.delete_domains(delete_domains)
+                lsn = self.writer.begin_next_file()
+            except BaseException as error:
+                self._redo.fail(error)
+                raise
+            self.durable.add(PendingLsn(lsn, self.writer.end, None))
+            self.sync_to(lsn)
+            self.durable.delete_domains(delete_domains)
+
+    def reset(self, state: BinlogState) -> None:
+        """
+        Delete all files and begin anew at file 0 with *state* (RESET MASTER).
+
+        Once this has begun it is finished, after a crash when the store is opened again.
+
+        Source: ibb-format 11.6, 12.3.
+        """
+        with self.writing:
+            self.check()
+            self.sync()
+            self._housekeeper.stop()
+            self._marker.write(state)
+            self._close_files()
+            self._build()
+            self.start()
+
+    def next_file_pages(self, file_no: int) -> tuple[int, int, int]:
+        """Return pages, page size and interval in pages of a file, made if it is missing."""
+        self._housekeeper.make_file(file_no)
+        page_size = self._options.page_size
+        return self.files.size(file_no) // page_size, page_size, self._options.interval_pages
+
+    def file_entered(self, file_no: int) -> None:
+        """Learn that the writer has gone over to a file."""
+        self._housekeeper.enter(file_no)
+
+    def checkpoint(self) -> None:
+        """Bring everything written to the files, durably; the caller holds `writing`."""
+        self.sync()
+        try:
+            self._flusher.flush()
+            tail = self.writer.tail
+            if tail is not None and not tail.flushed_clean:
+                self._flusher.flush_partial(tail)
+            self.files.sync_all()
+        except DiskError as error:
+            self._redo.fail(error)
+            raise
+
+    def _make_room(self, record_bytes: int) -> None:
+        """Make sure that a record can be written without waiting in the middle of it."""
+        writer = self.writer
+        state_bytes = writer.state_bytes_max
+        bound = bound_of(record_bytes, state_bytes, writer.page_size, writer.interval)
+        if state_bytes > STATE_BYTES_MAX or bound.redo_bytes > self._redo.group_size_max:
+            raise GroupError(
+                f"a record of {record_bytes} bytes with GTID states of up to {state_bytes} bytes "
+                "is too large: too many (domain, server) pairs, or too short a state interval"
+            )
+        if writer.pages_left() <= bound.pages:
+            self._housekeeper.make_file(writer.file_no + 1)
+        if self._redo.wants_write:
+            self._redo.write_to(self._redo.next_lsn)
+        if not self._redo.fits(bound.redo_bytes):
+            self.checkpoint()
+            self._redo.begin_next_segment()
+        if self._fifo.is_full:
+            self.sync()
+            self._flusher.flush()
+
+    def _work(self) -> None:
+        """Do the background's work in between."""
+        try:
+            self._housekeeper.sync_if_due()
+            self._housekeeper.work()
+        except StoreFull:
+            return  # the next file will be asked for again when it is needed
+        except DiskError as error:
+            self._redo.fail(error)
+            raise
+
+    def _on_synced(self, lsn: int) -> None:
+        self.durable.synced(lsn)
+        self._housekeeper.wake()
+
+    def _close_files(self) -> None:
+        self._redo.close()
+        self.files.close_all()
+        self.pages.close()
+
+
+def _gtid_of(records: tuple[NewRecord, ...]) -> Gtid | None:
+    gtids = [record.gtid for record in records if record.gtid is not None]
+    assert len(gtids) <= 1
+    return gtids[0] if gtids else None

@@ -1,0 +1,115 @@
+"""
+One of the two lists of events that a group may have, on its way into the store.
+
+The statement list holds what non-transactional engines did, the transaction list the rest; in the
+group the former comes first. Each leaves in pieces as it grows. Source: ibb-format 5.1, 6.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from ibb.protocol.event import LOG_POS_OFFSET
+from ibb.protocol.event_splitter import EventPart, EventSplitter
+
+from .group_shape import GroupShape
+from .oob import ForestMark, OobForest
+
+_LOG_POS = slice(LOG_POS_OFFSET, LOG_POS_OFFSET + 4)
+_NO_LOG_POS = bytes(4)
+
+
+class ListMark(NamedTuple):
+    """A savepoint of a list; it shares the bytes that it keeps."""
+
+    kept: tuple[bytes, ...]
+    size: int
+    forest: ForestMark
+    shape: GroupShape | None
+
+
+class EventList:
+    """
+    Events cut anywhere, kept until they make a piece.
+
+    Attributes:
+        size: bytes kept.
+        forest: the pieces that have left.
+        shape: of the events so far; None before the first.
+    """
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.forest = OobForest()
+        self.shape: GroupShape | None = None
+        self._kept: list[bytes] = []
+        self._splitter = EventSplitter()
+
+    @property
+    def at_boundary(self) -> bool:
+        """The events so far are whole."""
+        return self._splitter.at_boundary
+
+    @property
+    def has_events(self) -> bool:
+        """At least one event, or the beginning of one, was written."""
+        return self.shape is not None or not self._splitter.at_boundary
+
+    def feed(self, data: bytes) -> Iterator[EventPart]:
+        """
+        Cut the next bytes into events; `keep` those parts that belong to the list.
+
+        Raises:
+            FormatError: they are no events.
+        """
+        return self._splitter.feed(data)
+
+    def keep(self, part: EventPart) -> None:
+        """Keep a part, its log position set to 0."""
+        if part.first:
+            self._append(without_position(part.data))
+        else:
+            self._append(bytes(part.data))
+
+    def take(self, size_min: int, piece_size: int, write: Callable[[memoryview], None]) -> None:
+        """
+        Hand out what is kept in pieces while at least *size_min* bytes are left.
+
+        A piece counts as gone when *write* has returned.
+        """
+        kept = memoryview(b"".join(self._kept))
+        try:
+            while len(kept) >= size_min:
+                write(kept[:piece_size])
+                kept = kept[piece_size:]
+        finally:
+            self._kept = [bytes(kept)] if kept else []
+            self.size = len(kept)
+
+    def contents(self) -> bytes:
+        """Return what is kept."""
+        return b"".join(self._kept)
+
+    def save(self) -> ListMark:
+        """Return a savepoint; the events so far are whole."""
+        assert self.at_boundary
+        shape = None if self.shape is None else self.shape.copy()
+        return ListMark(tuple(self._kept), self.size, self.forest.save(), shape)
+
+    def restore(self, mark: ListMark) -> None:
+        """Go back to a savepoint; pieces that left since are garbage, and indexes repeat."""
+        self._kept = list(mark.kept)
+        self.size = mark.size
+        self.forest.restore(mark.forest)
+        self.shape = None if mark.shape is None else mark.shape.copy()
+        self._splitter = EventSplitter()
+
+    def _append(self, data: bytes) -> None:
+        self._kept.append(data)
+        self.size += len(data)
+
+
+def without_position(event: bytes | memoryview) -> bytes:
+    """Return an event, or its beginning, with log_pos 0."""
+    changed = bytearray(event)
+    changed[_LOG_POS] = _NO_LOG_POS
+    return bytes(changed)

@@ -1,0 +1,43 @@
+"""
+Pins: which files open and prepared transactions still refer to.
+
+A transaction pins the file that is active when its first out-of-band piece is written, until its
+commit record is complete. The lowest pinned file goes into the header of each new file, so that
+nobody purges what a commit record in that file may point to. Prepared XA transactions pin for
+their own reference too. Source: ibb-format 3.5, 5.5, 9.2.
+"""
+
+from collections.abc import Hashable
+
+
+class FilePins:
+    """Pins by owner. Belongs to the holder of the store's write lock."""
+
+    def __init__(self) -> None:
+        self._pins: dict[Hashable, int] = {}
+        self._prepared: set[Hashable] = set()
+
+    def __len__(self) -> int:
+        return len(self._pins)
+
+    def pin(self, owner: Hashable, file_no: int) -> None:
+        """Pin *file_no* unless the owner has a pin already."""
+        self._pins.setdefault(owner, file_no)
+
+    def prepare(self, owner: Hashable, prepared: Hashable) -> None:
+        """Hand an owner's pin on to the prepared transaction that it becomes."""
+        self._pins[prepared] = self._pins.pop(owner)
+        self._prepared.add(prepared)
+
+    def unpin(self, owner: Hashable) -> None:
+        """Give a pin up, if the owner has one."""
+        self._pins.pop(owner, None)
+        self._prepared.discard(owner)
+
+    def lowest(self) -> int | None:
+        """Return the lowest file pinned, or None."""
+        return min(self._pins.values(), default=None)
+
+    def lowest_prepared(self) -> int | None:
+        """Return the lowest file pinned by a prepared XA transaction, or None."""
+        return min((self._pins[owner] for owner in self._prepared), default=None)

@@ -1,0 +1,81 @@
+"""
+The reset marker: RESET MASTER happens wholly or not at all.
+
+Deleting files takes many steps. Before the first one a small file says that all of them have to
+go and which GTID state comes after; whoever finds it on opening goes on deleting. It is removed
+once the new first file is durable.
+"""
+
+from ibb.protocol.binlog_state import BinlogState
+from ibb.protocol.checksum import crc32c
+from ibb.protocol.errors import FormatError
+
+from .binlog_files import list_files
+from .disk import Disk
+from .file_name import binlog_name
+from .format_catalogue import SIDECAR_NAME
+
+MARKER_NAME = "ibb-reset"
+_BYTES_MAX = 4 << 20
+
+
+class ResetMarker:
+    """
+    The marker of one directory.
+
+    Args:
+        disk: where the directory is.
+        directory: its path.
+    """
+
+    def __init__(self, disk: Disk, directory: str) -> None:
+        self._disk = disk
+        self._directory = directory
+        self._path = f"{directory}/{MARKER_NAME}"
+
+    def write(self, state: BinlogState) -> None:
+        """Decide, durably, that all files have to go and that *state* comes after."""
+        text = str(state).encode()
+        assert len(text) < _BYTES_MAX
+        temporary = f"{self._path}.new"
+        file = self._disk.open(temporary, create=True)
+        try:
+            file.truncate(0)
+            file.write_at(0, crc32c(text).to_bytes(4, "little") + text)
+            file.sync()
+        finally:
+            file.close()
+        self._disk.rename(temporary, self._path)
+        self._disk.sync_dir(self._directory)
+
+    def finish_deleting(self) -> BinlogState | None:
+        """
+        Delete all binlog files if that was decided; return the state that comes after, or None.
+
+        Raises:
+            FormatError: the marker is damaged.
+        """
+        if not self._disk.exists(self._path):
+            return None
+        file = self._disk.open(self._path, read_only=True)
+        try:
+            data = file.read_at(0, _BYTES_MAX)
+        finally:
+            file.close()
+        if len(data) < 4 or crc32c(data[4:]) != int.from_bytes(data[:4], "little"):
+            raise FormatError(
+                "the reset marker is damaged: remove it to keep the binlog as it is",
+                file=self._path,
+            )
+        for file_no in list_files(self._disk, self._directory):
+            self._disk.unlink(f"{self._directory}/{binlog_name(file_no)}")
+        if self._disk.exists(f"{self._directory}/{SIDECAR_NAME}"):
+            self._disk.unlink(f"{self._directory}/{SIDECAR_NAME}")
+        self._disk.sync_dir(self._directory)
+        return BinlogState.parse(data[4:].decode())
+
+    def remove(self) -> None:
+        """The new first file is durable."""
+        if self._disk.exists(self._path):
+            self._disk.unlink(self._path)
+            self._disk.sync_dir(self._directory)

@@ -1,0 +1,184 @@
+"""RESET MASTER, setting the state, forgetting domains, and what a commit waits for."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from ibb.protocol.binlog_state import BinlogState
+from ibb.protocol.gtid import Gtid
+from ibb.storage import Store, StoreOptions
+from ibb.storage.errors import DomainInUse, StoreBusy, StoreNotEmpty
+from ibb.storage.group_reader import GroupReader
+from ibb.storage.position import Position
+
+from ..faults.sim_disk import PowerLost, SimDisk
+from .events import transaction
+
+OPTIONS = StoreOptions(
+    page_size=512,
+    max_binlog_size=16 * 512,
+    state_interval=1024,
+    redo_segment_size=256 << 10,
+    oob_piece_size=1000,
+    format_description="upstream",
+    background=False,
+)
+
+
+class FakeClock:
+    def __init__(self) -> None:
+        self.time = 1000.0
+
+    def now(self) -> float:
+        return self.time
+
+    def monotonic(self) -> float:
+        return self.time
+
+
+def publish(store: Store, gtid: str, size: int = 0, *, wait: bool = True) -> None:
+    with store.begin() as group:
+        group.write(transaction(f"group {gtid}", size))
+        group.commit(Gtid.parse(gtid), wait=wait)
+
+
+def gtids(store: Store) -> list[str]:
+    return [str(group.gtid) for group in store.reader() if group.gtid is not None]
+
+
+def test_reset_begins_anew_at_file_0(tmp_path: Path) -> None:
+    with Store.open(tmp_path, OPTIONS) as store:
+        for number in range(1, 40):
+            publish(store, f"0-1-{number}", 500)
+        assert len(store.files()) > 3
+        store.reset()
+        assert (gtids(store), str(store.state())) == ([], "")
+        assert next(file.file_no for file in store.files()) == 0
+        publish(store, "0-2-1")
+        assert gtids(store) == ["0-2-1"]
+    with Store.open(tmp_path, OPTIONS) as store:
+        assert gtids(store) == ["0-2-1"]
+
+
+def test_reset_is_refused_while_a_transaction_has_pieces_out(tmp_path: Path) -> None:
+    with Store.open(tmp_path, OPTIONS) as store:
+        with store.begin() as group:
+            group.write(transaction("x", 3000))
+            with pytest.raises(StoreBusy):
+                store.reset()
+            group.commit(Gtid(0, 1, 1))
+        store.reset()
+        assert gtids(store) == []
+
+
+def test_a_crash_in_reset_leaves_all_or_nothing() -> None:
+    """Lose power at every operation of RESET MASTER."""
+    first = SimDisk()
+    store = Store.open("/s", OPTIONS, disk=first)
+    for number in range(1, 30):
+        publish(store, f"0-1-{number}", 500)
+    old = gtids(store)
+    store.close()
+    outcomes = set()
+    operation = 0
+    while True:
+        operation += 1
+        disk = first.crashed(random.Random(0), keep=1.0)
+        store = Store.open("/s", OPTIONS, disk=disk)
+        disk.crash_at = disk.operations + operation
+        try:
+            store.reset(BinlogState.parse("5-5-5"))
+        except PowerLost:
+            disk = disk.crashed(random.Random(operation), keep=0.5)
+            store = Store.open("/s", OPTIONS, disk=disk)
+            found = (gtids(store), str(store.state()))
+            assert found in ((old, "0-1-29"), ([], "5-5-5"))
+            outcomes.add(found[1])
+            publish(store, "0-1-1000")
+            store.close()
+        else:
+            break
+    assert outcomes == {"0-1-29", "5-5-5"}
+
+
+def test_the_state_can_be_set_while_nothing_was_logged(tmp_path: Path) -> None:
+    with Store.open(tmp_path, OPTIONS) as store:
+        store.set_binlog_state(BinlogState.parse("0-1-100,1-3-7"))
+        publish(store, "0-1-101")
+        with pytest.raises(StoreNotEmpty, match="RESET MASTER first"):
+            store.set_binlog_state(BinlogState())
+        assert str(store.state()) == "0-1-101,1-3-7"
+    with Store.open(tmp_path, OPTIONS) as store:
+        assert str(store.state()) == "0-1-101,1-3-7"
+        assert [str(group.gtid) for group in store.reader("0-1-100,1-3-7")] == ["0-1-101"]
+
+
+def test_a_domain_is_forgotten_once_no_file_holds_its_groups(tmp_path: Path) -> None:
+    with Store.open(tmp_path, OPTIONS) as store:
+        publish(store, "7-1-1")
+        publish(store, "0-1-1")
+        with pytest.raises(DomainInUse, match=r"\('7'\) being deleted"):
+            store.switch_file(delete_domains=[7])
+        assert store.switch_file(delete_domains=[99]) == [99]
+        store.switch_file()
+        last = store.end().file_no
+    for path in tmp_path.glob("binlog-*.ibb"):
+        if int(path.stem.split("-")[1]) < last:
+            path.unlink()
+    with Store.open(tmp_path, OPTIONS) as store:
+        assert store.switch_file(delete_domains=[7, 8]) == [8]
+        assert str(store.state()) == "0-1-1"
+        publish(store, "0-1-2")
+    with Store.open(tmp_path, OPTIONS) as store:
+        assert str(store.state()) == "0-1-2"
+
+
+def syncs(disk: SimDisk) -> int:
+    """Return how often the redo log was synced."""
+    return sum(op.kind == "sync" and "redo" in op.path for op in disk.log)
+
+
+def test_mode_0_syncs_for_readers_and_by_the_clock_but_not_for_commits() -> None:
+    disk, clock = SimDisk(), FakeClock()
+    options = StoreOptions(
+        flush_log_at_commit=0, background=False, format_description="upstream",
+        max_binlog_size=4 << 20, redo_segment_size=8 << 20,
+    )  # fmt: skip
+    store = Store.open("/s", options, disk=disk, clock=clock)
+    before = syncs(disk)
+    for number in range(1, 3001):
+        publish(store, f"0-1-{number}")
+    assert syncs(disk) == before
+    assert str(store.state()) == ""
+    reader = GroupReader(store.pages, Position(0, 16384))
+    assert reader.next() is None
+    store.refresh()  # what a reader does that reaches the durable end
+    assert syncs(disk) == before + 1
+    assert str(store.state()) == "0-1-3000"
+    store.refresh()
+    assert syncs(disk) == before + 1
+    publish(store, "0-1-3001")
+    assert str(store.state()) == "0-1-3000"
+    clock.time += options.flush_log_interval
+    publish(store, "0-1-3002")
+    assert syncs(disk) == before + 2
+    assert str(store.state()) == "0-1-3002"
+
+
+@pytest.mark.parametrize(("mode", "survives"), [(0, 0), (2, 20), (1, 20)])
+def test_what_a_killed_process_leaves(mode: int, survives: int) -> None:
+    """What the operating system has survives the process, not the machine."""
+    disk = SimDisk()
+    options = StoreOptions(
+        flush_log_at_commit=mode, background=False, format_description="upstream",
+        max_binlog_size=4 << 20, redo_segment_size=8 << 20,
+    )  # fmt: skip
+    store = Store.open("/s", options, disk=disk, clock=FakeClock())
+    for number in range(1, 21):
+        publish(store, f"0-1-{number}")
+    killed = disk.crashed(random.Random(1), keep=1.0)
+    assert len(gtids(Store.open("/s", options, disk=killed))) == survives
+    lost_power = disk.crashed(random.Random(1), keep=0.0)
+    expected = survives if mode == 1 else 0
+    assert len(gtids(Store.open("/s", options, disk=lost_power))) == expected
