@@ -61,25 +61,31 @@ def publish(store: Store, count: int, hashes: Hashes) -> None:
     store.sync()
 
 
-async def watch(store: Store, console: Console, count: int) -> bool:
+async def watch(reader: Reader, view: LiveView, published: Hashes) -> None:
+    """Show how far both sides are until *reader* has ended, or has not moved for too long."""
+    moved, before = time.monotonic(), 0
+    while reader.is_alive() and time.monotonic() - moved < STALL_SECONDS_MAX:
+        view.show({"store": len(published), "client": len(reader.hashes)})
+        if len(reader.hashes) != before:
+            moved, before = time.monotonic(), len(reader.hashes)
+        await asyncio.sleep(POLL_SECONDS)
+    view.show({"store": len(published), "client": len(reader.hashes)}, last=True)
+
+
+async def serve_and_read(store: Store, console: Console, count: int) -> bool:
     """Serve *store* while it fills and is read; return whether both sides have the same."""
     server = Server(store, config=Config(listen="127.0.0.1:0"))
     await server.start()
-    assert server.made_up is not None
-    published: Hashes = {}
-    reader = Reader(server.address[1], server.made_up, count)
-    reader.start()
-    publishing = asyncio.create_task(asyncio.to_thread(publish, store, count, published))
-    moved, before = time.monotonic(), 0
-    with LiveView(console, ("store", "client"), count) as view:
-        while reader.is_alive() and time.monotonic() - moved < STALL_SECONDS_MAX:
-            view.show({"store": len(published), "client": len(reader.hashes)})
-            if len(reader.hashes) != before:
-                moved, before = time.monotonic(), len(reader.hashes)
-            await asyncio.sleep(POLL_SECONDS)
-        view.show({"store": len(published), "client": len(reader.hashes)}, last=True)
-    await publishing
-    await server.stop()
+    try:
+        assert server.made_up is not None
+        published: Hashes = {}
+        reader = Reader(server.address[1], server.made_up, count)
+        reader.start()
+        with LiveView(console, ("store", "client"), count) as view:
+            publishing = asyncio.to_thread(publish, store, count, published)
+            await asyncio.gather(publishing, watch(reader, view, published))
+    finally:
+        await server.stop()
     return reader.hashes == published
 
 
@@ -94,6 +100,6 @@ def run_built_in(console: Console, groups: int) -> bool:
     with tempfile.TemporaryDirectory(prefix="ibb-demo-") as folder:
         console.print(f"publishing into a store in {folder}, reading by dump", highlight=False)
         with Store.open(Path(folder)) as store:
-            equal = uvloop.run(watch(store, console, groups))
+            equal = uvloop.run(serve_and_read(store, console, groups))
         console.print(f"SHA-256 of {groups} groups compared", highlight=False)
         return equal
