@@ -81,7 +81,7 @@ class ChunkCursor:
         while True:
             page = self._page
             if page is None:
-                if not (self.page_size or self._enter_file()) or not self._load():
+                if not (self.page_size or self._begin()) or not self._load():
                     return False
                 continue
             place = self._place
@@ -121,7 +121,7 @@ class ChunkCursor:
 
     def peek(self) -> int | None:
         """Return the byte at the very place of the cursor; None if no data is there."""
-        if (self.page_size or self._enter_file()) and (self._page or self._load()):
+        if (self.page_size or self._begin()) and (self._page or self._load()):
             page = self._page
             if page is not None and self._place < self._end:
                 return page[self._place]
@@ -131,6 +131,10 @@ class ChunkCursor:
         """Return an error that names the place of the chunk taken last."""
         name = binlog_name(self._file_no)
         return FormatError(what, file=name, page=self._page_no, offset=self._chunk_place)
+
+    def _begin(self) -> bool:
+        """Go to the start; return False if its file is not there yet."""
+        return self._enter_file(self._file_no, self._start_offset)
 
     def _turn_page(self) -> None:
         self._page_no += 1
@@ -147,29 +151,26 @@ class ChunkCursor:
 
     def _next_file(self) -> bool:
         """Go on at page 1 of the next file; return False, and stay, if it is not there yet."""
-        here = self._file_no, self._start_offset
-        self._file_no, self._start_offset = self._file_no + 1, 0
         at_page_start = self.at_page_start
-        if not self._enter_file():
-            self._file_no, self._start_offset = here
+        if not self._enter_file(self._file_no + 1, 0):
             return False
         self.at_page_start = at_page_start  # a record does not end with its file
-        self._page = None
         return True
 
-    def _enter_file(self) -> bool:
-        """Learn the file's measures; return False if it is not there yet."""
-        header = self.source.header(self._file_no)
+    def _enter_file(self, file_no: int, offset: int) -> bool:
+        """Go to an offset in a file; return False, and stay, if the file is not there yet."""
+        header = self.source.header(file_no)
         if header is None:
-            if self._file_no > self.source.last_file():
+            if file_no > self.source.last_file():
                 return False
-            name = binlog_name(self._file_no)
+            name = binlog_name(file_no)
             raise FormatError("binlog file is missing, or empty, although data follows", file=name)
+        self._file_no = file_no
         self.page_size = header.page_size
         self.major = header.major
         self._last_start = last_chunk_start(header.page_size)
         self._area_end = chunk_area_end(header.page_size)
-        offset = max(self._start_offset, header.page_size)
-        self._page_no, self._place = divmod(offset, header.page_size)
+        self._page_no, self._place = divmod(max(offset, header.page_size), header.page_size)
+        self._page = None
         self.at_page_start = self._place == 0
         return True

@@ -289,6 +289,9 @@ class BinlogDirectory:
                 return UsedPages(0, 1)
             with self._mutex:
                 used = self._used[file_no] = self._find_used(file_no, 0)
+            header = self._headers.get(file_no)
+            if header is not None and (rest := self._files.size(file_no) % header.page_size):
+                self._warn(f"{binlog_name(file_no)}: {rest} bytes behind the last whole page")
         return used
 
     def _is_settled(self, file_no: int, used: UsedPages) -> bool:
@@ -304,9 +307,6 @@ class BinlogDirectory:
             header = None  # whoever wants to read the file will see the reason
         if header is None:
             return UsedPages(0, 1)
-        rest = self._files.size(file_no) % header.page_size
-        if rest and file_no != self._listing.last:
-            self._warn(f"{binlog_name(file_no)}: {rest} bytes behind the last whole page")
         return find_used_pages(self._files, file_no, header.page_size, known)
 
     def _is_empty(self, file_no: int) -> bool:
