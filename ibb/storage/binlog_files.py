@@ -34,6 +34,7 @@ class BinlogFiles:
         self._directory = directory
         self._open: dict[int, File] = {}
         self._mutex = threading.Lock()
+        self._syncing = threading.Lock()  # held so that no file is closed while it is synced
 
     def path(self, file_no: int) -> str:
         """Return the path of a file."""
@@ -85,20 +86,22 @@ class BinlogFiles:
 
     def sync_all(self) -> None:
         """Sync every open file."""
-        with self._mutex:
-            files = list(self._open.values())
-        for file in files:
-            file.sync()
+        with self._syncing:
+            with self._mutex:
+                files = list(self._open.values())
+            for file in files:
+                file.sync()
 
     def close(self, file_no: int) -> None:
         """Sync and close a file that gets no more pages."""
-        with self._mutex:
-            file = self._open.get(file_no)
-        if file is not None:
-            file.sync()
-            file.close()
+        with self._syncing:
             with self._mutex:
-                del self._open[file_no]
+                file = self._open.get(file_no)
+            if file is not None:
+                file.sync()
+                file.close()
+                with self._mutex:
+                    del self._open[file_no]
 
     def close_all(self) -> None:
         """Close every file as it is."""

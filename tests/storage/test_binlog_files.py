@@ -1,0 +1,53 @@
+"""The writer's open files."""
+
+import threading
+
+from ibb.storage.binlog_files import BinlogFiles
+from ibb.storage.disk import OsDisk
+
+
+class SlowFile:
+    """A file whose sync tells that it began, and waits until it may end."""
+
+    def __init__(self, file):
+        self.file = file
+        self.began = threading.Event()
+        self.may_end = threading.Event()
+        self.closed = False
+
+    def sync(self):
+        assert not self.closed
+        self.began.set()
+        self.may_end.wait(10)
+        assert not self.closed, "closed while it was synced"
+        self.file.sync()
+
+    def close(self):
+        self.closed = True
+        self.file.close()
+
+
+def test_a_file_is_not_closed_while_all_are_synced(tmp_path):
+    files = BinlogFiles(OsDisk(), str(tmp_path))
+    files.create(0, 4096)
+    slow = files._open[0] = SlowFile(files.file(0))
+    failures = []
+
+    def run(call):
+        try:
+            call()
+        except AssertionError as error:
+            failures.append(error)
+
+    syncing = threading.Thread(target=run, args=(files.sync_all,))
+    syncing.start()
+    assert slow.began.wait(10)
+    closing = threading.Thread(target=run, args=(lambda: files.close(0),))
+    closing.start()
+    slow.may_end.set()
+    syncing.join(10)
+    closing.join(10)
+    assert failures == []
+    assert slow.closed
+    assert not files.is_open(0)
+    files.sync_all()
