@@ -9,6 +9,7 @@ import base64
 import re
 import struct
 import subprocess
+import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -25,32 +26,43 @@ STOP, ROTATE, FORMAT_DESCRIPTION, CHECKPOINT, GTID, GTID_LIST = 3, 4, 15, 161, 1
 OF_ONE_FILE = {STOP, ROTATE, FORMAT_DESCRIPTION, CHECKPOINT, GTID_LIST}
 
 HEADER = re.compile(
-    rb"^(#\d{6} [ \d:]{8} server id \d+)  end_log_pos \d+ (?:CRC32 0x[0-9a-f]{8} )?\t(.*)$",
+    rb"^(#\d{6} [ \d:]{8} server id \d+)  end_log_pos \d+ (?:CRC32 0x[0-9a-f]{8} )?\t?(.*)$",
     re.DOTALL,
 )
 OF_ONE_FILE_TEXT = (b"Rotate to", b"Start: binlog", b"Gtid list", b"Binlog checkpoint", b"Stop")
+LOADED_FILE = re.compile(rb"(?<=LOCAL INFILE ')[^']*")
 TEXT_END = b"DELIMITER ;"
-BINLOG_BEGIN, BINLOG_END = b"BINLOG '", b"'/*!*/;"
+# How base64 begins and ends; a START ALTER has it inside a versioned comment.
+BINLOG_BEGIN = {b"BINLOG '": b"'/*!*/;", b"/*!100600 BINLOG '": b"' *//*!*/;"}
 
 
 def mariadb_binlog(
     installation: Installation, port: int, *arguments: str
 ) -> subprocess.CompletedProcess[bytes]:
     """Run `mariadb-binlog --read-from-remote-server` to its end."""
-    return subprocess.run(
-        remote_command(installation, port, *arguments),
-        capture_output=True,
-        timeout=SECONDS_MAX,
-        check=False,
-    )
+    with tempfile.TemporaryDirectory() as folder:
+        return subprocess.run(
+            remote_command(installation, port, Path(folder), *arguments),
+            capture_output=True,
+            timeout=SECONDS_MAX,
+            check=False,
+        )
 
 
-def remote_command(installation: Installation, port: int, *arguments: str) -> list[str]:
-    """Return the command line of mariadb-binlog against the server on loopback *port*."""
+def remote_command(
+    installation: Installation, port: int, folder: Path, *arguments: str
+) -> list[str]:
+    """
+    Return the command line of mariadb-binlog against the server on loopback *port*.
+
+    Args:
+        folder: where the tool puts the files of LOAD DATA.
+    """
     tls = ["--skip-ssl"] if installation.launcher else []
     return installation.command(
         *("mariadb-binlog", "--no-defaults", "--read-from-remote-server", *tls),
         *("--host=127.0.0.1", f"--port={port}", f"--user={USER}", f"--password={PASSWORD}"),
+        f"--local-load={folder}",
         *arguments,
     )
 
@@ -66,12 +78,12 @@ def normalised(text: bytes) -> list[bytes]:
             kept = not header[2].startswith(OF_ONE_FILE_TEXT)
         elif line == TEXT_END:
             kept = True
-        if line == BINLOG_BEGIN:
-            encoded = list(iter(lambda: next(lines), BINLOG_END))
+        if line in BINLOG_BEGIN:
+            encoded = list(iter(lambda: next(lines), BINLOG_BEGIN[line]))
             if kept:
                 found += (bare(event).hex().encode() for event in decoded(encoded))
         elif kept and not line.startswith(b"# at "):
-            found.append(b" ".join(header.groups()) if header else line)
+            found.append(b" ".join(header.groups()) if header else LOADED_FILE.sub(b"", line))
     return found
 
 

@@ -31,7 +31,8 @@ def wait_for_error(replica, number):
 def test_a_wrong_password_is_1045_and_the_right_one_works_after_it(relayed, replica):
     replica.replicate_from(relayed.ibb.port, password="wrong")
     text = wait_for_error(replica, 1045)
-    assert "Access denied for user 'repl'@'127.0.0.1' (using password: YES)" in text
+    assert "Access denied for user 'repl'@" in text
+    assert "(using password: YES)" in text
     replica.replicate_from(relayed.ibb.port)
     compare.wait_for_position(replica, relayed.primary.binlog_position())
 

@@ -51,5 +51,6 @@ def test_nothing_is_lost_or_doubled_whoever_restarts(rig, mariadb_10):
 
     compare.assert_equal(primary, replica)
     wanted = gtids_in_order(primary.binlog_files())
+    assert ibb.stop() == 0
     assert len(wanted) > ROUNDS * 5 * GROUPS_BETWEEN
     assert [group["gtid"] for group in stored_groups(ibb.directory)] == wanted

@@ -13,7 +13,7 @@ from ibb.protocol.errors import SqlError
 
 from .mariadb_server import PASSWORD, USER
 
-pytestmark = [pytest.mark.live, pytest.mark.xdist_group("samples")]
+pytestmark = pytest.mark.live
 
 SAMPLES = Path(__file__).parent.parent / "data" / "ibb"
 NAMES = sorted(path.name.removesuffix(".tar.xz") for path in SAMPLES.glob("*.tar.xz"))

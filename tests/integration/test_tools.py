@@ -81,7 +81,7 @@ def test_raw_files_hold_the_same_events(caught_up, tool, tmp_path):
 
 def test_a_stream_that_never_stops_goes_on_with_new_groups(caught_up, tool, tmp_path):
     path = tmp_path / "text"
-    command = remote_command(tool, caught_up.ibb.port, "--stop-never", NAME)
+    command = remote_command(tool, caught_up.ibb.port, tmp_path, "--stop-never", NAME)
     with path.open("wb") as file, subprocess.Popen(command, stdout=file) as stream:
         try:
             marker = f"streamed at {time.monotonic()}"
