@@ -1,0 +1,185 @@
+"""A directory is seen as it is: growing, shrinking, begun anew, partly hidden by a limit."""
+
+import threading
+
+import pytest
+
+from ibb.protocol.gtid import Gtid
+from ibb.storage.directory import BinlogDirectory
+from ibb.storage.disk import OsDisk
+from ibb.storage.errors import DiskError
+from ibb.storage.group_reader import GroupReader
+from ibb.storage.page_source import PageStatus
+from ibb.storage.position import Position
+
+from .binlog_builder import BinlogBuilder, event
+
+SIZE = 512
+
+
+def open_directory(path):
+    return BinlogDirectory(OsDisk(), str(path))
+
+
+def sequence_numbers(reader):
+    return [group.gtid.seq for group in iter(reader.next, None)]
+
+
+@pytest.fixture
+def growing(tmp_path):
+    """A directory, and a function that adds groups to it as a writer's flushes would."""
+    builder = BinlogBuilder(interval=2, pages=6)
+    written = []
+
+    def add(count, size=200):
+        for _ in range(count):
+            written.append(len(written) + 1)
+            builder.commit(Gtid(0, 1, written[-1]), event(size))
+        builder.write(tmp_path)
+
+    builder.add, builder.path = add, tmp_path
+    return builder
+
+
+def test_an_empty_directory_holds_nothing(tmp_path):
+    source = open_directory(tmp_path)
+    assert (source.first_file(), source.last_file()) == (0, -1)
+    assert source.header(0) is None
+    assert source.end() == Position(0, 0)
+    assert source.files() == []
+
+
+def test_a_missing_directory_is_an_error(tmp_path):
+    with pytest.raises(DiskError) as caught:
+        open_directory(tmp_path / "none")
+    assert caught.value.missing
+
+
+def test_only_empty_files_hold_nothing(tmp_path):
+    (tmp_path / "binlog-000004.ibb").write_bytes(bytes(5000))
+    (tmp_path / "binlog-000005.ibb").write_bytes(b"")
+    source = open_directory(tmp_path)
+    assert (source.first_file(), source.last_file()) == (4, 3)
+    assert source.end() == Position(4, 0)
+    assert [(info.name, info.size) for info in source.files()] == [
+        ("binlog-000004.ibb", 5000),
+        ("binlog-000005.ibb", 0),
+    ]
+
+
+def test_growth_is_seen_after_a_refresh_page_by_page_and_over_files(growing):
+    growing.add(1)
+    source = open_directory(growing.path)
+    reader, seen = GroupReader(source, Position(0, 0)), []
+    seen += sequence_numbers(reader)
+    assert seen == [1]
+    for _ in range(30):
+        growing.add(1)
+        source.refresh()
+        seen += sequence_numbers(reader)
+        assert reader.position == source.end() == growing.position
+    assert seen == list(range(1, 32))
+    assert source.last_file() == 2
+    assert source.warnings == []
+
+
+def test_much_growth_between_two_refreshes_is_found(growing):
+    growing.add(1)
+    source = open_directory(growing.path)
+    reader = GroupReader(source, Position(0, 0))
+    assert sequence_numbers(reader) == [1]
+    growing.add(40)
+    source.refresh()
+    assert sequence_numbers(reader) == list(range(2, 42))
+
+
+def test_the_page_that_ended_the_data_is_never_kept(growing):
+    growing.add(1, 100)
+    source = open_directory(growing.path)
+    assert source.read_page(0, 1).status is PageStatus.END_OF_DATA
+    before = source.read_page(0, 1).end
+    growing.add(1, 100)
+    assert source.read_page(0, 1).end > before
+
+
+def test_a_full_page_is_read_once(growing):
+    growing.add(10)
+    source = open_directory(growing.path)
+    page = source.read_page(0, 1)
+    assert page.status is PageStatus.PAGE
+    assert source.read_page(0, 1).data is page.data
+
+
+def test_what_stands_behind_the_last_page(growing):
+    growing.add(15)
+    source = open_directory(growing.path)
+    last = source.last_file()
+    assert last >= 1
+    assert source.read_page(0, 6).status is PageStatus.END_OF_FILE
+    assert source.read_page(last, 5).status is PageStatus.END_OF_DATA
+    assert source.read_page(last + 1, 1).status is PageStatus.END_OF_DATA
+
+
+def test_purged_files_are_gone_after_a_refresh(growing):
+    growing.add(30)
+    source = open_directory(growing.path)
+    assert len(sequence_numbers(GroupReader(source, Position(0, 0)))) == 30
+    (growing.path / "binlog-000000.ibb").unlink()
+    source.refresh()
+    assert source.first_file() == 1
+    assert source.header(0) is None
+
+
+def test_files_that_were_begun_anew_are_read_anew(growing):
+    growing.add(30)
+    source = open_directory(growing.path)
+    assert len(sequence_numbers(GroupReader(source, Position(0, 0)))) == 30
+    for file in growing.path.iterdir():
+        file.unlink()
+    again = BinlogBuilder(page_size=1024)
+    again.commit(Gtid(9, 9, 77), event(50))
+    again.write(growing.path)
+    source.refresh()
+    assert source.header(0).page_size == 1024
+    assert sequence_numbers(GroupReader(source, Position(0, 0))) == [77]
+
+
+def test_a_limit_hides_all_behind_it_and_reading_goes_on_when_it_moves(growing):
+    growing.add(30)
+    source = open_directory(growing.path)
+    end = source.end()
+    places = [group.position for group in iter(GroupReader(source, Position(0, 0)).next, None)]
+    source.limit = Position(0, 0)
+    assert source.last_file() == -1
+    reader = GroupReader(source, Position(0, 0))
+    assert reader.next() is None
+    for index, limit in enumerate([*places[1:], end]):
+        source.limit = limit
+        assert source.end() == limit
+        assert sequence_numbers(reader) == [index + 1]
+        assert source.last_file() == limit.file_no
+    source.limit = Position(1, 0)
+    assert source.last_file() == 0
+
+
+def test_many_threads_read_the_same_directory(growing):
+    growing.add(60)
+    source = open_directory(growing.path)
+    found = []
+
+    def read():
+        found.append(sequence_numbers(GroupReader(source, Position(0, 0))))
+
+    threads = [threading.Thread(target=read) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [list(range(1, 61))] * 8
+
+
+def test_closing_gives_the_files_back_and_reading_opens_them_again(growing):
+    growing.add(3)
+    source = open_directory(growing.path)
+    source.close()
+    assert sequence_numbers(GroupReader(source, Position(0, 0))) == [1, 2, 3]

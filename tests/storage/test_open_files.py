@@ -1,0 +1,85 @@
+"""Open files are few, and none is closed under a reader."""
+
+import pytest
+
+from ibb.storage.disk import OsDisk
+from ibb.storage.errors import DiskError
+from ibb.storage.file_name import binlog_name
+from ibb.storage.open_files import OPEN_FILES_MAX, OpenFiles
+
+
+class CountingDisk(OsDisk):
+    """Knows which files are open."""
+
+    def __init__(self):
+        self.is_open = set()
+        self.during_read = None
+
+    def open(self, path, *, create=False, read_only=False):
+        assert read_only
+        file = super().open(path, create=create, read_only=read_only)
+        close, read_at = file.close, file.read_at
+        self.is_open.add(path)
+
+        def closed():
+            self.is_open.discard(path)
+            close()
+
+        def read(offset, size):
+            if self.during_read is not None:
+                during, self.during_read = self.during_read, None
+                during()
+            return read_at(offset, size)
+
+        file.close, file.read_at = closed, read
+        return file
+
+
+@pytest.fixture
+def files(tmp_path):
+    for number in range(OPEN_FILES_MAX + 10):
+        (tmp_path / binlog_name(number)).write_bytes(b"file %d" % number)
+    disk = CountingDisk()
+    opened = OpenFiles(disk, str(tmp_path))
+    opened.disk = disk
+    return opened
+
+
+def test_bytes_come_from_the_file_of_that_number(files):
+    assert files.read(7, 0, 100) == b"file 7"
+    assert files.read(7, 5, 1) == b"7"
+    assert files.size(12) == 7
+
+
+def test_the_number_of_open_files_is_bounded(files):
+    for number in range(OPEN_FILES_MAX + 10):
+        files.read(number, 0, 1)
+    assert len(files.disk.is_open) == OPEN_FILES_MAX
+    assert files.read(0, 0, 10) == b"file 0"
+
+
+def test_a_dropped_file_stays_open_until_the_read_on_it_is_done(files):
+    states = []
+
+    def drop():
+        files.drop(3)
+        states.append(len(files.disk.is_open))
+
+    files.disk.during_read = drop
+    assert files.read(3, 0, 10) == b"file 3"
+    assert states == [1]
+    assert not files.disk.is_open
+
+
+def test_closing_closes_all(files):
+    for number in range(5):
+        files.read(number, 0, 1)
+    files.close()
+    assert not files.disk.is_open
+    assert files.read(4, 0, 10) == b"file 4"
+
+
+def test_a_missing_file_is_an_error(files):
+    with pytest.raises(DiskError) as caught:
+        files.read(999, 0, 1)
+    assert caught.value.missing
