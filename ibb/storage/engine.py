@@ -8,6 +8,7 @@ Source: ibb-format 9, 10.
 """
 
 import threading
+from collections.abc import Callable
 from typing import NamedTuple
 
 from ibb.protocol.binlog_state import BinlogState
@@ -26,6 +27,7 @@ from .options import STATE_BYTES_MAX, StoreOptions
 from .page_fifo import PageFifo
 from .page_flusher import PageFlusher
 from .position import Position
+from .purge import WriterNeeds
 from .redo import RedoLog
 from .reset_marker import ResetMarker
 from .writer import NewRecord, Writer
@@ -47,6 +49,7 @@ class Engine:
         directory: its path; the caller holds its lock.
         options: settings.
         clock: tells when the log is due to be synced in modes 0 and 2.
+        on_file_made: called after a file was made in advance, by the thread that made it.
 
     Attributes:
         writing: held by whoever writes.
@@ -55,13 +58,21 @@ class Engine:
         opened: how the directory was found.
     """
 
-    def __init__(self, disk: Disk, directory: str, options: StoreOptions, clock: Clock) -> None:
+    def __init__(
+        self,
+        disk: Disk,
+        directory: str,
+        options: StoreOptions,
+        clock: Clock,
+        on_file_made: Callable[[], None],
+    ) -> None:
         self._disk = disk
         self._directory = directory
         self._options = options
         self._clock = clock
         self._closed = False
         self._marker = ResetMarker(disk, directory)
+        self._on_file_made = on_file_made
         self.writing = threading.RLock()
         self.durable = DurableOffset(Position(0, 0), BinlogState())
         self._build()
@@ -92,6 +103,7 @@ class Engine:
             prepared=self.opened.prepared,
             sync_seconds=None if options.flush_log_at_commit == 1 else options.flush_log_interval,
             clock=self._clock,
+            on_file_made=self._on_file_made,
         )
 
     def start(self) -> None:
@@ -219,6 +231,32 @@ class Engine:
             self._close_files()
             self._build()
             self.start()
+
+    def settle(self) -> None:
+        """
+        Bring what is written to the files and close those that are full.
+
+        Raises:
+            StoreFailed: the store has stopped writing.
+        """
+        self.check()
+        self.sync()
+        self._work()
+
+    def needs(self) -> WriterNeeds:
+        """
+        Return which files the writer needs, without waiting for it.
+
+        A moment later it may need less, but no older file: new pins are on the active one.
+        """
+        pins, oldest_open = self.writer.pins, self._housekeeper.oldest_open
+        return WriterNeeds(oldest_open, pins.lowest(), pins.lowest_prepared())
+
+    def remove_file(self, file_no: int) -> None:
+        """Remove a file that nobody needs, durably, so that no later one can go before it."""
+        self._disk.unlink(self.files.path(file_no))
+        self._disk.sync_dir(self._directory)
+        self.pages.forget(file_no)
 
     def next_file_pages(self, file_no: int) -> tuple[int, int, int]:
         """Return pages, page size and interval in pages of a file, made if it is missing."""

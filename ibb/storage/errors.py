@@ -93,3 +93,18 @@ class DomainInUse(IbbError):  # noqa: N818 - as above
             f"('{domain}') being deleted. Make sure to first purge those files."
         )
         self.domain = domain
+
+
+class UnknownFile(IbbError):  # noqa: N818 - as above
+    """A binlog file that was named does not exist (error 1373 of MariaDB)."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"Target log not found in binlog index: '{name}'")
+
+
+class LeaseError(IbbError):
+    """A lease cannot be made or does not exist."""
+
+
+class BackupError(IbbError):
+    """A backup cannot be made there."""

@@ -11,7 +11,11 @@ from collections.abc import Hashable
 
 
 class FilePins:
-    """Pins by owner. Belongs to the holder of the store's write lock."""
+    """
+    Pins by owner. Changed by the holder of the store's write lock; anybody may ask.
+
+    A pin that is handed on is never missing in between.
+    """
 
     def __init__(self) -> None:
         self._pins: dict[Hashable, int] = {}
@@ -26,18 +30,27 @@ class FilePins:
 
     def prepare(self, owner: Hashable, prepared: Hashable) -> None:
         """Hand an owner's pin on to the prepared transaction that it becomes."""
-        self._pins[prepared] = self._pins.pop(owner)
+        self._pins[prepared] = self._pins[owner]
         self._prepared.add(prepared)
+        if owner != prepared:
+            del self._pins[owner]
+
+    def unprepare(self, prepared: Hashable, owner: Hashable) -> None:
+        """Take `prepare` back."""
+        self._pins[owner] = self._pins[prepared]
+        self._prepared.discard(prepared)
+        del self._pins[prepared]
 
     def unpin(self, owner: Hashable) -> None:
         """Give a pin up, if the owner has one."""
-        self._pins.pop(owner, None)
         self._prepared.discard(owner)
+        self._pins.pop(owner, None)
 
     def lowest(self) -> int | None:
         """Return the lowest file pinned, or None."""
-        return min(self._pins.values(), default=None)
+        return min(list(self._pins.values()), default=None)
 
     def lowest_prepared(self) -> int | None:
         """Return the lowest file pinned by a prepared XA transaction, or None."""
-        return min((self._pins[owner] for owner in self._prepared), default=None)
+        pins = dict(self._pins)
+        return min((pins[owner] for owner in list(self._prepared) if owner in pins), default=None)

@@ -35,10 +35,10 @@ from .page_source import PageSource
 from .position import Position
 from .record import RecordType
 from .record_reader import Record, RecordReader
+from .small_file import SMALL_FILE_BYTES_MAX, read_small_file, replace_small_file
 
 SIDECAR_NAME = "formats.json"
 SIDECAR_VERSION = 1
-SIDECAR_BYTES_MAX = 16 << 20
 ENTRIES_MAX = 10_000  # the oldest are dropped above that, and scanned for if they matter
 
 _TYPE_AT = 1 + TYPE_OFFSET  # in a commit record without out-of-band lists
@@ -79,7 +79,7 @@ class FormatCatalogue:
         self._whole_files: dict[int, bytes | None] = {}  # last one of files that are complete
         self._newest_scan: _Scanned | None = None
         self.warnings: dict[int, str] = {}  # by file: why a scan of it ended early
-        if sidecar is not None and sidecar[0].exists(sidecar[1]):
+        if sidecar is not None:
             self._load(*sidecar)
 
     def in_force(self, position: Position) -> bytes | None:
@@ -185,11 +185,9 @@ class FormatCatalogue:
         return event
 
     def _load(self, disk: Disk, path: str) -> None:
-        file = disk.open(path, read_only=True)
-        try:
-            text = file.read_at(0, SIDECAR_BYTES_MAX + 1)
-        finally:
-            file.close()
+        text = read_small_file(disk, path)
+        if text is None:
+            return
         try:
             self._entries, self._complete_from = _parse(text)
         except (ValueError, KeyError, TypeError, binascii.Error) as error:
@@ -212,8 +210,8 @@ def _parse(text: bytes) -> tuple[list[_Entry], Position]:
     Raises:
         ValueError, KeyError, TypeError, binascii.Error: it is not one.
     """
-    if len(text) > SIDECAR_BYTES_MAX:
-        raise ValueError(f"more than {SIDECAR_BYTES_MAX} bytes")
+    if len(text) > SMALL_FILE_BYTES_MAX:
+        raise ValueError(f"more than {SMALL_FILE_BYTES_MAX} bytes")
     content: dict[str, Any] = json.loads(text)
     if content["version"] != SIDECAR_VERSION:
         raise ValueError(f"version {content['version']}")
@@ -239,14 +237,4 @@ def _store(disk: Disk, path: str, entries: list[_Entry], complete_from: Position
         "complete_from": list(complete_from),
         "entries": [[*entry.position, base64.b64encode(entry.event).decode()] for entry in entries],
     }
-    text = json.dumps(content, indent=0).encode()
-    temporary = f"{path}.new"
-    file = disk.open(temporary, create=True)
-    try:
-        file.truncate(0)
-        file.write_at(0, text)
-        file.sync()
-    finally:
-        file.close()
-    disk.rename(temporary, path)
-    disk.sync_dir(path.rpartition("/")[0] or ".")
+    replace_small_file(disk, path, json.dumps(content, indent=0).encode())

@@ -6,6 +6,7 @@ that of ibb-format 9.4: file N-1 is written, synced and closed before file N+1 i
 """
 
 import threading
+from collections.abc import Callable
 
 from .binlog_files import BinlogFiles
 from .clock import Clock
@@ -19,7 +20,7 @@ RETRY_SECONDS = 1.0  # between attempts to make the next file on a full disk
 
 class Housekeeper:
     """
-    Keeps the page FIFO short and a file in reserve.
+    Keeps the page FIFO short and a file in reserve. Safe to use from several threads.
 
     Args:
         fifo, files, redo, flusher: the parts of the store.
@@ -28,6 +29,7 @@ class Housekeeper:
         prepared: the newest file that exists.
         sync_seconds: sync the redo log so often; None: commits see to that.
         clock: tells when it is time.
+        on_file_made: called after `work` has made a file.
     """
 
     def __init__(
@@ -42,6 +44,7 @@ class Housekeeper:
         prepared: int,
         sync_seconds: float | None,
         clock: Clock,
+        on_file_made: Callable[[], None],
     ) -> None:
         self._fifo = fifo
         self._files = files
@@ -53,16 +56,18 @@ class Housekeeper:
         self._prepared = prepared
         self._sync_seconds = sync_seconds
         self._clock = clock
+        self._on_file_made = on_file_made
         self._synced_at = clock.monotonic()
         self._making = threading.Lock()
+        self._working = threading.Lock()
         self._wanted = threading.Event()
         self._stopping = False
         self._thread: threading.Thread | None = None
 
     @property
-    def prepared(self) -> int:
-        """The newest file that exists."""
-        return self._prepared
+    def oldest_open(self) -> int:
+        """The oldest file that is not synced and closed yet."""
+        return self._oldest_open
 
     def start(self) -> None:
         """Work in a thread of its own from now on."""
@@ -107,13 +112,19 @@ class Housekeeper:
             StoreFull: there is no room for the next file; try again later.
             DiskError: pages could not be written or synced: they are lost to the store.
         """
-        self._flusher.flush()
-        while self._oldest_open < self._active:
-            if self._fifo.holds_file(self._oldest_open):
-                return
-            self._files.close(self._oldest_open)
-            self._oldest_open += 1
-        self.make_file(self._active + 1)
+        made = False
+        with self._working:
+            self._flusher.flush()
+            while self._oldest_open < self._active:
+                if self._fifo.holds_file(self._oldest_open):
+                    return
+                self._files.close(self._oldest_open)
+                self._oldest_open += 1
+            if self._active + 1 > self._prepared:
+                self.make_file(self._active + 1)
+                made = True
+        if made:
+            self._on_file_made()
 
     def make_file(self, file_no: int) -> None:
         """

@@ -48,6 +48,12 @@ class LivePages:
         """Close the files; reading opens them again."""
         self._files.close()
 
+    def forget(self, file_no: int) -> None:
+        """Close a file that is gone."""
+        self._files.drop(file_no)
+        self._headers.pop(file_no, None)
+        self._sizes.pop(file_no, None)
+
     def first_file(self) -> int:
         """Return the lowest file number."""
         return next(iter(list_files(self._disk, self._directory)), 0)

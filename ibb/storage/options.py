@@ -27,6 +27,10 @@ class StoreOptions:
         flush_log_at_commit: what a commit waits for (`innodb_flush_log_at_trx_commit`): 1 that it
             is durable; 2 that the operating system has it; 0 nothing.
         flush_log_interval: seconds after which the log is synced in modes 0 and 2.
+        binlog_expire_logs_seconds: age at which files go by themselves; 0: never.
+        max_binlog_total_size: bytes of all files above which the oldest go; 0: no limit.
+        slave_connections_needed_for_purge: connected replicas that must have got past a file before
+            it goes by itself.
         server_id: server id of the events that the store itself makes.
         server_version: version in the format description that the store itself makes.
         format_description: `own` writes a format description at each opening, as a server does
@@ -46,6 +50,9 @@ class StoreOptions:
     oob_piece_size: int = 32 << 10
     flush_log_at_commit: int = 1
     flush_log_interval: float = 1.0
+    binlog_expire_logs_seconds: int = 0
+    max_binlog_total_size: int = 0
+    slave_connections_needed_for_purge: int = 1
     server_id: int = 0
     server_version: str = "10.11.99-MariaDB-ibb"
     format_description: str = "own"

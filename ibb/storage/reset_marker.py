@@ -14,9 +14,9 @@ from .binlog_files import list_files
 from .disk import Disk
 from .file_name import binlog_name
 from .format_catalogue import SIDECAR_NAME
+from .small_file import read_small_file, replace_small_file
 
 MARKER_NAME = "ibb-reset"
-_BYTES_MAX = 4 << 20
 
 
 class ResetMarker:
@@ -36,17 +36,7 @@ class ResetMarker:
     def write(self, state: BinlogState) -> None:
         """Decide, durably, that all files have to go and that *state* comes after."""
         text = str(state).encode()
-        assert len(text) < _BYTES_MAX
-        temporary = f"{self._path}.new"
-        file = self._disk.open(temporary, create=True)
-        try:
-            file.truncate(0)
-            file.write_at(0, crc32c(text).to_bytes(4, "little") + text)
-            file.sync()
-        finally:
-            file.close()
-        self._disk.rename(temporary, self._path)
-        self._disk.sync_dir(self._directory)
+        replace_small_file(self._disk, self._path, crc32c(text).to_bytes(4, "little") + text)
 
     def finish_deleting(self) -> BinlogState | None:
         """
@@ -55,13 +45,9 @@ class ResetMarker:
         Raises:
             FormatError: the marker is damaged.
         """
-        if not self._disk.exists(self._path):
+        data = read_small_file(self._disk, self._path)
+        if data is None:
             return None
-        file = self._disk.open(self._path, read_only=True)
-        try:
-            data = file.read_at(0, _BYTES_MAX)
-        finally:
-            file.close()
         if len(data) < 4 or crc32c(data[4:]) != int.from_bytes(data[:4], "little"):
             raise FormatError(
                 "the reset marker is damaged: remove it to keep the binlog as it is",

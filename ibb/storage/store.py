@@ -10,39 +10,32 @@ from pathlib import Path
 from typing import Self
 
 from ibb.protocol.binlog_state import BinlogState
-from ibb.protocol.dump_filter import DumpFilter, Verdict, check_position
 from ibb.protocol.format_description import FormatDescription
 from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.protocol.gtid_event import GtidEvent, GtidFlag, read_gtid
 
+from .backup import Backup, copy_store
 from .binlog_files import list_files
 from .clock import Clock, SystemClock
 from .commit_position import CommitPosition
 from .disk import Disk, Lock, OsDisk
 from .domain_deletion import deletable_domains
-from .engine import Appended, Engine
+from .engine import Engine
 from .errors import GroupError, StoreBusy, StoreNotEmpty
 from .file_name import binlog_name
 from .format_catalogue import SIDECAR_NAME, FormatCatalogue
-from .group_reader import GroupReader, StoredGroup
+from .group_committer import GroupCommitter, commit_position
+from .group_reader import StoredGroup
 from .group_writer import GroupWriter
-from .gtid_search import find_start
+from .groups_from import groups_from
 from .history import BinlogFileInfo
+from .holds import Hold, HoldKind, Holds
+from .leases import Leases
 from .live_pages import LivePages
-from .oob import OobForest
 from .options import StoreOptions
 from .position import Position
-from .record import (
-    OobReference,
-    RecordType,
-    XaComplete,
-    XaPrepare,
-    Xid,
-    encode_commit_prefix,
-    encode_oob_header,
-    encode_xa_complete,
-    encode_xa_prepare,
-)
+from .purge import PurgeHost, Purger, PurgeResult
+from .record import RecordType, Xid, encode_commit_prefix
 from .writer import NewRecord
 from .xa import PreparedXa
 
@@ -50,7 +43,13 @@ LOCK_NAME = "ibb.lock"
 
 
 class Store:
-    """An open store; made by `Store.open`. A context manager that closes it."""
+    """
+    An open store; made by `Store.open`. A context manager that closes it.
+
+    Attributes:
+        leases: named positions for which files are kept.
+        last_automatic_purge: what the last one did, or None.
+    """
 
     def __init__(
         self, disk: Disk, directory: str, options: StoreOptions, clock: Clock, lock: Lock
@@ -60,15 +59,24 @@ class Store:
         self._options = options
         self._clock = clock
         self._lock = lock
-        self._engine = Engine(disk, directory, options, clock)
+        self._engine = Engine(disk, directory, options, clock, self._purge_automatically)
+        self._holds = Holds()
+        self.last_automatic_purge: PurgeResult | None = None
+        self.leases = Leases(disk, directory, clock)
         self._adopt()
 
     def _adopt(self) -> None:
         """Take over what the engine found when it opened the directory."""
-        self._formats = FormatCatalogue(
-            self.pages, (self._disk, f"{self._directory}/{SIDECAR_NAME}")
+        self._formats = FormatCatalogue(self.pages, (self._disk, self.sidecar))
+        self._committer = GroupCommitter(self._engine)
+        host = PurgeHost(
+            self.pages,
+            self.files,
+            lambda file_no: self._disk.modified_at(self._engine.files.path(file_no)),
+            self._engine.needs,
+            self._engine.remove_file,
         )
-        self._prepared: dict[Xid, PreparedXa] = dict(self._engine.opened.prepared_xa)
+        self._purger = Purger(host, self._holds, self.leases)
 
     @classmethod
     def open(
@@ -126,7 +134,7 @@ class Store:
     def begin(self) -> GroupWriter:
         """Begin an event group; several may be open at a time."""
         self._engine.check()
-        return GroupWriter(self, self._options.piece_size, self._engine.check)
+        return GroupWriter(self._committer, self._options.piece_size, self._engine.check)
 
     def write_format_description(self, event: bytes) -> CommitPosition:
         """
@@ -144,12 +152,11 @@ class Store:
         record = NewRecord(
             RecordType.COMMIT, data, on_start=lambda place: self.formats.add(place, event)
         )
-        return _position(None, self._engine.append(record))
+        return commit_position(None, self._engine.append(record))
 
     def prepared(self) -> list[PreparedXa]:
         """Return the XA transactions that wait for their end, after a restart those before it."""
-        with self._engine.writing:
-            return list(self._prepared.values())
+        return self._committer.prepared()
 
     def commit_prepared(
         self, xid: Xid, gtid: Gtid, *, gtid_event: bytes | None = None
@@ -172,17 +179,7 @@ class Store:
             gtid_event = GtidEvent(gtid, int(self._clock.now()), flags2).encode()
         elif read_gtid(gtid_event)[0] != gtid:
             raise GroupError(f"the GTID event is not that of {gtid}")
-        with self._engine.writing:
-            payload = encode_commit_prefix([self._find_prepared(xid).oob]) + gtid_event
-            appended = self._engine.append(
-                NewRecord(
-                    RecordType.XA_COMPLETE, encode_xa_complete(XaComplete(xid, rolled_back=False))
-                ),
-                NewRecord(RecordType.COMMIT, payload, gtid),
-            )
-            self._forget_prepared(xid)
-        self._engine.wait_for(appended.lsn)
-        return _position(gtid, appended)
+        return self._committer.commit_prepared(xid, gtid, gtid_event)
 
     def rollback_prepared(self, xid: Xid) -> None:
         """
@@ -193,12 +190,7 @@ class Store:
             StoreFull: there is no room.
             StoreFailed: the store has stopped writing.
         """
-        with self._engine.writing:
-            self._find_prepared(xid)
-            complete = encode_xa_complete(XaComplete(xid, rolled_back=True))
-            appended = self._engine.append(NewRecord(RecordType.XA_COMPLETE, complete))
-            self._forget_prepared(xid)
-        self._engine.wait_for(appended.lsn)
+        self._committer.rollback_prepared(xid)
 
     def sync(self) -> None:
         """Return when everything written so far is durable."""
@@ -258,6 +250,49 @@ class Store:
                 raise StoreNotEmpty
             self.reset(state)
 
+    def purge_to(self, name: str) -> PurgeResult:
+        """
+        Remove all files before the one named, as far as nobody needs them.
+
+        Raises:
+            UnknownFile: there is no such file.
+            DiskError: a file could not be removed.
+        """
+        self._engine.settle()
+        return self._purger.purge_to(name)
+
+    def purge_before(self, moment: float) -> PurgeResult:
+        """
+        Remove files last changed before *moment* (seconds since 1970), unless somebody needs them.
+
+        Raises:
+            DiskError: a file could not be removed.
+        """
+        self._engine.settle()
+        return self._purger.purge_before(moment)
+
+    def backup(self, target: str | Path) -> Backup:
+        """
+        Copy the store as it is now, while commits go on.
+
+        Args:
+            target: a directory that is new or empty; it will be a store by itself.
+
+        Returns:
+            The GTID state of the copy, and its end.
+
+        Raises:
+            BackupError: *target* is not empty.
+            FormatError: a page that was copied is damaged; the copy is not whole.
+            DiskError: the copy could not be written.
+        """
+        self._engine.sync()
+        with self.hold(HoldKind.BACKUP, str(target)) as hold:
+            with self._engine.writing:
+                self._engine.sync()
+                end, state = self.end(), self.state()
+            return copy_store(self, self._disk, str(target), Backup(end, state), hold)
+
     # Reading
 
     @property
@@ -269,6 +304,11 @@ class Store:
     def formats(self) -> FormatCatalogue:
         """Which format description is in force where."""
         return self._formats
+
+    @property
+    def sidecar(self) -> str:
+        """Path of the sidecar of format descriptions."""
+        return f"{self._directory}/{SIDECAR_NAME}"
 
     @property
     def copies_set_aside(self) -> list[str]:
@@ -313,74 +353,30 @@ class Store:
             FormatError: the binlog is damaged; names file and page.
         """
         self._engine.sync()
-        wanted: DumpFilter | None = None
-        if start is None:
-            place = Position(self.pages.first_file(), 0)
-        else:
-            position = GtidPosition.parse(start) if isinstance(start, str) else start.copy()
-            unknown = check_position(self.state(), position)
-            found = find_start(self.pages, position)
-            place = found.position
-            wanted = DumpFilter(position, found.state, empty_domains=unknown, state_now=self.state)
-        reader, end = GroupReader(self.pages, place), self.end()
-        while (group := reader.next()) is not None and group.position < end:
-            if group.gtid is None or wanted is None or wanted.wants(group.gtid) is Verdict.SEND:
-                yield group
+        with self.hold(HoldKind.READER, "Store.reader") as hold:
+            yield from groups_from(self, start, hold)
 
-    # For group writers
+    def hold(self, kind: HoldKind, name: str) -> Hold:
+        """
+        Keep all files from purge, until the hold is moved on or released.
 
-    def write_oob(self, group: object, forest: OobForest, piece: bytes | memoryview) -> None:
-        """Write one out-of-band piece of an open group."""
-        with self._engine.writing:
-            writer = self._engine.writer
-            writer.pins.pin(group, writer.file_no)
-            data = encode_oob_header(forest.next_node()) + piece
-            self._engine.append(NewRecord(RecordType.OOB, data, on_start=forest.add))
+        Args:
+            kind: who holds.
+            name: which one, for people.
+        """
+        return self._holds.take(kind, name, self.pages.first_file)
 
-    def commit_group(
-        self, group: object, gtid: Gtid, lists: list[OobReference], payload: bytes
-    ) -> CommitPosition:
-        """Write the commit record of an open group."""
-        record = NewRecord(RecordType.COMMIT, encode_commit_prefix(lists) + payload, gtid)
-        with self._engine.writing:
-            appended = self._engine.append(record)
-            self._engine.writer.pins.unpin(group)
-        return _position(gtid, appended)
-
-    def prepare_group(
-        self, group: object, xid: Xid, engines: int, oob: OobReference | None
-    ) -> CommitPosition:
-        """Write the prepare record of an open group; its pieces are all written."""
-        if oob is None:
-            raise GroupError("an empty group cannot be prepared")
-        with self._engine.writing:
-            if xid in self._prepared:
-                raise GroupError(f"a transaction named {xid} is prepared already")
-            pins = self._engine.writer.pins
-            pins.prepare(group, xid)
-            data = encode_xa_prepare(XaPrepare(engines, xid, oob))
-            appended = self._engine.append(NewRecord(RecordType.XA_PREPARE, data))
-            self._prepared[xid] = PreparedXa(xid, engines, oob, oob.first.file_no)
-        return _position(None, appended)
-
-    def forget_group(self, group: object) -> None:
-        """Let go of the files that an open group referred to."""
-        with self._engine.writing:
-            self._engine.writer.pins.unpin(group)
-
-    def wait_for(self, lsn: int) -> None:
-        """Return when what lies before *lsn* is as safe as `flush_log_at_commit` promises."""
-        self._engine.wait_for(lsn)
-
-    def _find_prepared(self, xid: Xid) -> PreparedXa:
-        prepared = self._prepared.get(xid)
-        if prepared is None:
-            raise GroupError(f"no transaction named {xid} is prepared")
-        return prepared
-
-    def _forget_prepared(self, xid: Xid) -> None:
-        del self._prepared[xid]
-        self._engine.writer.pins.unpin(xid)
+    def _purge_automatically(self) -> None:
+        """Remove what the settings say, now that a file was made in advance."""
+        options = self._options
+        if not options.binlog_expire_logs_seconds and not options.max_binlog_total_size:
+            return
+        age = options.binlog_expire_logs_seconds
+        self.last_automatic_purge = self._purger.purge_automatically(
+            before=self._clock.now() - age if age else None,
+            total_size=options.max_binlog_total_size or None,
+            replicas_needed=options.slave_connections_needed_for_purge,
+        )
 
     def _describe_format(self) -> None:
         """Note the opening, if this is a program's store."""
@@ -389,7 +385,3 @@ class Store:
                 self._options.server_version, self._options.server_id, int(self._clock.now())
             )
             self._engine.sync_to(self.write_format_description(own.to_store()).lsn)
-
-
-def _position(gtid: Gtid | None, appended: Appended) -> CommitPosition:
-    return CommitPosition(gtid, appended.end.file_no, appended.end.offset, appended.lsn)

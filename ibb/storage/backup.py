@@ -1,0 +1,115 @@
+"""
+A hot backup: the store as it was at one moment, copied page by page while commits go on.
+
+The copy ends exactly at the durable end of that moment: the page there is cut, and behind it the
+last file is empty. It has no redo log, so whoever opens it to write goes on in a file of its own.
+"""
+
+from typing import NamedTuple, Protocol
+
+from ibb.protocol.binlog_state import BinlogState
+
+from .disk import Disk
+from .errors import BackupError
+from .file_name import binlog_name
+from .format_catalogue import SIDECAR_NAME
+from .history import BinlogFileInfo
+from .holds import Hold
+from .page import seal_page
+from .page_source import PageSource, PageStatus
+from .position import Position
+from .small_file import read_small_file, replace_small_file
+
+RUN_PAGES_MAX = 64  # pages written at once
+
+
+class Backup(NamedTuple):
+    """Where a backup ends: the place, and the GTID state of all that it holds."""
+
+    end: Position
+    state: BinlogState
+
+
+class BackupSource(Protocol):
+    """What is copied."""
+
+    @property
+    def pages(self) -> PageSource:
+        """The pages."""
+
+    @property
+    def sidecar(self) -> str:
+        """Path of the sidecar of format descriptions."""
+
+    def files(self) -> list[BinlogFileInfo]:
+        """Return the files."""
+
+
+def copy_store(source: BackupSource, disk: Disk, target: str, backup: Backup, hold: Hold) -> Backup:
+    """
+    Copy everything up to the end of *backup* into the directory *target*; return *backup*.
+
+    Args:
+        source: the store.
+        disk: where both are.
+        target: path of the copy, a directory that is new or empty.
+        backup: where the copy ends.
+        hold: keeps the files meanwhile; moved on as they are copied.
+
+    Raises:
+        BackupError: *target* is not empty.
+        FormatError: a page is damaged; the copy is not whole.
+        DiskError: the copy could not be written.
+    """
+    disk.make_dir(target)
+    if disk.list(target):
+        raise BackupError(f"the backup's directory {target} is not empty")
+    sidecar = read_small_file(disk, source.sidecar)
+    for file in source.files():
+        if file.file_no <= backup.end.file_no:
+            _copy_file(source.pages, disk, target, file, backup.end)
+            hold.move(file.file_no)
+    if sidecar is not None:
+        replace_small_file(disk, f"{target}/{SIDECAR_NAME}", sidecar)
+    disk.sync_dir(target)
+    return backup
+
+
+def _copy_file(
+    pages: PageSource, disk: Disk, target: str, info: BinlogFileInfo, end: Position
+) -> None:
+    header = pages.header(info.file_no)
+    assert header is not None
+    page_size = header.page_size
+    is_last = info.file_no == end.file_no
+    page_count = -(-end.offset // page_size) if is_last else info.size // page_size
+    file = disk.open(f"{target}/{binlog_name(info.file_no)}", create=True)
+    try:
+        file.allocate(info.size)
+        run: list[bytes | bytearray] = [header.encode()]
+        begin = 0
+        for page_no in range(1, page_count):
+            run.append(_page_image(pages, info.file_no, page_no, page_size, end))
+            if len(run) == RUN_PAGES_MAX:
+                file.write_at(begin * page_size, run)
+                begin, run = page_no + 1, []
+        if run:
+            file.write_at(begin * page_size, run)
+        file.sync()
+    finally:
+        file.close()
+
+
+def _page_image(
+    pages: PageSource, file_no: int, page_no: int, page_size: int, end: Position
+) -> bytearray:
+    """Return a page with nothing behind the end of the backup, sealed."""
+    read = pages.read_page(file_no, page_no)
+    assert read.status is PageStatus.PAGE
+    visible = read.end
+    if file_no == end.file_no:
+        visible = min(visible, end.offset - page_no * page_size)
+    image = bytearray(page_size)
+    image[:visible] = read.data[:visible]
+    seal_page(image)
+    return image

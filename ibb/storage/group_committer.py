@@ -1,0 +1,129 @@
+"""
+The group committer: pieces, commit records and prepare records of groups, as the engine wants them.
+
+It keeps the pins of open groups and the list of prepared XA transactions in step with what is
+written. Source: ibb-format 5.5, 5.6, 9.2, 9.6.
+"""
+
+from collections.abc import Hashable
+
+from ibb.protocol.gtid import Gtid
+
+from .commit_position import CommitPosition
+from .engine import Appended, Engine
+from .errors import GroupError
+from .oob import OobForest
+from .record import (
+    OobReference,
+    RecordType,
+    XaComplete,
+    XaPrepare,
+    Xid,
+    encode_commit_prefix,
+    encode_oob_header,
+    encode_xa_complete,
+    encode_xa_prepare,
+)
+from .writer import NewRecord
+from .xa import PreparedXa
+
+
+class GroupCommitter:
+    """
+    Writes for group writers; implements their `GroupSink`.
+
+    Args:
+        engine: takes the records.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._prepared: dict[Xid, PreparedXa] = dict(engine.opened.prepared_xa)
+
+    def write_oob(self, group: Hashable, forest: OobForest, piece: bytes | memoryview) -> None:
+        """Write one out-of-band piece of an open group."""
+        with self._engine.writing:
+            writer = self._engine.writer
+            writer.pins.pin(group, writer.file_no)
+            data = encode_oob_header(forest.next_node()) + piece
+            self._engine.append(NewRecord(RecordType.OOB, data, on_start=forest.add))
+
+    def commit_group(
+        self, group: Hashable, gtid: Gtid, lists: list[OobReference], payload: bytes
+    ) -> CommitPosition:
+        """Write the commit record of an open group."""
+        record = NewRecord(RecordType.COMMIT, encode_commit_prefix(lists) + payload, gtid)
+        with self._engine.writing:
+            appended = self._engine.append(record)
+            self._engine.writer.pins.unpin(group)
+        return commit_position(gtid, appended)
+
+    def prepare_group(
+        self, group: Hashable, xid: Xid, engines: int, oob: OobReference | None
+    ) -> CommitPosition:
+        """Write the prepare record of an open group; its pieces are all written."""
+        if oob is None:
+            raise GroupError("an empty group cannot be prepared")
+        with self._engine.writing:
+            if xid in self._prepared:
+                raise GroupError(f"a transaction named {xid} is prepared already")
+            self._engine.writer.pins.prepare(group, xid)
+            data = encode_xa_prepare(XaPrepare(engines, xid, oob))
+            try:
+                appended = self._engine.append(NewRecord(RecordType.XA_PREPARE, data))
+            except BaseException:
+                self._engine.writer.pins.unprepare(xid, group)
+                raise
+            self._prepared[xid] = PreparedXa(xid, engines, oob, oob.first.file_no)
+        return commit_position(None, appended)
+
+    def forget_group(self, group: Hashable) -> None:
+        """Let go of the files that an open group referred to."""
+        with self._engine.writing:
+            self._engine.writer.pins.unpin(group)
+
+    def wait_for(self, lsn: int) -> None:
+        """Return when what lies before *lsn* is as safe as `flush_log_at_commit` promises."""
+        self._engine.wait_for(lsn)
+
+    def prepared(self) -> list[PreparedXa]:
+        """Return the XA transactions that wait for their end."""
+        with self._engine.writing:
+            return list(self._prepared.values())
+
+    def commit_prepared(self, xid: Xid, gtid: Gtid, gtid_event: bytes) -> CommitPosition:
+        """Publish a prepared XA transaction; raises GroupError if there is none of that name."""
+        complete = encode_xa_complete(XaComplete(xid, rolled_back=False))
+        with self._engine.writing:
+            payload = encode_commit_prefix([self._find(xid).oob]) + gtid_event
+            appended = self._engine.append(
+                NewRecord(RecordType.XA_COMPLETE, complete),
+                NewRecord(RecordType.COMMIT, payload, gtid),
+            )
+            self._forget(xid)
+        self._engine.wait_for(appended.lsn)
+        return commit_position(gtid, appended)
+
+    def rollback_prepared(self, xid: Xid) -> None:
+        """Give a prepared XA transaction up; raises GroupError if there is none of that name."""
+        complete = encode_xa_complete(XaComplete(xid, rolled_back=True))
+        with self._engine.writing:
+            self._find(xid)
+            appended = self._engine.append(NewRecord(RecordType.XA_COMPLETE, complete))
+            self._forget(xid)
+        self._engine.wait_for(appended.lsn)
+
+    def _find(self, xid: Xid) -> PreparedXa:
+        prepared = self._prepared.get(xid)
+        if prepared is None:
+            raise GroupError(f"no transaction named {xid} is prepared")
+        return prepared
+
+    def _forget(self, xid: Xid) -> None:
+        del self._prepared[xid]
+        self._engine.writer.pins.unpin(xid)
+
+
+def commit_position(gtid: Gtid | None, appended: Appended) -> CommitPosition:
+    """Return the answer to a commit."""
+    return CommitPosition(gtid, appended.end.file_no, appended.end.offset, appended.lsn)

@@ -1,0 +1,41 @@
+"""Small files beside the binlog, replaced as a whole: old or new after a crash, never between."""
+
+from .disk import Disk
+
+SMALL_FILE_BYTES_MAX = 16 << 20
+
+
+def read_small_file(disk: Disk, path: str) -> bytes | None:
+    """
+    Return what a file holds, at most `SMALL_FILE_BYTES_MAX` bytes and one more; None: no file.
+
+    Raises:
+        DiskError: it cannot be read.
+    """
+    if not disk.exists(path):
+        return None
+    file = disk.open(path, read_only=True)
+    try:
+        return file.read_at(0, SMALL_FILE_BYTES_MAX + 1)
+    finally:
+        file.close()
+
+
+def replace_small_file(disk: Disk, path: str, data: bytes) -> None:
+    """
+    Let a file hold *data*, durably when this returns.
+
+    Raises:
+        DiskError: it could not be done; the file is as it was, or new.
+    """
+    assert len(data) <= SMALL_FILE_BYTES_MAX
+    temporary = f"{path}.new"
+    file = disk.open(temporary, create=True)
+    try:
+        file.truncate(0)
+        file.write_at(0, data)
+        file.sync()
+    finally:
+        file.close()
+    disk.rename(temporary, path)
+    disk.sync_dir(path.rpartition("/")[0] or ".")
