@@ -1,5 +1,6 @@
 """A real MariaDB server as a member of a replication topology."""
 
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,13 +34,18 @@ class MariadbServer(ScratchServer):
 
     def connect(self, **settings: Any) -> "pymysql.Connection[Any]":
         """Return a new connection as root, with autocommit on."""
-        return pymysql.connect(
-            unix_socket=str(self.socket),
-            user="root",
-            autocommit=True,
-            charset="utf8mb4",
-            **settings,
+        connection = pymysql.connect(
+            user="root", autocommit=True, charset="utf8mb4", defer_connect=True, **settings
         )
+        # Our own socket: PyMySQL leaves one open when the server is away.
+        link = socket.socket(socket.AF_UNIX)
+        try:
+            link.connect(str(self.socket))
+            connection.connect(link)
+        except BaseException:
+            link.close()
+            raise
+        return connection
 
     @contextmanager
     def connection(self, **settings: Any) -> Iterator["pymysql.Connection[Any]"]:

@@ -307,8 +307,9 @@ def mixed_workload(primary: MariadbServer) -> None:
 def huge_transaction(primary: MariadbServer) -> None:
     """Commit one transaction of 300 MB: one event group."""
     primary.run(
-        "CREATE TABLE IF NOT EXISTS shop.huge (id INT PRIMARY KEY, data LONGBLOB)",
+        "USE shop",
+        "CREATE TABLE huge (id INT PRIMARY KEY, data LONGBLOB)",
         "SET SESSION binlog_format = ROW",
-        f"INSERT INTO shop.huge SELECT seq, REPEAT(CHAR(65 + seq MOD 26), {HUGE_ROW_BYTES})"
+        f"INSERT INTO huge SELECT seq, REPEAT(CHAR(65 + seq MOD 26), {HUGE_ROW_BYTES})"
         f" FROM seq_1_to_{HUGE_ROWS}",
     )
