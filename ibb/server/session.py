@@ -187,8 +187,7 @@ class Session:
             connection.expect(LOGIN_PACKET_BYTES_MAX, 3)
             proof = (await connection.receive()).payload
         self.account = self._authenticate(response.user, proof, scramble)
-        if response.collation:
-            self._variables = SessionVariables(response.collation)
+        self._variables = SessionVariables(response.collation or UTF8MB4)
         user = f"{response.user}@{connection.hosts[0]}"
         self._statements = Statements(self._host, self._variables, self.id, user)
         self._statements.database = response.database

@@ -53,6 +53,7 @@ _USER_VARIABLE_BYTES: Final = 0xFFFFFF
 _GTID_POS_BYTES: Final = 1 << 24
 _TIMESTAMP_DIGITS: Final = 17
 _NUMBER_DIGITS: Final = 21
+_LONG_DIGITS_MAX: Final = 9  # of a literal that a real server gives as LONG
 _NAME_CHARS: Final = 64
 _VALUE_CHARS: Final = 4096
 _FIRST_POSITION: Final = 4
@@ -202,6 +203,10 @@ class Statements:
             if expression.name == "UNIX_TIMESTAMP":
                 flags = ColumnFlag.BINARY_FLAG
                 return Column(name, _LONGLONG, _TIMESTAMP_DIGITS, flags)
+        if isinstance(value, int) and isinstance(expression, Literal):
+            digits = len(str(value))
+            type_ = ColumnType.LONG if digits <= _LONG_DIGITS_MAX else _LONGLONG
+            return Column(name, type_, digits, ColumnFlag.NOT_NULL_FLAG | ColumnFlag.BINARY_FLAG)
         if isinstance(value, int):
             return Column.longlong(name, _NUMBER_DIGITS, nullable=True)
         nullable = not isinstance(expression, Call | Literal) or value is None

@@ -252,6 +252,9 @@ class SessionVariables:
         variable = _variable(name)
         if not variable.session:
             raise INCORRECT_GLOBAL_LOCAL_VAR.error(name, "read only")
+        if value == "DEFAULT":
+            self._system.pop(name.lower(), None)
+            return
         if variable.switch:
             value = _switch(name, value)
         elif isinstance(variable.value, int) and not isinstance(value, int):

@@ -1,6 +1,7 @@
 """A client that sends exactly what a test wants and hides nothing of what comes back."""
 
 import asyncio
+import contextlib
 import hashlib
 from dataclasses import dataclass, field
 
@@ -51,10 +52,8 @@ class RawClient:
 
     async def close(self):
         self.writer.transport.abort()
-        try:
+        with contextlib.suppress(OSError):
             await self.writer.wait_closed()
-        except OSError:
-            pass
 
     async def send(self, payload, seq=0):
         self.packets.expected_seq = None
@@ -129,6 +128,13 @@ class RawClient:
         flags |= DumpFlag.SEND_ANNOTATE_ROWS if annotate else 0
         await self.send(BinlogDump(position, flags, server_id, name).encode())
         return Dump(self)
+
+
+async def until_sessions(server, count):
+    """Wait until the server has so many sessions, as it finds out in its own time."""
+    async with asyncio.timeout(SECONDS_MAX):
+        while len(server.sessions()) != count:  # noqa: ASYNC110 - nothing tells when they end
+            await asyncio.sleep(0.005)
 
 
 @dataclass

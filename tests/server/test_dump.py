@@ -12,7 +12,7 @@ from ibb.protocol.heartbeat import Heartbeat
 from ibb.protocol.rotate import Rotate
 
 from .conftest import publish
-from .raw_client import RawClient
+from .raw_client import RawClient, until_sessions
 
 
 async def dumping(server, position="", *, checksum=True, non_block=True, server_id=0, **variables):
@@ -301,8 +301,7 @@ async def test_a_client_that_quits_or_vanishes_ends_its_dump(serve, store):
     vanishing = await dumping(server, "0-1-10", non_block=False, server_id=6)
     await quitting.client.send(b"\x01")
     await vanishing.client.close()
-    while server.sessions():
-        await asyncio.sleep(0.01)
+    await until_sessions(server, 0)
     await quitting.client.close()
 
 
