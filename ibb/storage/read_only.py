@@ -44,7 +44,8 @@ class ReadOnlyHistory:
         self._changing = False
         self._wakes: dict[object, Callable[[], None]] = {}
         self._pages = BinlogDirectory(disk, path)
-        self._pages.limit = None if follow_unsynced else self._pages.end()
+        self._end = self._pages.end()  # as of the last look: what waits for more has seen that
+        self._pages.limit = None if follow_unsynced else self._end
         self._formats = FormatCatalogue(self._pages, (disk, f"{path}/{SIDECAR_NAME}"))
         self._follower = StateFollower(self._pages)
         self.damage: FormatError | None = None
@@ -86,14 +87,15 @@ class ReadOnlyHistory:
             DiskError: the directory cannot be read.
         """
         with self._mutex:
-            before, end = self._pages.listing, self._pages.end()
+            before, end = self._pages.listing, self._end
             self._pages.refresh()
             listing = self._pages.listing
             self._changing = self._changing or listing != before
             if self._changing and not self._follow_unsynced:
                 self._pages.limit = max(end, _surely_synced(listing))
             self._follow()
-            wakes = list(self._wakes.values()) if self._pages.end() != end else []
+            self._end = self._pages.end()
+            wakes = list(self._wakes.values()) if self._end != end else []
         for wake in wakes:
             wake()
 

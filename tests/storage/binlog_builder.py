@@ -162,9 +162,6 @@ class BinlogBuilder:
         del self.files[-1][self.place :]
         self._new_file()
 
-    def skip_to_page(self, page):
-        self.place = page * self.page_size
-
     def write(self, path: Path, *, empty_next=True):
         """Write all files, and an empty one behind them."""
         for index, image in enumerate(self.files):
