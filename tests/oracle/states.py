@@ -1,0 +1,161 @@
+"""Each GTID state record held against the commit records before it. Source: ibb-format 5.2."""
+
+from typing import NamedTuple
+
+from .binlog import Binlog, Problem
+from .chunks import COMMIT, GTID_STATE, Chunk
+from .contents import Gtid, State
+from .fields import ci_size
+from .files import BinlogFile, Place
+
+
+class Running:
+    """A GTID state: the newest number of each pair, that of each domain last."""
+
+    def __init__(self, entries: tuple[Gtid, ...] = ()) -> None:
+        self._seqs: dict[int, dict[int, int]] = {}
+        self.load(entries)
+
+    def load(self, entries: tuple[Gtid, ...]) -> None:
+        for gtid in entries:
+            servers = self._seqs.setdefault(gtid.domain, {})
+            servers.pop(gtid.server, None)
+            servers[gtid.server] = gtid.seq
+
+    def entries(self) -> tuple[Gtid, ...]:
+        return tuple(
+            Gtid(domain, server, seq)
+            for domain, servers in self._seqs.items()
+            for server, seq in servers.items()
+        )
+
+    def without_order_of_domains(self) -> dict[int, list[tuple[int, int]]]:
+        return {domain: list(servers.items()) for domain, servers in self._seqs.items()}
+
+
+class CheckedState(NamedTuple):
+    """A state record, and what it had to say."""
+
+    place: Place
+    is_full: bool
+    found: State
+    running: tuple[Gtid, ...]
+
+
+class StateCheck:
+    """
+    Follows a binlog from its first chunk to its last.
+
+    Attributes:
+        checked: every state record.
+        left_out: pages on which one was due and had no room.
+        state: the state at the end.
+        problems: wrong, missing and superfluous state records.
+    """
+
+    def __init__(self, binlog: Binlog) -> None:
+        self.checked: list[CheckedState] = []
+        self.left_out: list[Place] = []
+        self.problems: list[Problem] = []
+        self._binlog = binlog
+        self._running: Running | None = None  # unknown before the first full state
+        self._since = Running()  # page 1 of this file
+        self._base: Running | None = None  # the full state on it
+        self._before: Chunk | None = None
+        for chunk in binlog.chunks:
+            self._step(chunk)
+            self._before = chunk
+
+    @property
+    def state(self) -> tuple[Gtid, ...]:
+        return self._running.entries() if self._running else ()
+
+    def _report(self, place: Place, what: str) -> None:
+        self.problems.append(Problem(place, what))
+
+    def _step(self, chunk: Chunk) -> None:
+        file = self._binlog.files[chunk.place.file_no]
+        page, at = divmod(chunk.place.offset, file.page_size)
+        begins_file = self._before is None or self._before.place.file_no != file.number
+        if begins_file:
+            self._since, self._base = Running(), None
+        is_state = chunk.starts and chunk.type == GTID_STATE
+        if is_state and (at or not _has_state(file, page)):
+            self._report(chunk.place, "state record where none is due")
+        elif at == 0 and _has_state(file, page) and not self._is_inside_or_behind_state(chunk):
+            self._check_page(chunk, file, page, begins_file=begins_file)
+        if chunk.starts and chunk.type == COMMIT:
+            commit = self._binlog.commits.get(chunk.place)
+            if commit is not None and commit.gtid is not None:
+                self._since.load((commit.gtid,))
+                if self._running is not None:
+                    self._running.load((commit.gtid,))
+
+    def _is_inside_or_behind_state(self, chunk: Chunk) -> bool:
+        """Tell whether a state record covers the page, or filled the one before to its end."""
+        before = self._before
+        if before is None or before.place.file_no != chunk.place.file_no:
+            return False
+        file = self._binlog.files[chunk.place.file_no]
+        fills = before.end.offset % file.page_size == file.end
+        continues = not chunk.starts and chunk.type == GTID_STATE
+        return continues or (before.type == GTID_STATE and fills)
+
+    def _check_page(self, chunk: Chunk, file: BinlogFile, page: int, *, begins_file: bool) -> None:
+        found = self._binlog.states.get(chunk.place)
+        is_first = self._running is None and begins_file
+        if is_first and found is not None:
+            self._running = Running(found.entries)
+        elif is_first and file.number == 0:
+            self._running = Running()
+        if self._running is None:
+            return
+        entries = self._running.entries() if page == 1 else self._since.entries()
+        if file.number == 0 and page == 1 and len(entries) == 1 and entries[0].seq == 1:
+            entries = ()
+        if found is None:
+            if chunk.starts and chunk.type == GTID_STATE:
+                return  # damaged: reported where it was read
+            if _has_room(entries, None, file, page):
+                self._report(chunk.place, f"no state record, {len(entries)} entries are due")
+            self.left_out.append(chunk.place)
+            return
+        if not _has_room(found.entries, found.xa, file, page):
+            self._report(chunk.place, "state record where there is no room for it")
+        if page == 1:
+            self._base = Running(found.entries)
+        self._check_entries(chunk.place, found, entries, is_full=page == 1)
+
+    def _check_entries(
+        self, place: Place, found: State, entries: tuple[Gtid, ...], *, is_full: bool
+    ) -> None:
+        assert self._running is not None
+        running = self._running.entries()
+        self.checked.append(CheckedState(place, is_full, found, running))
+        domains = [gtid.domain for gtid in found.entries]
+        groups = [domain for at, domain in enumerate(domains) if domains[at - 1 : at] != [domain]]
+        if len(set(groups)) != len(groups):
+            self._report(place, "entries of a domain are not together")
+        if not is_full and self._base is not None:
+            applied = Running(self._base.entries())
+            applied.load(found.entries)
+            if applied.without_order_of_domains() != self._running.without_order_of_domains():
+                self._report(place, f"differential state gives {applied.entries()}, not {running}")
+        # Without a full state, a writer that was restarted may repeat what came before this file.
+        allowed = [entries] if is_full or self._base is not None else [entries, running]
+        as_found = Running(found.entries).without_order_of_domains()
+        if as_found not in [Running(some).without_order_of_domains() for some in allowed]:
+            self._report(place, f"state record of {found.entries}, not {entries}")
+
+
+def _has_state(file: BinlogFile, page: int) -> bool:
+    interval = file.header.interval
+    return page == 1 or (interval > 0 and page % interval == 0)
+
+
+def _has_room(entries: tuple[Gtid, ...], xa: int | None, file: BinlogFile, page: int) -> bool:
+    """Tell whether something fits behind the record: an estimate that forgets chunk headers."""
+    size = ci_size(len(entries)) + sum(ci_size(number) for gtid in entries for number in gtid)
+    if file.header.major:
+        size += ci_size(0 if xa is None else xa + 1)
+    return page + -(-size // file.end) < file.header.page_count
