@@ -1,0 +1,134 @@
+"""Taking a dump apart, however its bytes are cut."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ibb.protocol.errors import FormatError, ProtocolError
+from ibb.protocol.gtid import Gtid
+from ibb.protocol.packet import frame_all
+from ibb.protocol.reply import eof
+from ibb.server.ingest import Ingest, UpstreamEnded
+from ibb.server.stored_numbers import Runs, StoredNumbers
+from ibb.storage.group_reader import GroupReader
+from ibb.storage.options import StoreOptions
+from ibb.storage.position import Position
+from ibb.storage.store import Store
+
+from .conftest import publish
+from .fake_primary import group, preamble, stored
+
+
+@pytest.fixture
+def target(tmp_path):
+    options = StoreOptions(max_binlog_size=1 << 20, format_description="upstream")
+    with Store.open(tmp_path / "relay", options) as opened:
+        yield opened
+
+
+def ingest(target, **options):
+    return Ingest(target, has_checksum=True, strict=False, **options)
+
+
+def framed(*events):
+    return frame_all([b"\0" + event for event in events], 1)[0]
+
+
+def contents(store, after=0):
+    reader = GroupReader(store.pages, Position(0, 0))
+    found = []
+    while (one := reader.next()) is not None:
+        if one.gtid is not None and one.gtid.seq > after:
+            found.append(b"".join(one.pieces()))
+    return found
+
+
+@settings(max_examples=40)
+@given(data=st.data())
+def test_any_cut_of_the_stream_stores_the_same(tmp_path_factory, data):
+    sizes = [0, 70_000, 10, 65_500]
+    stream = framed(
+        *preamble(),
+        *(event for seq, size in enumerate(sizes, 1) for event in group(Gtid(0, 1, seq), size)),
+    )
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=12)))
+    pieces = [stream[a:b] for a, b in zip([0, *cuts], [*cuts, len(stream)], strict=True)]
+    options = StoreOptions(max_binlog_size=1 << 20, format_description="upstream")
+    with Store.open(tmp_path_factory.mktemp("cut"), options) as target:
+        taking = ingest(target)
+        for piece in pieces:
+            taking.feed([piece])
+        assert taking.groups == len(sizes)
+        assert contents(target) == [
+            stored(Gtid(0, 1, seq), size) for seq, size in enumerate(sizes, 1)
+        ]
+
+
+def test_what_came_whole_is_durable_when_feed_returns(target):
+    taking = ingest(target)
+    taking.feed([framed(*preamble(), *group(Gtid(0, 1, 1)))])
+    assert target.state().contains(Gtid(0, 1, 1))
+
+
+def test_groups_before_an_error_stay_and_the_open_one_goes(target):
+    taking = ingest(target)
+    begin, body, _ = group(Gtid(0, 1, 2))
+    stream = framed(*preamble(), *group(Gtid(0, 1, 1)), begin, body[:-1] + b"?")
+    with pytest.raises(FormatError, match="checksum"):
+        taking.feed([stream])
+    taking.close()
+    assert contents(target) == [stored(Gtid(0, 1, 1))]
+    publish(target, Gtid(0, 1, 2), wait=True)
+    assert len(contents(target)) == 2
+
+
+def test_eof_ends_the_dump(target):
+    taking = ingest(target)
+    with pytest.raises(UpstreamEnded):
+        taking.feed([frame_all([eof()], 1)[0]])
+
+
+@pytest.mark.parametrize(
+    ("payload", "error"),
+    [
+        (b"", ProtocolError),
+        (b"\x01\x02", ProtocolError),
+        (b"\xfe" + bytes(20), ProtocolError),
+        (b"\0" + bytes(5), FormatError),
+        (b"\0" + preamble()[0] + b"x", FormatError),
+        (b"\0" + preamble()[0][:-1], FormatError),
+        (b"\0" + group(Gtid(0, 1, 1))[1], FormatError),  # no GTID before it
+    ],
+)
+def test_packets_that_hold_no_event_are_errors(target, payload, error):
+    taking = ingest(target)
+    with pytest.raises(error):
+        taking.feed([frame_all([payload], 1)[0]])
+    assert contents(target) == []
+
+
+def test_a_large_event_that_says_another_length_is_an_error(target):
+    begin, body, _ = group(Gtid(0, 1, 1), 200_000)
+    taking = ingest(target)
+    with pytest.raises(FormatError):
+        taking.feed([framed(*preamble(), begin, body + b"more")])
+    taking.close()
+
+
+@given(st.lists(st.integers(0, 60)))
+def test_runs_are_a_set(numbers):
+    runs = Runs()
+    for number in numbers:
+        runs.add(number)
+    assert [number for number in range(70) if number in runs] == sorted(set(numbers))
+    ordered = sorted(set(numbers))
+    assert len(runs) == sum(number - 1 not in ordered for number in ordered)
+
+
+def test_stored_numbers_know_history_and_what_comes_after(store):
+    numbers = StoredNumbers(store)
+    assert numbers.holds(Gtid(0, 1, 4))
+    assert not numbers.holds(Gtid(0, 1, 11))
+    assert not numbers.holds(Gtid(0, 2, 4))
+    numbers.note(Gtid(0, 2, 4))
+    assert numbers.holds(Gtid(0, 2, 4))
