@@ -6,6 +6,7 @@ import click
 
 from ibb.demo.demonstration import run_demonstration
 from ibb.demo.workload import GROUPS_MIN
+from ibb.server.log import set_up_log
 
 
 @click.command()
@@ -30,4 +31,5 @@ def demo(groups: int, *, built_in: bool) -> None:
 
     Prints `equal` (exit status 0) or `different` (1) as the last line.
     """
+    set_up_log(level="warning", shape="text")  # the live view tells the rest
     sys.exit(0 if run_demonstration(groups, built_in=built_in) else 1)

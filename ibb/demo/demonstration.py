@@ -2,8 +2,6 @@
 
 from rich.console import Console
 
-from ibb.server.log import set_up_log
-
 from .built_in import run_built_in
 from .installation import Installation
 from .with_mariadb import run_with_mariadb
@@ -20,7 +18,6 @@ def run_demonstration(groups: int, *, built_in: bool) -> bool:
     Raises:
         IbbError: a part of it did not start or stopped.
     """
-    set_up_log(level="warning", shape="text")  # the live view tells the rest
     console = Console()
     installation = None if built_in else Installation.find()
     if installation is None:
