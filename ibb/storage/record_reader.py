@@ -118,10 +118,11 @@ class RecordReader:
             FormatError: a page or the sequence of chunks is damaged; so is the end of data inside
                 a record if it can never go on. The next call fails in the same way.
         """
-        if self._record is not None:
-            for _ in self._record.rest():
-                pass
         cursor = self._cursor
+        if self._record is not None:
+            if not _walk_over(cursor, self._record.type):
+                raise cursor.error(_TRUNCATED)
+            self._record = None  # but it stays open: who wants the rest now is told
         while cursor.next():
             type_byte = cursor.type_byte
             record_type = type_byte & TYPE_MASK
