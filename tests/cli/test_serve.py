@@ -1,0 +1,176 @@
+"""`ibb serve` as a process: what it prints, how it ends, what it refuses."""
+
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from ibb.protocol.gtid import Gtid
+from ibb.server.accounts import AccountBook, make_account
+from ibb.storage.options import StoreOptions
+from ibb.storage.store import Store
+
+from ..server.conftest import publish
+from ..server.raw_client import RawClient
+
+IBB = [sys.executable, "-m", "ibb"]
+SECONDS_MAX = 30
+
+
+class Process:
+    """One `ibb serve`, up to its ready line."""
+
+    def __init__(self, *arguments):
+        self.process = subprocess.Popen(
+            [*IBB, "serve", *map(str, arguments)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.ready = self.process.stdout.readline()
+
+    @property
+    def address(self):
+        host, _, port = self.ready.removeprefix("ready ").strip().rpartition(":")
+        return host, int(port)
+
+    def end(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+        out, err = self.process.communicate(timeout=SECONDS_MAX)
+        return self.process.returncode, out, err
+
+
+def run(*arguments, **options):
+    return subprocess.run(
+        [*IBB, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=SECONDS_MAX,
+        check=False,
+        **options,
+    )
+
+
+@pytest.fixture
+def accounts_file(tmp_path):
+    path = tmp_path / "accounts.toml"
+    AccountBook([make_account("repl", "%", "secret", ["REPLICATION SLAVE"])]).save(str(path))
+    return path
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_says_ready_once_and_ends_with_status_0(tmp_path, accounts_file, number):
+    serving = Process(tmp_path / "new", "--accounts", accounts_file, "--listen", "127.0.0.1:0")
+    assert re.fullmatch(r"ready 127\.0\.0\.1:[1-9][0-9]*\n", serving.ready)
+    status, out, err = serving.end(number)
+    assert (status, out) == (0, "")
+    assert "server_started" in err
+    assert "server_stopped" in err
+
+
+async def test_a_store_is_served_with_the_settings_of_file_and_line(tmp_path, accounts_file):
+    with Store.open(tmp_path / "store", StoreOptions(max_binlog_size=1 << 20)) as store:
+        for seq in range(1, 6):
+            publish(store, Gtid(0, 1, seq))
+    settings = tmp_path / "ibb.toml"
+    settings.write_text('server_id = 77\nserver_version = "10.6.1-MariaDB"\nlog_format = "json"\n')
+    serving = Process(
+        tmp_path / "store",
+        "--config", settings,
+        "--accounts", accounts_file,
+        "--listen", "127.0.0.1:0",
+        "--server-version", "11.4.2-MariaDB",
+        "--socket", tmp_path / "s",
+    )  # fmt: skip
+    async with await RawClient.logged_in(serving) as client:
+        assert await client.value("SELECT @@server_id") == "77"
+        assert await client.value("SELECT VERSION()") == "11.4.2-MariaDB"
+        await client.prepare("0-1-3")
+        dump = await client.dump(server_id=5)
+        await dump.preamble(rotate_checksum=True)
+        assert [group.gtid.seq for group in await dump.groups(2)] == [4, 5]
+        status, _, err = serving.end()
+    assert status == 0
+    assert '"event": "server_started"' in err
+
+
+def test_a_restart_writes_nothing_into_the_history(tmp_path, accounts_file):
+    with Store.open(tmp_path / "store", StoreOptions(max_binlog_size=1 << 20)) as store:
+        publish(store, Gtid(0, 1, 1), wait=True)
+        end = store.end()
+    for _ in range(2):
+        Process(tmp_path / "store", "--accounts", accounts_file, "--listen", "127.0.0.1:0").end()
+    with Store.open(
+        tmp_path / "store", StoreOptions(max_binlog_size=1 << 20, format_description="upstream")
+    ) as store:
+        assert store.end() == end
+
+
+async def test_without_accounts_one_is_made_and_shown(tmp_path):
+    serving = Process(tmp_path / "new", "--listen", "127.0.0.1:0")
+    line = serving.process.stderr.readline()
+    while not (found := re.search(r"user (\S+), password (\S+)", line)):
+        line = serving.process.stderr.readline()
+    async with await RawClient.logged_in(serving, found[1], found[2]) as client:
+        assert await client.value("SELECT 1") == "1"
+    assert serving.end()[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--listen", "0.0.0.0:0"], "loopback"),
+        (["--listen", "nonsense:"], "not an address"),
+        (["--read-only", "--upstream", "mariadb://u@h"], "exclude each other"),
+        (["--upstream", "http://h"], "mariadb://USER@HOST:PORT"),
+        (["--upstream", "mariadb://u:pw@h"], "upstream_password_file"),
+        (["--max-binlog-size", "1X"], "not a size"),
+        (["--page-size", "1000"], "page_size"),
+        (["--accounts", "/nowhere"], "cannot read /nowhere"),
+        (["--read-only"], "list"),
+    ],
+)
+def test_what_cannot_work_is_one_line_and_status_2(tmp_path, arguments, message):
+    done = run("serve", tmp_path / "missing", *arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert message in done.stderr
+    assert done.stderr.startswith("ibb: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_debug_shows_where_an_error_came_from(tmp_path):
+    done = run("--debug", "serve", tmp_path, "--listen", "nonsense:")
+    assert done.returncode != 0
+    assert "Traceback" in done.stderr
+
+
+def test_a_port_that_is_taken_is_one_line_and_status_2(tmp_path, accounts_file):
+    serving = Process(tmp_path / "one", "--accounts", accounts_file, "--listen", "127.0.0.1:0")
+    port = serving.address[1]
+    done = run("serve", tmp_path / "two", "--listen", f"127.0.0.1:{port}")
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith("ibb: ")
+    serving.end()
+
+
+def test_a_directory_that_is_served_is_locked(tmp_path, accounts_file):
+    serving = Process(tmp_path / "one", "--accounts", accounts_file, "--listen", "127.0.0.1:0")
+    done = run("serve", tmp_path / "one", "--listen", "127.0.0.1:0")
+    assert done.returncode == 2
+    assert "another process writes this directory" in done.stderr
+    serving.end()
+
+
+def test_the_password_of_the_upstream_is_no_argument(tmp_path):
+    done = run("serve", tmp_path, "--upstream-password", "x")
+    assert done.returncode == 2
+    assert "No such option" in done.stderr
+
+
+def test_version_and_help():
+    assert re.fullmatch(r"ibb, version \S+\n", run("--version").stdout)
+    for command in ("serve", "groups", "account", "demo"):
+        assert run(command, "--help").stdout.startswith("Usage: ibb ")
