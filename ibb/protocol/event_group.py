@@ -36,6 +36,7 @@ TRACKER_PREFIX_BYTES_MAX: Final = WHOLE_EVENT_BYTES_MAX - HEADER_SIZE
 _GTID_BODY: Final = Struct("<QIB")  # seq, domain, flags2
 _QUERY_POST_HEADER: Final = Struct("<8xB2xH")  # size of db name, size of status variables
 _ROWS_FLAGS_OFFSET: Final = 6
+_STANDALONE: Final = int(GtidFlag.STANDALONE)  # plain: operations of IntFlag are slow
 _STMT_END: Final = 1
 
 _ENDING_QUERIES: Final = (b"COMMIT", b"ROLLBACK")
@@ -107,6 +108,14 @@ class GroupTracker:
         self.gtid: Gtid | None = None
         self._standalone = False
 
+    @classmethod
+    def inside(cls, gtid: Gtid, *, standalone: bool) -> GroupTracker:
+        """Return a tracker that has seen the GTID event of a group and nothing else."""
+        tracker = cls()
+        tracker.gtid = gtid
+        tracker._standalone = standalone
+        return tracker
+
     def add(self, header: EventHeader, body_prefix: Buffer, *, checksum_size: int = 0) -> GroupStep:
         """
         Take the next event of the stream and say what it is.
@@ -152,7 +161,7 @@ class GroupTracker:
         if seq == 0:
             raise FormatError(f"group {gtid} has sequence number 0")
         self.gtid = gtid
-        self._standalone = bool(flags2 & GtidFlag.STANDALONE)
+        self._standalone = bool(flags2 & _STANDALONE)
         return GroupStep.BEGIN
 
     def _check_inside(self, header: EventHeader, body: Buffer) -> None:

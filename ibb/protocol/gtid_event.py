@@ -41,6 +41,7 @@ XID_PART_BYTES_MAX: Final = 64  # of gtrid, and of bqual
 _FIXED: Final = Struct("<QIB")
 _HEADER_AND_FIXED: Final = Struct("<4xBI10xQIB")  # type, server id, seq, domain, flags2
 _XID: Final = Struct("<IBB")
+_PLAIN: Final = Struct("<IBIIIHQIB6x")  # header and body, nothing optional
 
 
 class GtidFlag(IntFlag):
@@ -66,8 +67,14 @@ class GtidExtraFlag(IntFlag):
     THREAD_ID = 16
 
 
-_HAS_XID: Final = GtidFlag.PREPARED_XA | GtidFlag.COMPLETED_XA
-_HAS_ALTER_SEQ: Final = GtidExtraFlag.COMMIT_ALTER | GtidExtraFlag.ROLLBACK_ALTER
+# Plain integers: operations of IntFlag are slow.
+_STANDALONE: Final = int(GtidFlag.STANDALONE)
+_HAS_COMMIT_ID: Final = int(GtidFlag.GROUP_COMMIT_ID)
+_HAS_XID: Final = int(GtidFlag.PREPARED_XA | GtidFlag.COMPLETED_XA)
+_HAS_ENGINES: Final = int(GtidExtraFlag.MULTI_ENGINE)
+_HAS_ALTER_SEQ: Final = int(GtidExtraFlag.COMMIT_ALTER | GtidExtraFlag.ROLLBACK_ALTER)
+_HAS_THREAD_ID: Final = int(GtidExtraFlag.THREAD_ID)
+_SUPPRESS_USE: Final = int(EventFlag.SUPPRESS_USE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +117,7 @@ class GtidEvent:
     thread_id: int | None = None
     rest: bytes = b""
     log_pos: int = 0
-    flags: int = EventFlag.SUPPRESS_USE
+    flags: int = _SUPPRESS_USE
 
     @classmethod
     def parse(cls, event: Buffer) -> GtidEvent:
@@ -124,12 +131,12 @@ class GtidEvent:
         header = expect_event(event, EventType.GTID, FIXED_SIZE)
         gtid, flags2 = read_gtid(event)
         reader = FieldReader(event, HEADER_SIZE + FIXED_SIZE, what="GTID event")
-        commit_id = reader.u64() if flags2 & GtidFlag.GROUP_COMMIT_ID else None
+        commit_id = reader.u64() if flags2 & _HAS_COMMIT_ID else None
         xa_id = _read_xa_id(reader) if flags2 & _HAS_XID else None
         flags_extra = reader.u8() if reader.remaining else 0
-        engines = reader.u8() if flags_extra & GtidExtraFlag.MULTI_ENGINE else None
+        engines = reader.u8() if flags_extra & _HAS_ENGINES else None
         alter_seq = reader.u64() if flags_extra & _HAS_ALTER_SEQ else None
-        thread_id = reader.u32() if flags_extra & GtidExtraFlag.THREAD_ID else None
+        thread_id = reader.u32() if flags_extra & _HAS_THREAD_ID else None
         rest = reader.rest()
         return cls(
             gtid,
@@ -149,13 +156,13 @@ class GtidEvent:
     @property
     def standalone(self) -> bool:
         """Whether the group ends with its next event of weight, without COMMIT."""
-        return bool(self.flags2 & GtidFlag.STANDALONE)
+        return bool(self.flags2 & _STANDALONE)
 
     def encode(self) -> bytes:
         """Return the event without checksum."""
         assert self.gtid.seq > 0
         parts = [_FIXED.pack(self.gtid.seq, self.gtid.domain, self.flags2)]
-        if self.flags2 & GtidFlag.GROUP_COMMIT_ID:
+        if self.flags2 & _HAS_COMMIT_ID:
             assert self.commit_id is not None
             parts.append(U64.pack(self.commit_id))
         if self.flags2 & _HAS_XID:
@@ -165,13 +172,13 @@ class GtidEvent:
             parts.append(xa_id.gtrid + xa_id.bqual)
         if self.flags_extra or self.rest:
             parts.append(bytes((self.flags_extra,)))
-        if self.flags_extra & GtidExtraFlag.MULTI_ENGINE:
+        if self.flags_extra & _HAS_ENGINES:
             assert self.engines is not None
             parts.append(bytes((self.engines,)))
         if self.flags_extra & _HAS_ALTER_SEQ:
             assert self.alter_seq is not None
             parts.append(U64.pack(self.alter_seq))
-        if self.flags_extra & GtidExtraFlag.THREAD_ID:
+        if self.flags_extra & _HAS_THREAD_ID:
             assert self.thread_id is not None
             parts.append(U32.pack(self.thread_id))
         parts.append(self.rest)
@@ -183,6 +190,24 @@ class GtidEvent:
             log_pos=self.log_pos,
             flags=self.flags,
         )
+
+
+def encode_gtid_event(gtid: Gtid, timestamp: int, flags2: int) -> bytes:
+    """
+    Return the GTID event of a plain group, without checksum, quickly.
+
+    Args:
+        gtid: the group's id.
+        timestamp: seconds.
+        flags2: `GtidFlag` bits, none of which announces more fields.
+    """
+    assert gtid.seq > 0
+    assert not flags2 & (_HAS_COMMIT_ID | _HAS_XID)
+    domain, server, seq = gtid
+    size = HEADER_SIZE + BODY_SIZE_MIN
+    return _PLAIN.pack(
+        timestamp, EventType.GTID, server, size, 0, _SUPPRESS_USE, seq, domain, flags2
+    )
 
 
 def read_gtid(event: Buffer) -> tuple[Gtid, int]:

@@ -32,6 +32,8 @@ from .redo import RedoLog
 from .reset_marker import ResetMarker
 from .writer import NewRecord, Writer
 
+FLUSH_PAGES_MIN = 16  # pages in the FIFO for which the housekeeper is woken at once
+
 
 class Appended(NamedTuple):
     """Records that were written: the end of the binlog behind them, and their redo LSN."""
@@ -315,7 +317,8 @@ class Engine:
 
     def _on_synced(self, lsn: int) -> None:
         self.durable.synced(lsn)
-        self._housekeeper.wake()
+        if len(self._fifo) >= FLUSH_PAGES_MIN:
+            self._housekeeper.wake()
 
     def _close_files(self) -> None:
         self._redo.close()

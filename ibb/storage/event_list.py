@@ -110,6 +110,8 @@ class EventList:
 
 def without_position(event: bytes | memoryview) -> bytes:
     """Return an event, or its beginning, with log_pos 0."""
+    if event[_LOG_POS] == _NO_LOG_POS:
+        return bytes(event)
     changed = bytearray(event)
     changed[_LOG_POS] = _NO_LOG_POS
     return bytes(changed)

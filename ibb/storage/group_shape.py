@@ -2,48 +2,45 @@
 
 from copy import copy
 
-from ibb.protocol.event import HEADER_SIZE, EventHeader, EventType, type_name
+from ibb.protocol.event import HEADER_SIZE, EventType, type_name
 from ibb.protocol.event_group import GroupStep, GroupTracker
 from ibb.protocol.event_splitter import EventPart
 from ibb.protocol.gtid import Gtid
-from ibb.protocol.gtid_event import GtidEvent, GtidFlag
+from ibb.protocol.gtid_event import GtidFlag
 
 from .errors import GroupError
 
-_ANY_GTID = Gtid(0, 0, 1)  # only the flags beside it are looked at
+_ANY_GTID = Gtid(0, 0, 1)  # it only stands in messages that nobody sees
+_STANDALONE = int(GtidFlag.STANDALONE)
+_TRANSACTIONAL = int(GtidFlag.TRANSACTIONAL)
+_PARALLEL = int(GtidFlag.ALLOW_PARALLEL)
 
 
 class GroupShape:
     """
-    Follows events under each GTID event that their group may turn out to have.
+    Follows events under the flags of each GTID event that their group may turn out to have.
 
     Args:
-        candidates: the GTID event that was given, or those that could be made.
+        flags2: of the GTID event that was given; None: a transaction or one statement, and the
+            events will tell.
     """
 
-    def __init__(self, candidates: list[GtidEvent]) -> None:
-        self._trackers: list[tuple[GtidEvent, GroupTracker]] = []
-        for candidate in candidates:
-            tracker = GroupTracker()
-            event = candidate.encode()
-            tracker.add(EventHeader.unpack(event), event[HEADER_SIZE:])
-            self._trackers.append((candidate, tracker))
-        self._may_be_made = len(candidates) > 1
-        self._ended: list[GtidEvent] = []
+    __slots__ = ("_ended", "_given", "_trackers")
 
-    @classmethod
-    def unknown(cls, timestamp: int) -> "GroupShape":
-        """Return the shape of a group without a GTID event: a transaction, or one statement."""
-        parallel = GtidFlag.ALLOW_PARALLEL
-        flags = (parallel | GtidFlag.TRANSACTIONAL, parallel | GtidFlag.STANDALONE)
-        return cls([GtidEvent(_ANY_GTID, timestamp, flags2) for flags2 in flags])
+    def __init__(self, flags2: int | None) -> None:
+        self._given = flags2
+        candidates = (_PARALLEL | _TRANSACTIONAL, _PARALLEL | _STANDALONE)
+        self._trackers = [
+            (candidate, GroupTracker.inside(_ANY_GTID, standalone=bool(candidate & _STANDALONE)))
+            for candidate in (candidates if flags2 is None else (flags2,))
+        ]
+        self._ended: int | None = None
 
     def copy(self) -> "GroupShape":
         """Return an independent shape that has seen the same events."""
-        shape = GroupShape([])
-        shape._trackers = [(candidate, copy(tracker)) for candidate, tracker in self._trackers]
-        shape._may_be_made = self._may_be_made
-        shape._ended = list(self._ended)
+        shape = GroupShape(self._given)
+        shape._trackers = [(flags2, copy(tracker)) for flags2, tracker in self._trackers]
+        shape._ended = self._ended
         return shape
 
     @property
@@ -59,37 +56,39 @@ class GroupShape:
             GroupError: no group has such an event here.
             FormatError: the event is damaged.
         """
-        code = part.header.type
+        header = part.header
+        body = part.data[HEADER_SIZE:]
         going_on = []
-        self._ended = []
-        for candidate, tracker in self._trackers:
-            step = tracker.add(part.header, part.data[HEADER_SIZE:])
-            if step is GroupStep.END:
-                self._ended.append(self._made(candidate, code))
-            elif step is GroupStep.INSIDE:
-                going_on.append((candidate, tracker))
-            else:
-                raise GroupError(f"{type_name(code)} event is no part of a group")
+        self._ended = None
+        for flags2, tracker in self._trackers:
+            step = tracker.add(header, body)
+            if step is GroupStep.INSIDE:
+                going_on.append((flags2, tracker))
+            elif step is not GroupStep.END:
+                raise GroupError(f"{type_name(header.type)} event is no part of a group")
+            elif self._ended is None:
+                self._ended = self._flags_of(flags2, header.type)
         self._trackers = going_on
-        if not going_on and not self._ended:
-            raise GroupError(f"{type_name(code)} event behind the end of the group")
+        if not going_on and self._ended is None:
+            raise GroupError(f"{type_name(header.type)} event behind the end of the group")
 
-    def finished(self) -> GtidEvent:
+    def finished(self) -> int:
         """
-        Return the GTID event under which the last event ended the group.
+        Return flags2 of the GTID event under which the last event ended the group.
 
         Raises:
             GroupError: it goes on.
         """
-        if not self._ended:
+        if self._ended is None:
             raise GroupError("the group does not end with XID, COMMIT, ROLLBACK or one statement")
-        return self._ended[0]
+        return self._ended
 
-    def _made(self, candidate: GtidEvent, code: int) -> GtidEvent:
-        """Return the GTID event of a group that ends with an event of type *code*."""
-        flags2 = candidate.flags2
-        if self._may_be_made and code == EventType.XA_PREPARE:
+    def _flags_of(self, flags2: int, code: int) -> int:
+        """Return the flags of a group that ends with an event of type *code*."""
+        if self._given is not None:
+            return flags2
+        if code == EventType.XA_PREPARE:
             raise GroupError("a prepared XA transaction needs its GTID event")
         if code == EventType.QUERY:
-            flags2 &= ~int(GtidFlag.TRANSACTIONAL)  # COMMIT of a non-transactional engine
-        return GtidEvent(candidate.gtid, candidate.timestamp, flags2)
+            return flags2 & ~_TRANSACTIONAL  # COMMIT of a non-transactional engine
+        return flags2

@@ -15,7 +15,7 @@ from ibb.protocol.errors import FormatError
 from ibb.protocol.event import EventType
 from ibb.protocol.event_splitter import EventPart
 from ibb.protocol.gtid import Gtid
-from ibb.protocol.gtid_event import GtidEvent, read_gtid
+from ibb.protocol.gtid_event import GtidEvent, encode_gtid_event, read_gtid
 
 from .commit_position import CommitPosition
 from .errors import GroupError
@@ -73,6 +73,7 @@ class GroupWriter:
         self._transaction = EventList()
         self._savepoints: list[Savepoint] = []
         self._gtid_event: bytes | None = None
+        self._timestamp = 0  # of the GTID event that will be made
         self._open = True
 
     def write(self, events: bytes | bytearray | memoryview, *, statement: bool = False) -> None:
@@ -225,13 +226,15 @@ class GroupWriter:
         is_first = self._statement.shape is self._transaction.shape is None
         if part.header.type != EventType.GTID or not is_first or self._gtid_event is not None:
             return False
+        GtidEvent.parse(part.data)  # all of it, since it will be kept as it is
         self._gtid_event = without_position(part.data)
         return True
 
     def _new_shape(self, part: EventPart) -> GroupShape:
-        if self._gtid_event is None:
-            return GroupShape.unknown(part.header.timestamp)
-        return GroupShape([GtidEvent.parse(self._gtid_event)])
+        if self._gtid_event is not None:
+            return GroupShape(read_gtid(self._gtid_event)[1])
+        self._timestamp = part.header.timestamp
+        return GroupShape(None)
 
     def _write_pieces(self, events: EventList, size_min: int) -> None:
         """Write out-of-band records while at least *size_min* bytes of a list are kept."""
@@ -245,16 +248,16 @@ class GroupWriter:
         """Return the GTID event, made or as it was written."""
         if gtid.seq == 0:
             raise GroupError(f"sequence number 0 in GTID {gtid}")
-        made = self._finished_shape(gtid)
+        flags2 = self._finished_shape(gtid)
         if self._gtid_event is None:
-            return GtidEvent(gtid, made.timestamp, made.flags2).encode()
+            return encode_gtid_event(gtid, self._timestamp, flags2)
         found, _ = read_gtid(self._gtid_event)
         if found != gtid:
             raise GroupError(f"the group's GTID event says {found}, commit says {gtid}")
         return self._gtid_event
 
-    def _finished_shape(self, gtid: Gtid) -> GtidEvent:
-        """Check that the lists, one behind the other, are a whole group."""
+    def _finished_shape(self, gtid: Gtid) -> int:
+        """Check that the lists, one behind the other, are a whole group; return its flags2."""
         statement, transaction = self._statement, self._transaction
         if not (statement.at_boundary and transaction.at_boundary):
             raise GroupError(f"group {gtid} ends inside an event")

@@ -15,6 +15,7 @@ from .page_fifo import PageFifo
 from .page_flusher import PageFlusher
 from .redo import RedoLog
 
+IDLE_SECONDS = 1.0  # between two looks for full pages when nobody calls
 RETRY_SECONDS = 1.0  # between attempts to make the next file on a full disk
 
 
@@ -55,6 +56,7 @@ class Housekeeper:
         self._active = active
         self._prepared = prepared
         self._sync_seconds = sync_seconds
+        self._idle_seconds = min(IDLE_SECONDS, sync_seconds or IDLE_SECONDS)
         self._clock = clock
         self._on_file_made = on_file_made
         self._synced_at = clock.monotonic()
@@ -139,18 +141,18 @@ class Housekeeper:
                 self._prepared = file_no
 
     def _run(self) -> None:
-        timeout = self._sync_seconds
+        timeout = self._idle_seconds
         while True:
             self._wanted.wait(timeout)
             self._wanted.clear()
             if self._stopping:
                 return
-            timeout = self._sync_seconds
+            timeout = self._idle_seconds
             try:
                 self.sync_if_due()
                 self.work()
             except StoreFull:
-                timeout = min(RETRY_SECONDS, timeout or RETRY_SECONDS)
+                timeout = min(RETRY_SECONDS, self._idle_seconds)
             except (DiskError, StoreFailed) as error:
                 self._redo.fail(error)
                 return

@@ -143,6 +143,17 @@ def _check_torn_tail(file: File, path: str, offset: int, lsn: int) -> None:
         start += _SCAN_WINDOW
 
 
+class _Waiter:
+    """A thread that waits for an LSN; it sleeps on a lock of its own."""
+
+    __slots__ = ("lsn", "sync", "turn")
+
+    def __init__(self, lsn: int, *, sync: bool) -> None:
+        self.lsn = lsn
+        self.sync = sync
+        self.turn = threading.Lock()
+
+
 class RedoLog:
     """
     The writing side.
@@ -168,7 +179,8 @@ class RedoLog:
         self._offset = 0  # of the next byte handed to the disk
         self._buffer: list[bytes] = []
         self._buffered = 0
-        self._turn = threading.Condition()
+        self._mutex = threading.Lock()
+        self._waiters: list[_Waiter] = []
         self._leader_at_work = False
         self.failure: BaseException | None = None
         self.next_lsn = FIRST_LSN
@@ -244,7 +256,7 @@ class RedoLog:
         self._check()
         assert self.fits(group_size(changes))
         data = encode_group(self.next_lsn, self.synced_lsn, changes)
-        with self._turn:
+        with self._mutex:
             self._buffer.append(data)
             self._buffered += len(data)
             self.next_lsn += len(data)
@@ -263,7 +275,7 @@ class RedoLog:
             StoreFailed: the log could not be written; what became of the data is unknown.
         """
         while self._announced_lsn < lsn:
-            self._take_turn(lambda: self._announced_lsn >= lsn, sync=True)
+            self._take_turn(_Waiter(lsn, sync=True))
 
     def write_to(self, lsn: int) -> None:
         """
@@ -273,26 +285,48 @@ class RedoLog:
             StoreFailed: as `sync_to`.
         """
         while self._written_lsn < lsn:
-            self._take_turn(lambda: self._written_lsn >= lsn, sync=False)
+            self._take_turn(_Waiter(lsn, sync=False))
 
-    def _take_turn(self, done: Callable[[], bool], *, sync: bool) -> None:
-        """Wait for the leader at work, or else be the leader for all who wait."""
-        with self._turn:
+    def _take_turn(self, waiter: "_Waiter") -> None:
+        """Be the leader for all who wait, or wait until served, or until it is one's turn."""
+        with self._mutex:
             self._check()
-            if done():
+            if self._is_served(waiter):
                 return
-            if self._leader_at_work:
-                self._turn.wait()
-                return
-            self._leader_at_work = True
-            parts, self._buffer = self._buffer, []
-            size, target = self._buffered, self.next_lsn
+            leads = not self._leader_at_work
+            if leads:
+                self._leader_at_work = True
+                parts, self._buffer = self._buffer, []
+                size, target = self._buffered, self.next_lsn
+            else:
+                waiter.turn.acquire()
+                self._waiters.append(waiter)
+        if not leads:
+            waiter.turn.acquire()  # until the leader lets go of it
+            return
         try:
-            self._lead(parts, size, target, sync=sync)
+            self._lead(parts, size, target, sync=waiter.sync)
         finally:
-            with self._turn:
-                self._leader_at_work = False
-                self._turn.notify_all()
+            self._hand_over()
+
+    def _hand_over(self) -> None:
+        """Wake who is served, and one of the others to lead; all of them after a failure."""
+        with self._mutex:
+            self._leader_at_work = False
+            waiters, self._waiters = self._waiters, []
+            going = []
+            for waiter in waiters:
+                if self.failure is not None or self._is_served(waiter):
+                    going.append(waiter)
+                else:
+                    self._waiters.append(waiter)
+            if self._waiters and self.failure is None:
+                going.append(self._waiters.pop(0))
+        for waiter in going:
+            waiter.turn.release()
+
+    def _is_served(self, waiter: "_Waiter") -> bool:
+        return (self._announced_lsn if waiter.sync else self._written_lsn) >= waiter.lsn
 
     def _lead(self, parts: list[bytes], size: int, target: int, *, sync: bool) -> None:
         assert self._file is not None
@@ -304,7 +338,7 @@ class RedoLog:
         except DiskError as error:
             self.fail(error)
             self._check()
-        with self._turn:
+        with self._mutex:
             self._offset += size
             self._buffered -= size
             self._written_lsn = target

@@ -12,7 +12,7 @@ from typing import Self
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.format_description import FormatDescription
 from ibb.protocol.gtid import Gtid, GtidPosition
-from ibb.protocol.gtid_event import GtidEvent, GtidFlag, read_gtid
+from ibb.protocol.gtid_event import GtidFlag, encode_gtid_event, read_gtid
 
 from .backup import Backup, copy_store
 from .binlog_files import list_files
@@ -176,7 +176,7 @@ class Store:
         """
         if gtid_event is None:
             flags2 = GtidFlag.TRANSACTIONAL | GtidFlag.ALLOW_PARALLEL
-            gtid_event = GtidEvent(gtid, int(self._clock.now()), flags2).encode()
+            gtid_event = encode_gtid_event(gtid, int(self._clock.now()), int(flags2))
         elif read_gtid(gtid_event)[0] != gtid:
             raise GroupError(f"the GTID event is not that of {gtid}")
         return self._committer.commit_prepared(xid, gtid, gtid_event)
