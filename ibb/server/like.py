@@ -34,11 +34,6 @@ def is_like(text: str, pattern: str) -> bool:
     return all(part == (True, _ANY) for part in parts[part_no:])
 
 
-def has_wildcard(pattern: str) -> bool:
-    """Tell whether *pattern* may match more than one text."""
-    return any(wild for wild, _ in _parts(pattern))
-
-
 def _parts(pattern: str) -> list[tuple[bool, str]]:
     """Return the characters of *pattern*, each with whether it is a wildcard."""
     parts = []

@@ -5,12 +5,17 @@ import asyncio
 import pytest
 
 from ibb.protocol.errors import SqlError
-from ibb.protocol.event import EventHeader, EventType
+from ibb.protocol.event import EventHeader, EventType, build_event
 from ibb.protocol.gtid import Gtid
 from ibb.protocol.gtid_list import GtidList
 from ibb.protocol.heartbeat import Heartbeat
 from ibb.protocol.rotate import Rotate
+from ibb.storage.disk import OsDisk
+from ibb.storage.options import StoreOptions
+from ibb.storage.read_only import ReadOnlyHistory
+from ibb.storage.store import Store
 
+from ..storage.events import query, xid
 from .conftest import publish
 from .raw_client import RawClient, until_sessions
 
@@ -317,9 +322,6 @@ async def test_bytes_too_many_behind_the_command_change_nothing(serve, store):
 
 
 async def test_damage_ends_the_dump_with_its_place(serve, sample_folder, tmp_path):
-    from ibb.storage.disk import OsDisk
-    from ibb.storage.read_only import ReadOnlyHistory
-
     for file in sample_folder[0].iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
     damaged = bytearray((tmp_path / "binlog-000002.ibb").read_bytes())
@@ -340,10 +342,6 @@ async def test_damage_ends_the_dump_with_its_place(serve, sample_folder, tmp_pat
 
 
 async def test_annotate_events_are_sent_only_when_asked_for(serve, store):
-    from ibb.protocol.event import build_event
-
-    from ..storage.events import query, xid
-
     note = build_event(EventType.ANNOTATE_ROWS, b"insert", timestamp=1, server_id=1)
     with store.begin() as group:
         group.write(note + query("insert") + xid(1))
@@ -357,3 +355,21 @@ async def test_annotate_events_are_sent_only_when_asked_for(serve, store):
             (group,) = await dump.groups()
             assert len(group.events) == count
             assert EventHeader.unpack(group.events[0]).log_pos == 0
+
+
+async def test_files_that_another_program_writes_are_followed(serve, tmp_path):
+    options = StoreOptions(max_binlog_size=1 << 20, background=False)
+    with Store.open(tmp_path / "foreign", options) as store:
+        publish(store, Gtid(0, 1, 1), wait=True)
+        store.close()
+    with Store.open(tmp_path / "foreign", options) as store:
+        history = ReadOnlyHistory(OsDisk(), str(tmp_path / "foreign"), follow_unsynced=True)
+        server = await serve(history, poll_interval=0.01)
+        dump = await dumping(server, "0-1-1", non_block=False, server_id=5)
+        for seq in range(2, 90):  # 40 KiB each: several files, pages written as they fill
+            publish(store, Gtid(0, 1, seq), size=40_000, wait=True)
+        for seq in range(2, 60):
+            assert (await dump.next_group()).gtid.seq == seq
+        await dump.client.close()
+        await server.stop()
+        history.close()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ibb.server.like import has_wildcard, is_like
+from ibb.server.like import is_like
 
 
 @given(st.text("aB_%", max_size=8), st.text("ab%_", max_size=8))
@@ -33,8 +33,3 @@ def test_a_backslash_takes_the_meaning_away(text, pattern, matches):
 
 def test_a_pattern_of_many_wildcards_takes_no_time_to_speak_of():
     assert not is_like("a" * 64, "%a" * 500 + "b")
-
-
-def test_only_unescaped_signs_are_wildcards():
-    assert has_wildcard("10.%")
-    assert not has_wildcard(r"10\_1")
