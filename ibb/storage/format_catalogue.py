@@ -44,7 +44,9 @@ ENTRIES_MAX = 10_000  # the oldest are dropped above that, and scanned for if th
 _TYPE_AT = 1 + TYPE_OFFSET  # in a commit record without out-of-band lists
 
 
-class _Entry(NamedTuple):
+class FormatEntry(NamedTuple):
+    """A format description event, and the place of its record."""
+
     position: Position
     event: bytes
 
@@ -73,14 +75,14 @@ class FormatCatalogue:
         self._source = source
         self._sidecar = sidecar
         self._mutex = threading.Lock()
-        self._entries: list[_Entry] = []  # by place
+        self._entries: list[FormatEntry] = []  # by place
         self._complete_from: Position | None = None
         self._verified: set[Position] = set()
         self._whole_files: dict[int, bytes | None] = {}  # last one of files that are complete
         self._newest_scan: _Scanned | None = None
         self.warnings: dict[int, str] = {}  # by file: why a scan of it ended early
-        if sidecar is not None:
-            self._load(*sidecar)
+        if sidecar is not None and (stored := read_sidecar(*sidecar)) is not None:
+            self._entries, self._complete_from = stored
 
     def in_force(self, position: Position) -> bytes | None:
         """
@@ -113,7 +115,7 @@ class FormatCatalogue:
             kept = [entry for entry in self._entries if entry.position < position]
             purged = [entry for entry in kept if entry.position.file_no < self._source.first_file()]
             kept = kept[max(len(purged) - 1, 0) :]
-            insort(kept, _Entry(position, event))
+            insort(kept, FormatEntry(position, event))
             complete_from = self._complete_from
             if complete_from is None or complete_from > position:
                 complete_from = position
@@ -125,7 +127,7 @@ class FormatCatalogue:
             self._entries, self._complete_from = kept, complete_from
             self._verified.discard(position)
 
-    def _is_true(self, entry: _Entry) -> bool:
+    def _is_true(self, entry: FormatEntry) -> bool:
         """Tell whether the record of an entry is where it must be."""
         place = entry.position
         if place.file_no < self._source.first_file() or place in self._verified:
@@ -184,14 +186,22 @@ class FormatCatalogue:
             self.warnings[start.file_no] = str(error)
         return event
 
-    def _load(self, disk: Disk, path: str) -> None:
-        text = read_small_file(disk, path)
-        if text is None:
-            return
-        try:
-            self._entries, self._complete_from = _parse(text)
-        except (ValueError, KeyError, TypeError, binascii.Error) as error:
-            raise FormatError(f"not a list of format descriptions: {error}", file=path) from error
+
+def read_sidecar(disk: Disk, path: str) -> tuple[list[FormatEntry], Position] | None:
+    """
+    Return the entries of a sidecar, and from where on it has all of them; None: there is none.
+
+    Raises:
+        FormatError: it is damaged.
+        DiskError: it cannot be read.
+    """
+    text = read_small_file(disk, path)
+    if text is None:
+        return None
+    try:
+        return _parse(text)
+    except (ValueError, KeyError, TypeError, binascii.Error) as error:
+        raise FormatError(f"not a list of format descriptions: {error}", file=path) from error
 
 
 def _format_description(record: Record) -> bytes | None:
@@ -203,7 +213,7 @@ def _format_description(record: Record) -> bytes | None:
     return head.event if head is not None and head.gtid is None else None
 
 
-def _parse(text: bytes) -> tuple[list[_Entry], Position]:
+def _parse(text: bytes) -> tuple[list[FormatEntry], Position]:
     """
     Read a sidecar.
 
@@ -216,7 +226,7 @@ def _parse(text: bytes) -> tuple[list[_Entry], Position]:
     if content["version"] != SIDECAR_VERSION:
         raise ValueError(f"version {content['version']}")
     entries = [
-        _Entry(_position(file_no, offset), base64.b64decode(event, validate=True))
+        FormatEntry(_position(file_no, offset), base64.b64decode(event, validate=True))
         for file_no, offset, event in content["entries"]
     ]
     if len(entries) > ENTRIES_MAX or entries != sorted(entries):
@@ -230,7 +240,7 @@ def _position(file_no: object, offset: object) -> Position:
     return Position(file_no, offset)
 
 
-def _store(disk: Disk, path: str, entries: list[_Entry], complete_from: Position) -> None:
+def _store(disk: Disk, path: str, entries: list[FormatEntry], complete_from: Position) -> None:
     """Replace the sidecar in one step."""
     content = {
         "version": SIDECAR_VERSION,

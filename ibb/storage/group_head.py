@@ -55,7 +55,7 @@ def read_head(record: Record) -> GroupHead | None:
     rest = record.rest()
     while True:
         try:
-            return _parse(data, record.major)
+            return parse_head(data, record.major)
         except Truncated as error:
             more = next(rest, None)
             if more is None:
@@ -65,7 +65,7 @@ def read_head(record: Record) -> GroupHead | None:
             raise record.error(error.what) from error
 
 
-def _parse(data: bytes | memoryview, major: int) -> GroupHead | None:
+def parse_head(data: bytes | memoryview, major: int) -> GroupHead | None:
     """
     Parse the beginning of a commit record's contents.
 

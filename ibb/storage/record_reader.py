@@ -20,7 +20,7 @@ RECORD_BYTES_MAX = 64 << 20  # of a record that is wanted in one piece
 FILES_OF_RECORD_MAX = 2  # a record is smaller than a file, so it touches at most two
 TYPE_MAX = 62  # type 63 cannot be told from the filler
 
-_NESTED = frozenset({RecordType.GTID_STATE, RecordType.DUMMY})
+NESTED_TYPES = frozenset({RecordType.GTID_STATE, RecordType.DUMMY})
 _TRUNCATED = "binlog tablespace truncated in the middle of record"
 
 
@@ -130,13 +130,13 @@ class RecordReader:
                 if not cursor.at_page_start:
                     cursor.unread()
                     raise cursor.error("Binlog record starts with continuation chunk")
-                if type_byte & LAST and record_type not in _NESTED:
+                if type_byte & LAST and record_type not in NESTED_TYPES:
                     cursor.at_page_start = False
                 continue
             if not 0 < record_type <= TYPE_MAX:
                 cursor.unread()
                 raise cursor.error(f"Invalid chunk type 0x{type_byte:02x}")
-            if record_type not in _NESTED:
+            if record_type not in NESTED_TYPES:
                 cursor.at_page_start = False
             record = Record(self, cursor)
             if record.is_open:
@@ -193,7 +193,7 @@ def _next_part(cursor: ChunkCursor, record_type: int) -> bool:
                 return True
             if chunk_type != nested:
                 break
-        elif nested is not None or chunk_type not in _NESTED or chunk_type == record_type:
+        elif nested is not None or chunk_type not in NESTED_TYPES or chunk_type == record_type:
             break
         nested = None if type_byte & LAST else chunk_type
     else:

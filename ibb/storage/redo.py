@@ -70,12 +70,18 @@ def find_newest_segment(disk: Disk, directory: str) -> Segment | None:
         segment
         for slot, name in enumerate(SEGMENT_NAMES)
         if disk.exists(path := f"{directory}/{name}")
-        and (segment := _read_segment_header(disk, path, slot))
+        and (segment := read_segment_header(disk, path, slot))
     ]
     return max(found, key=lambda segment: segment.sequence, default=None)
 
 
-def _read_segment_header(disk: Disk, path: str, slot: int) -> Segment | None:
+def read_segment_header(disk: Disk, path: str, slot: int) -> Segment | None:
+    """
+    Return what the segment file at *path* says of itself; None: it was never begun, or torn then.
+
+    Raises:
+        FormatError: it was written by a newer version of the log's format.
+    """
     file = disk.open(path, read_only=True)
     try:
         raw = file.read_at(0, _SEGMENT_HEADER.size + _CRC.size)
