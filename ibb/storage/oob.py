@@ -31,10 +31,9 @@ class Root:
 
 @dataclass(frozen=True, slots=True)
 class ForestMark:
-    """A savepoint of a forest."""
+    """A savepoint of a forest; node 0 is the same as long as any node of it remains."""
 
     roots: tuple[Root, ...]
-    first: Position
 
 
 class OobForest:
@@ -84,12 +83,11 @@ class OobForest:
 
     def save(self) -> ForestMark:
         """Return a savepoint."""
-        return ForestMark(tuple(self._roots), self._first)
+        return ForestMark(tuple(self._roots))
 
     def restore(self, mark: ForestMark) -> None:
         """Go back to a savepoint: what was written since is garbage, and indexes repeat."""
         self._roots = list(mark.roots)
-        self._first = mark.first
 
     def _joins(self) -> bool:
         """Tell whether the next node joins the last two trees."""

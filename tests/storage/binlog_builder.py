@@ -56,6 +56,7 @@ class BinlogBuilder:
         self.full, self.since = BinlogState(), BinlogState()
         self.place = 0
         self.oob_references: dict[int, int] = {}
+        self.left_out: set[int] = set()  # pages that get no state though one is due
         self._new_file()
 
     @property
@@ -127,7 +128,7 @@ class BinlogBuilder:
             entries = self.full.entries()
         elif self.interval and page % self.interval == 0:
             entries = self.since.entries()
-        if entries is None or not self.states:
+        if entries is None or not self.states or page in self.left_out:
             return None
         needed = -(-len(encode_state(entries, None, self.major)) // (self.page_size - 4))
         return entries if page + needed < self.pages else None

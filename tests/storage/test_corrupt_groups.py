@@ -34,6 +34,7 @@ GTID = gtid_event(numbered(2))
         (b"\0" + GTID[:18], "Short chunk"),
         (b"\0" + GTID[:37], "Short chunk"),
         (b"\0" + GTID[:9] + b"\x12" + GTID[10:], "says that it has 18 bytes"),
+        (b"\0" + GTID[:9] + b"\x1f" + GTID[10:31], "says that it has 31 bytes"),
         (b"\0" + GTID[:9] + b"\x27" + GTID[10:], "Short chunk"),
         (b"\0" + GTID[:9] + b"\xff\xff\xff\xff" + GTID[13:], "says that it has 4294967295 bytes"),
     ],

@@ -109,6 +109,16 @@ class InMemory:
         return PageRead(page, used_end(page), PageStatus.PAGE)
 
 
+def test_a_state_that_was_left_out_does_not_hide_the_later_ones():
+    builder = BinlogBuilder(pages=32, interval=2)
+    builder.left_out = {16, 18}
+    for seq in range(1, 56):
+        builder.commit(Gtid(0, 1, seq), event(200))
+    assert builder.place > 26 * SIZE
+    start = find_start(InMemory(builder, page_count=32), GtidPosition([Gtid(0, 1, 55)]))
+    assert start.position.offset >= 26 * SIZE
+
+
 def test_a_state_further_on_in_a_page_is_not_the_state_of_that_page():
     """The page begins with the rest of a record before which the state was left out."""
     builder = BinlogBuilder(pages=16, interval=2, states=False)

@@ -165,6 +165,52 @@ def test_a_nested_state_longer_than_a_page_does_not_end_the_record_around_it(tmp
         assert read_all(RecordReader(source, Position(0, page * 512))) == []
 
 
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        (0x01, 0x02, 0x42),  # inside a state that is nested
+        (0x01, 0x02, 0x44),
+        (0x01, 0x02, 0x81),  # the outer record goes on before the nested one has ended
+        (0x01, 0x82),  # no nested state has begun
+        (0x02, 0x42),  # inside a state that is not nested
+        (0x03, 0x41),
+    ],
+)
+def test_only_whole_states_and_padding_are_nested_and_not_in_themselves(tmp_path, chunks):
+    builder = BinlogBuilder(interval=0, states=False)
+    for type_byte in chunks:
+        builder.chunk(type_byte, b"abcd")
+    builder.chunk(chunks[0] | 0xC0, b"end")
+    source = FinalDirectory(OsDisk(), str(builder.write(tmp_path)))
+    record = RecordReader(source, Position(0, 0)).next()
+    with pytest.raises(FormatError, match="Binlog record missing end chunk") as caught:
+        list(record.rest())
+    assert caught.value.offset == 7 * (len(chunks) - 1)
+
+
+@pytest.mark.parametrize("left", [1, 2, 3])
+def test_bytes_too_few_for_a_chunk_are_not_looked_at(tmp_path, left):
+    builder = BinlogBuilder(interval=0, states=False)
+    builder.chunk(0x41, b"x" * (builder.room - 3 - left))
+    builder.bytes(b"\x41\xff\xff"[:left])
+    builder.chunk(0x43, b"y")
+    source = BinlogDirectory(OsDisk(), str(builder.write(tmp_path)))
+    found = read_all(RecordReader(source, Position(0, 0)))
+    assert [(kind, place.offset) for kind, place, _ in found] == [(1, 512), (3, 1024)]
+
+
+def test_a_chunk_that_can_be_seen_in_part_cannot_be_seen(tmp_path):
+    builder = BinlogBuilder(interval=0, states=False)
+    first = builder.record(1, b"a" * 50)
+    second = builder.record(1, b"b" * 50)
+    source = BinlogDirectory(OsDisk(), str(builder.write(tmp_path)))
+    reader = RecordReader(source, Position(0, 0))
+    source.limit = Position(0, second.offset + 20)
+    assert [place for _, place, _ in read_all(reader)] == [first]
+    source.limit = None
+    assert [place for _, place, _ in read_all(reader)] == [second]
+
+
 def test_a_place_in_a_file_that_does_not_exist_yet_waits_for_it(tmp_path):
     path = tmp_path / "made"
     path.mkdir()
