@@ -10,7 +10,6 @@ import hashlib
 import tempfile
 import threading
 import time
-from pathlib import Path
 
 import uvloop
 from rich.console import Console
@@ -18,6 +17,7 @@ from rich.console import Console
 from ibb.protocol.gtid import Gtid
 from ibb.server.config import Config
 from ibb.server.server import Server
+from ibb.storage.options import StoreOptions
 from ibb.storage.store import Store
 
 from .dump_client import DumpClient
@@ -27,6 +27,7 @@ from .made_up_groups import made_up_groups
 POLL_SECONDS = 0.2
 STALL_SECONDS_MAX = 60.0
 GROUPS_A_SYNC = 100
+BINLOG_BYTES_MAX = 64 << 20  # two files of this size are allocated at once
 CLIENT_ID = 1000
 
 Hashes = dict[Gtid, str]
@@ -99,7 +100,7 @@ def run_built_in(console: Console, groups: int) -> bool:
     """
     with tempfile.TemporaryDirectory(prefix="ibb-demo-") as folder:
         console.print(f"publishing into a store in {folder}, reading by dump", highlight=False)
-        with Store.open(Path(folder)) as store:
+        with Store.open(folder, StoreOptions(max_binlog_size=BINLOG_BYTES_MAX)) as store:
             equal = uvloop.run(serve_and_read(store, console, groups))
         console.print(f"SHA-256 of {groups} groups compared", highlight=False)
         return equal

@@ -19,6 +19,7 @@ USER = "repl"
 PASSWORD = "demo"  # noqa: S105 (of scratch servers on loopback, gone in a minute)
 POLL_SECONDS = 0.2
 STALL_SECONDS_MAX = 60.0
+BINLOG_BYTES_MAX = 64 << 20  # two files of this size are allocated at once
 PRIMARY_ID, IBB_ID, REPLICA_ID = 1, 2, 3
 
 
@@ -49,7 +50,7 @@ class Topology:
             ibb_folder,
             user=USER,
             password=PASSWORD,
-            arguments=[f"--server-id={IBB_ID}"],
+            arguments=[f"--server-id={IBB_ID}", f"--max-binlog-size={BINLOG_BYTES_MAX}"],
         ).relay_from(self.primary.port)
         ends.callback(self.ibb.kill)
         self.ibb.start()

@@ -17,6 +17,7 @@ from .ibb_process import IbbProcess
 from .mariadb_server import PRIMARY_OPTIONS, REPLICA_OPTIONS, MariadbServer
 from .workload import mixed_workload
 
+OPTIONS = ("--max-binlog-size=64M",)  # two files of this size are allocated at once
 ROOT_11_8 = Path(environ.get("IBB_CACHE", "/var/cache/ibb")) / "mariadb-11.8"
 
 
@@ -57,7 +58,7 @@ class Rig:
         number = next(self._numbers)
         folder = self._new_folder(f"ibb{number}")
         process = IbbProcess(
-            directory or folder / "store", folder, f"--server-id={number}", *arguments
+            directory or folder / "store", folder, *OPTIONS, f"--server-id={number}", *arguments
         )
         self._ends.callback(process.kill)
         return process
