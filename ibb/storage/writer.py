@@ -24,12 +24,32 @@ from .file_header import NO_XA, FileHeader
 from .file_pins import FilePins
 from .mini_transaction import MiniTransaction
 from .options import STATE_BYTES_MAX
+from .page import CHECKSUM_SIZE
 from .page_fifo import FifoPage, PageFifo
 from .position import Position
 from .record import RecordType, encode_state
 from .redo import RedoLog
 
 STATE_ENTRY_BYTES_MAX = 5 + 5 + 9  # domain, server, sequence number as compressed integers
+
+
+def state_fits(data_bytes: int, page_size: int, pages_left: int) -> bool:
+    """
+    Tell whether a state record is written, or left out for lack of room for anything behind it.
+
+    Args:
+        data_bytes: of the record.
+        page_size: bytes.
+        pages_left: of the file, the page counted at whose beginning the record is due.
+
+    Source: ibb-format 5.2.
+    """
+    area = page_size - CHECKSUM_SIZE
+    chunks = -(-data_bytes // (area - CHUNK_HEADER_SIZE))
+    # The format's estimate forgets the chunk headers. Those of hundreds of pages take up pages of
+    # their own: such a record could run past the file's end, where the next state is due.
+    really = data_bytes + chunks * CHUNK_HEADER_SIZE + CHUNK_SIZE_MIN
+    return -(-data_bytes // area) < pages_left and really <= pages_left * area
 
 
 class WriterPlace(NamedTuple):
@@ -273,8 +293,7 @@ class Writer:
         """Write a state record if something still fits behind it in the file."""
         data = encode_state(entries, self.pins.lowest_prepared())
         assert len(data) <= STATE_BYTES_MAX
-        pages = -(-len(data) // (self.page_size - 4))
-        if self._page_no + pages >= self._header.page_count:
+        if not state_fits(len(data), self.page_size, self._header.page_count - self._page_no):
             return
         self._write(transaction, RecordType.GTID_STATE, data, in_state=True)
         if self._tail is None:

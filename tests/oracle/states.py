@@ -154,8 +154,15 @@ def _has_state(file: BinlogFile, page: int) -> bool:
 
 
 def _has_room(entries: tuple[Gtid, ...], xa: int | None, file: BinlogFile, page: int) -> bool:
-    """Tell whether something fits behind the record: an estimate that forgets chunk headers."""
+    """
+    Tell whether something fits behind the record.
+
+    The format's rule is an estimate that forgets the chunk headers. Where those of hundreds of
+    pages would push the record out of its file, it has no room either.
+    """
     size = ci_size(len(entries)) + sum(ci_size(number) for gtid in entries for number in gtid)
     if file.header.major:
         size += ci_size(0 if xa is None else xa + 1)
-    return page + -(-size // file.end) < file.header.page_count
+    chunks = -(-size // (file.end - 3))
+    left = file.header.page_count - page
+    return -(-size // file.end) < left and size + 3 * chunks + 4 <= left * file.end

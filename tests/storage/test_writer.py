@@ -156,3 +156,16 @@ def test_a_state_without_room_behind_it_is_left_out() -> None:
     assert last > 3
     page1 = rig.page(last, 1)
     assert page1[0] & 0x3F != RecordType.GTID_STATE
+
+
+def test_a_state_of_hundreds_of_pages_never_passes_the_end_of_its_file() -> None:
+    """So many chunk headers take more pages than the format's estimate of the room foresees."""
+    entries = [Gtid(1 << 31, server, 1 << 60) for server in range(1 << 30, (1 << 30) + 8020)]
+    for pages in range(300, 306):
+        rig = Rig(pages=pages, page_size=512, interval=4096)
+        rig.writer._full.load(entries)
+        rig.writer.finish_file()
+        rig.writer.begin_next_file()
+        assert rig.writer.file_no == 1
+        written = rig.writer.end.offset > 2 * 512
+        assert written == (pages >= 304)
