@@ -18,7 +18,7 @@ from .binlog_files import BinlogFiles
 from .clock import Clock
 from .disk import Disk
 from .durable import DurableOffset, PendingLsn
-from .errors import DiskError, GroupError, StoreFailed, StoreFull
+from .errors import DiskError, GroupError, StateTooLarge, StoreFailed, StoreFull
 from .housekeeper import Housekeeper
 from .live_pages import LivePages
 from .mini_transaction import bound_of
@@ -28,9 +28,10 @@ from .page_fifo import PageFifo
 from .page_flusher import PageFlusher
 from .position import Position
 from .purge import WriterNeeds
+from .record import encode_state
 from .redo import RedoLog
 from .reset_marker import ResetMarker
-from .writer import NewRecord, Writer
+from .writer import NewRecord, Writer, state_fits
 
 FLUSH_PAGES_MIN = 16  # pages in the FIFO for which the housekeeper is woken at once
 
@@ -223,16 +224,29 @@ class Engine:
 
         Once this has begun it is finished, after a crash when the store is opened again.
 
+        Raises:
+            StateTooLarge: the state does not fit into a file, or into the log; nothing was done.
+            StoreFailed: the store has stopped writing.
+
         Source: ibb-format 11.6, 12.3.
         """
         with self.writing:
             self.check()
+            self._check_first_state(state)
             self.sync()
             self._housekeeper.stop()
             self._marker.write(state)
             self._close_files()
             self._build()
             self.start()
+
+    def _check_first_state(self, state: BinlogState) -> None:
+        """Raise unless file 0 can hold *state*: no older file would know it."""
+        options, size = self._options, len(encode_state(state.entries(), None))
+        bound = bound_of(1, size, options.page_size, options.interval_pages)
+        fits = state_fits(size, options.page_size, options.file_pages - 1)
+        if not fits or size > STATE_BYTES_MAX or bound.redo_bytes > self._redo.group_size_max:
+            raise StateTooLarge(len(state))
 
     def settle(self) -> None:
         """

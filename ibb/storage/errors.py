@@ -84,6 +84,15 @@ class StoreNotEmpty(IbbError):  # noqa: N818 - as above
         )
 
 
+class StateTooLarge(IbbError):  # noqa: N818 - as above
+    """A GTID state to begin with does not fit into the first file: a restart would not find it."""
+
+    def __init__(self, pairs: int) -> None:
+        super().__init__(
+            f"a GTID state of {pairs} (domain, server) pairs does not fit into a file of this size"
+        )
+
+
 class DomainInUse(IbbError):  # noqa: N818 - as above
     """A domain cannot be deleted from the GTID state."""
 

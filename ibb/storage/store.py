@@ -228,6 +228,7 @@ class Store:
 
         Raises:
             StoreBusy: transactions are open or prepared.
+            StateTooLarge: the state does not fit into a file; nothing was done.
             StoreFailed: the store has stopped writing.
         """
         with self._engine.writing:
@@ -243,6 +244,7 @@ class Store:
 
         Raises:
             StoreNotEmpty: it holds groups, or has a state.
+            StateTooLarge: the state does not fit into a file.
         """
         with self._engine.writing:
             self._engine.sync()

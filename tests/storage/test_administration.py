@@ -1,6 +1,7 @@
 """RESET MASTER, setting the state, forgetting domains, and what a commit waits for."""
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.gtid import Gtid
 from ibb.storage import Store, StoreOptions
-from ibb.storage.errors import DomainInUse, StoreBusy, StoreNotEmpty
+from ibb.storage.errors import DomainInUse, StateTooLarge, StoreBusy, StoreNotEmpty
 from ibb.storage.group_reader import GroupReader
 from ibb.storage.position import Position
 
@@ -112,6 +113,19 @@ def test_the_state_can_be_set_while_nothing_was_logged(tmp_path: Path) -> None:
     with Store.open(tmp_path, OPTIONS) as store:
         assert str(store.state()) == "0-1-101,1-3-7"
         assert [str(group.gtid) for group in store.reader("0-1-100,1-3-7")] == ["0-1-101"]
+
+
+def test_a_state_that_a_restart_would_not_find_is_refused(tmp_path: Path) -> None:
+    small = replace(OPTIONS, max_binlog_size=4 * 512)
+    pairs = [Gtid(domain, 1, 1 << 60) for domain in range(200)]
+    with Store.open(tmp_path, small) as store:
+        publish(store, "0-1-1")
+        with pytest.raises(StateTooLarge, match="200"):
+            store.reset(BinlogState(pairs))
+        assert gtids(store) == ["0-1-1"]
+        store.reset(BinlogState(pairs[:80]))
+    with Store.open(tmp_path, small) as store:
+        assert list(store.state().entries()) == pairs[:80]
 
 
 def test_a_domain_is_forgotten_once_no_file_holds_its_groups(tmp_path: Path) -> None:
