@@ -13,6 +13,7 @@ from .account import account
 from .demo import demo
 from .groups import groups
 from .serve import serve
+from .verify import verify
 
 EXIT_FAILED = 2  # could not run; a wrong usage as well
 
@@ -25,7 +26,7 @@ def ibb(*, debug: bool) -> None:
     del debug  # `main` looks for it: it must work for errors of any place
 
 
-for command in (account, demo, groups, serve):
+for command in (account, demo, groups, serve, verify):
     ibb.add_command(command)
 
 

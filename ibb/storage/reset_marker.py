@@ -38,9 +38,9 @@ class ResetMarker:
         text = str(state).encode()
         replace_small_file(self._disk, self._path, crc32c(text).to_bytes(4, "little") + text)
 
-    def finish_deleting(self) -> BinlogState | None:
+    def read(self) -> BinlogState | None:
         """
-        Delete all binlog files if that was decided; return the state that comes after, or None.
+        Return the state that comes after, or None if nothing was decided.
 
         Raises:
             FormatError: the marker is damaged.
@@ -53,12 +53,24 @@ class ResetMarker:
                 "the reset marker is damaged: remove it to keep the binlog as it is",
                 file=self._path,
             )
+        return BinlogState.parse(data[4:].decode())
+
+    def finish_deleting(self) -> BinlogState | None:
+        """
+        Delete all binlog files if that was decided; return the state that comes after, or None.
+
+        Raises:
+            FormatError: the marker is damaged.
+        """
+        state = self.read()
+        if state is None:
+            return None
         for file_no in list_files(self._disk, self._directory):
             self._disk.unlink(f"{self._directory}/{binlog_name(file_no)}")
         if self._disk.exists(f"{self._directory}/{SIDECAR_NAME}"):
             self._disk.unlink(f"{self._directory}/{SIDECAR_NAME}")
         self._disk.sync_dir(self._directory)
-        return BinlogState.parse(data[4:].decode())
+        return state
 
     def remove(self) -> None:
         """The new first file is durable."""

@@ -1,0 +1,99 @@
+"""`ibb verify`: every check there is, on a directory that may be in use."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+from ibb.storage.disk import OsDisk
+from ibb.storage.finding import NOTHING, Finding, Severity
+from ibb.storage.verify import Totals, verify_directory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+EXIT_FOUND = 1
+_COLOURS = {Severity.NOTE: "blue", Severity.WARNING: "yellow", Severity.DAMAGE: "red"}
+
+
+@click.command()
+@click.argument("directory", type=click.Path(exists=True, file_okay=False))
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a finding, nothing else.")
+def verify(directory: str, *, as_json: bool) -> None:
+    """
+    Check the binlog in DIRECTORY: every page, record, event group and GTID state.
+
+    The directory is only read, and may be in use. Exit status 0: nothing is wrong, though there
+    may be notes; 1: something is; 2: the check could not run. docs/verify.md lists the kinds.
+    """
+    totals, began = Totals(), time.monotonic()
+    show: Callable[[Finding], str] = _as_json if as_json else _as_line
+    bad = 0
+    with _progress_bar(visible=not as_json) as bar:
+        task = bar.add_task("", total=None)
+
+        def progress(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
+        for finding in verify_directory(OsDisk(), directory, progress=progress, totals=totals):
+            bad += finding.severity is not Severity.NOTE
+            click.echo(show(finding))
+    if not as_json:
+        click.echo(_summary(totals, bad, time.monotonic() - began))
+    sys.exit(EXIT_FOUND if bad else 0)
+
+
+def _progress_bar(*, visible: bool) -> Progress:
+    console = Console(stderr=True)
+    return Progress(
+        TextColumn("checking"),
+        BarColumn(),
+        DownloadColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        redirect_stdout=sys.stdout.isatty(),  # else findings would follow the bar to stderr
+        disable=not (visible and console.is_terminal),
+    )
+
+
+def _as_json(finding: Finding) -> str:
+    return json.dumps(
+        {
+            "kind": finding.kind,
+            "severity": finding.severity,
+            "file": finding.file,
+            "page": finding.page,
+            "offset": finding.offset,
+            "text": finding.text,
+            "lost": finding.lost,
+        }
+    )
+
+
+def _as_line(finding: Finding) -> str:
+    severity = click.style(f"{finding.severity:<8}", fg=_COLOURS[finding.severity])
+    place = finding.file or "-"
+    if finding.page is not None:
+        place += f" page {finding.page}"
+    if finding.offset is not None:
+        place += f" offset {finding.offset}"
+    lost = "" if finding.lost == NOTHING else f" [lost: {finding.lost}]"
+    return f"{severity} {finding.kind:<20} {place}: {finding.text}{lost}"
+
+
+def _summary(totals: Totals, bad: int, seconds: float) -> str:
+    state = "" if totals.last is None else str(totals.last.position())
+    before = "" if totals.first is None else str(totals.first.position())
+    rate = totals.size / max(seconds, 1e-6) / 1e6
+    return (
+        f"{totals.files} files, {totals.size} bytes, {totals.pages} used pages, "
+        f"{totals.records} records, {totals.groups} groups, GTIDs from '{before}' to '{state}', "
+        f"{seconds:.1f} s ({rate:.0f} MB/s): {bad or 'nothing'} found"
+    )

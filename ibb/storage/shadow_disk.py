@@ -1,0 +1,187 @@
+"""
+A disk on which writing leaves the real one alone: what is written stays in memory.
+
+So recovery can be tried out on a directory that must not be touched, and whoever reads through
+the shadow sees the files as they will be. Pages are kept only where they differ.
+"""
+
+import errno
+from bisect import bisect_left, insort
+from collections.abc import Callable, Sequence
+
+from .disk import Buffer, Disk, File, Lock
+from .errors import DiskError
+from .page import PAGE_SIZE_MAX
+
+SHADOW_BYTES_MAX = 256 << 20  # of writes that differ from the disk; the redo log is bounded too
+
+Keep = Callable[[str, int, bytes, bytes], bool]
+
+
+class ShadowDisk:
+    """
+    What a disk would be like.
+
+    Args:
+        disk: the real one, which is only read.
+        keep: tells whether a write (path, offset, new bytes, bytes there now) makes a
+            difference; the others are forgotten.
+
+    Raises:
+        DiskError: from any call, as the real disk; ENOSPC above `SHADOW_BYTES_MAX`.
+    """
+
+    def __init__(self, disk: Disk, keep: Keep) -> None:
+        self._disk = disk
+        self._keep = keep
+        self._files: dict[str, _Changes] = {}  # those that differ
+        self.bytes_kept = 0
+
+    def open(self, path: str, *, create: bool = False, read_only: bool = False) -> File:
+        """Open a file; writing to it changes only the shadow."""
+        del read_only
+        changes = self._files.get(path)
+        if changes is None:
+            if create and not self._disk.exists(path):
+                changes = self._files[path] = _Changes(0)
+            else:
+                return _ShadowFile(self, path, self._disk.open(path, read_only=True), None)
+        real = self._disk.open(path, read_only=True) if self._disk.exists(path) else None
+        return _ShadowFile(self, path, real, changes)
+
+    def exists(self, path: str) -> bool:
+        """Tell whether a file is there, really or in the shadow."""
+        return path in self._files or self._disk.exists(path)
+
+    def list(self, path: str) -> list[str]:
+        """Return the names in a directory, those that exist only in the shadow too."""
+        own = (name.rpartition("/") for name in self._files)
+        return sorted({*self._disk.list(path), *(name for place, _, name in own if place == path)})
+
+    def size(self, path: str) -> int:
+        """Return a file's length."""
+        changes = self._files.get(path)
+        return self._disk.size(path) if changes is None else changes.size
+
+    def modified_at(self, path: str) -> float:
+        """Return when the real file changed; 0 for one that exists only in the shadow."""
+        return self._disk.modified_at(path) if self._disk.exists(path) else 0.0
+
+    def make_dir(self, path: str) -> None:
+        """Directories have no shadow: this one is there."""
+        assert self._disk.exists(path)
+
+    def rename(self, source: str, target: str) -> None:
+        """Files keep their names."""
+        raise _read_only("rename", f"{source} to {target}")
+
+    def unlink(self, path: str) -> None:
+        """Files stay."""
+        raise _read_only("remove", path)
+
+    def sync_dir(self, path: str) -> None:
+        """Do nothing: nothing is durable here."""
+
+    def lock(self, path: str) -> Lock:
+        """Nothing can be locked here."""
+        raise _read_only("lock", path)
+
+    def changes(self, path: str, real: File | None) -> "_Changes":
+        """Return what differs in a file, for `_ShadowFile`."""
+        found = self._files.get(path)
+        if found is None:
+            found = self._files[path] = _Changes(0 if real is None else real.size())
+        return found
+
+    def takes(self, path: str, offset: int, data: bytes, beneath: bytes) -> bool:
+        """Tell whether a write is to be kept, and make room for it."""
+        if not self._keep(path, offset, data, beneath):
+            return False
+        self.bytes_kept += len(data)
+        if self.bytes_kept > SHADOW_BYTES_MAX:
+            raise DiskError(
+                errno.ENOSPC, "too much to be kept in memory", operation="write", path=path
+            )
+        return True
+
+
+def _read_only(operation: str, path: str) -> DiskError:
+    return DiskError(errno.EROFS, "a shadow has only contents", operation=operation, path=path)
+
+
+class _Changes:
+    """What differs in a file: its length, and pages by where they begin."""
+
+    __slots__ = ("_blocks", "_starts", "size")
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._blocks: dict[int, bytes] = {}
+        self._starts: list[int] = []
+
+    def put(self, offset: int, block: bytes) -> None:
+        assert len(block) <= PAGE_SIZE_MAX
+        if offset not in self._blocks:
+            insort(self._starts, offset)
+        self._blocks[offset] = block
+        self.size = max(self.size, offset + len(block))
+
+    def overlay(self, offset: int, data: bytes, size: int) -> bytes:
+        """Return what *size* bytes from *offset* on are, where the real file has *data*."""
+        out = bytearray(data[: max(self.size - offset, 0)])
+        out.extend(bytes(max(min(self.size - offset, size) - len(out), 0)))
+        end = offset + len(out)
+        starts = self._starts
+        for index in range(bisect_left(starts, offset - PAGE_SIZE_MAX), bisect_left(starts, end)):
+            start = starts[index]
+            block = self._blocks[start]
+            low, high = max(start, offset), min(start + len(block), end)
+            if low < high:
+                out[low - offset : high - offset] = block[low - start : high - start]
+        return bytes(out)
+
+
+class _ShadowFile:
+    def __init__(
+        self, disk: ShadowDisk, path: str, real: File | None, changes: _Changes | None
+    ) -> None:
+        self._disk = disk
+        self._path = path
+        self._real = real
+        self._changed = changes
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        changes = self._changed
+        data = b"" if self._real is None else self._real.read_at(offset, size)
+        return data if changes is None else changes.overlay(offset, data, size)
+
+    def write_at(self, offset: int, data: Buffer | Sequence[Buffer]) -> None:
+        new = bytes(data) if isinstance(data, (bytes, bytearray, memoryview)) else b"".join(data)
+        beneath = b"" if self._real is None else self._real.read_at(offset, len(new))
+        if self._disk.takes(self._path, offset, new, beneath):
+            self._change().put(offset, new)
+
+    def size(self) -> int:
+        if self._changed is not None:
+            return self._changed.size
+        return 0 if self._real is None else self._real.size()
+
+    def truncate(self, size: int) -> None:
+        if size != self.size():
+            self._change().size = size
+
+    def allocate(self, size: int) -> None:
+        if size > self.size():
+            self._change().size = size
+
+    def sync(self) -> None:
+        pass
+
+    def close(self) -> None:
+        if self._real is not None:
+            self._real.close()
+
+    def _change(self) -> _Changes:
+        if self._changed is None:
+            self._changed = self._disk.changes(self._path, self._real)
+        return self._changed

@@ -1,0 +1,216 @@
+"""
+The pages of a file, one after the other: checksums, unused pages, states where they are due.
+
+Each page is read once, in large pieces. In the files that a program may be writing, a page that
+looks wrong is read again before it is reported, and what has grown meanwhile is taken as it is
+now. Source: ibb-format 4, 5.2, 7.3, 7.4.
+"""
+
+from collections.abc import Iterator
+
+from ibb.protocol.errors import FormatError
+
+from .chunk import TYPE_MASK, chunk_area_end
+from .directory import TORN_READS_MAX
+from .disk import File
+from .errors import DiskError
+from .file_header import FileHeader
+from .finding import Finding, Kind, Place
+from .page import CHECKSUM_SIZE, check_page, page_is_zero
+from .position import Position
+from .record import RecordType, encode_state
+from .verify_chunks import ChunkChecks
+from .verify_losses import Losses
+from .verify_records import RecordChecks
+
+WINDOW_BYTES = 1 << 20  # read at once
+_STATE_OR_PADDING = frozenset({RecordType.GTID_STATE, RecordType.DUMMY})
+
+
+class PageChecks:
+    """
+    Walks over files.
+
+    Args:
+        chunks: takes the pages that can be read.
+        records: knows the history.
+        losses: takes findings.
+
+    Attributes:
+        used_pages: number of pages that were used, in all files.
+        unused: where data ended in the present file; None: it is full.
+        end: where data ended in the last file.
+    """
+
+    def __init__(self, chunks: ChunkChecks, records: RecordChecks, losses: Losses) -> None:
+        self._chunks = chunks
+        self._records = records
+        self._losses = losses
+        self.used_pages = 0
+        self.unused: Place | None = None
+        self.end = Position(0, 0)
+
+    def walk(self, file: File, header: FileHeader, pages: int, *, growing: bool) -> Iterator[int]:
+        """
+        Take all pages of a file; yield the number of bytes done each time some were read.
+
+        Args:
+            file: the open file.
+            header: its header.
+            pages: how many whole pages it has.
+            growing: a program may be writing it.
+        """
+        self.unused = None
+        self._records.enter_file(header)
+        self.end = Position(header.file_no, header.page_size)
+        window = _Window(file, header, TORN_READS_MAX if growing else 1)
+        page_no, resume_at = 1, 0
+        while page_no < pages:
+            if window.load(page_no):
+                yield page_no * header.page_size
+            page = self._page(window, page_no)
+            if page is None:
+                page_no += 1
+                continue
+            unused = self._take_unused()
+            if unused is not None:
+                if growing and window.has_grown(unused):
+                    page_no, resume_at = unused.page_no, unused.offset
+                    window.forget()
+                    continue
+                self._report_hole(unused, page_no)
+            if not resume_at:
+                self.used_pages += 1
+                self._check_due(header, page_no, page)
+            self._take(header, page_no, page, resume_at)
+            page_no, resume_at = page_no + 1, 0
+        yield pages * header.page_size
+
+    def _take_unused(self) -> Place | None:
+        """Forget where data seemed to end; return it."""
+        unused, self.unused = self.unused, None
+        return unused
+
+    def _page(self, window: "_Window", page_no: int) -> bytes | None:
+        """Return a used page that is whole, or None."""
+        header = window.header
+        try:
+            page = window.page(page_no)
+            if page[0] or not page_is_zero(page):
+                return window.checked(page, page_no)
+        except FormatError as error:
+            kind, text = Kind.PAGE_CHECKSUM, error.what
+        except DiskError as error:
+            kind, text = Kind.UNREADABLE, str(error)
+        else:
+            if self.unused is None:
+                self.unused = Place(header.file_no, page_no, 0, header.page_size)
+            return None
+        self._chunks.skip(Finding.in_page(kind, header.file_no, page_no, text))
+        if self.unused is None:
+            self.used_pages += 1
+            self.end = Position(header.file_no, (page_no + 1) * header.page_size)
+        return None
+
+    def _take(self, header: FileHeader, page_no: int, page: bytes, start: int) -> None:
+        end = self._chunks.page(header.file_no, page_no, page, start)
+        self.end = Position(header.file_no, page_no * header.page_size + end)
+        area_end = chunk_area_end(header.page_size)
+        if end == area_end:
+            self.end = Position(header.file_no, (page_no + 1) * header.page_size)
+            return
+        self.unused = Place(header.file_no, page_no, end, header.page_size)
+        if not page_is_zero(page[end:area_end]):
+            text = "bytes behind the last chunk are not zero"
+            self._losses.report(Finding.at(Kind.BYTES_BEHIND_END, self.unused, text))
+
+    def _report_hole(self, unused: Place, used_page: int) -> None:
+        if unused.offset:
+            text = f"nothing is written here although page {used_page} is used"
+            self._chunks.skip(Finding.at(Kind.UNUSED_BYTES, unused, text))
+            return
+        last = used_page - 1
+        which = "page is" if last == unused.page_no else f"pages {unused.page_no} to {last} are"
+        text = f"{which} all zero although page {used_page} is used"
+        finding = Finding.in_page(Kind.ZERO_PAGE, unused.file_no, unused.page_no, text)
+        self._chunks.skip(finding)
+
+    def _check_due(self, header: FileHeader, page_no: int, page: bytes) -> None:
+        """
+        Report a page without the state that is due there.
+
+        It may be left out when there is no room behind it in the file, and behind a state that
+        filled the page before; how long it would be is estimated from above.
+        """
+        interval = header.state_interval
+        if page_no != 1 and not (interval and page_no % interval == 0):
+            return
+        history = self._records.history
+        if page[0] & TYPE_MASK in _STATE_OR_PADDING or not history.certain:
+            return
+        if self._chunks.last_type == RecordType.GTID_STATE and page_no != 1:
+            return
+        size = len(encode_state(history.state.entries(), header.file_no, header.major))
+        needed = 2 - (-size // (header.page_size - CHECKSUM_SIZE))
+        if page_no + needed < header.page_count:
+            text = "no GTID state record at the beginning of this page, where one is due"
+            place = Place(header.file_no, page_no, 0, header.page_size)
+            self._losses.report(Finding.at(Kind.STATE_MISSING, place, text))
+
+
+class _Window:
+    """A large piece of a file, cut into pages."""
+
+    def __init__(self, file: File, header: FileHeader, reads_max: int) -> None:
+        self.header = header
+        self._file = file
+        self._size = header.page_size
+        self._reads_max = reads_max
+        self._first = 0  # page at the beginning of the window
+        self._data = b""
+
+    def load(self, page_no: int) -> bool:
+        """Make sure that a page is in the window, if it can be read; tell if that took reading."""
+        start = (page_no - self._first) * self._size
+        if 0 <= start < len(self._data):
+            return False
+        self._first = page_no
+        try:
+            self._data = self._file.read_at(page_no * self._size, max(WINDOW_BYTES, self._size))
+        except DiskError:
+            self._data = b""  # page by page it may be possible
+        return True
+
+    def forget(self) -> None:
+        """Read again what comes next."""
+        self._data = b""
+
+    def page(self, page_no: int) -> bytes:
+        """Return a page; raise DiskError."""
+        start = (page_no - self._first) * self._size
+        page = self._data[start : start + self._size]
+        return page if len(page) == self._size else self._read(page_no)
+
+    def checked(self, page: bytes, page_no: int) -> bytes:
+        """Return a page with a right checksum, reading it again if need be; raise FormatError."""
+        for _ in range(1, self._reads_max):
+            try:
+                check_page(page, self.header.file_no, page_no)
+            except FormatError:
+                page = self._read(page_no)
+            else:
+                return page
+        check_page(page, self.header.file_no, page_no)
+        return page
+
+    def has_grown(self, unused: Place) -> bool:
+        """Tell whether something is by now where nothing was."""
+        page = self._read(unused.page_no)
+        return page[unused.offset] != 0
+
+    def _read(self, page_no: int) -> bytes:
+        page = self._file.read_at(page_no * self._size, self._size)
+        if len(page) < self._size:
+            name = str(Position(self.header.file_no, page_no * self._size))
+            raise FormatError(f"file has no such page at {name}")
+        return page

@@ -1,0 +1,419 @@
+"""Records that mean nothing or say something wrong: what the check finds, and what goes on."""
+
+import pytest
+
+from ibb.protocol import compint
+from ibb.protocol.binlog_state import BinlogState
+from ibb.protocol.format_description import FormatDescription
+from ibb.protocol.gtid import Gtid
+from ibb.storage.finding import NOTHING
+from ibb.storage.oob import OobForest
+from ibb.storage.position import NOWHERE, Position
+from ibb.storage.record import (
+    OobHeader,
+    OobReference,
+    RecordType,
+    XaComplete,
+    XaPrepare,
+    Xid,
+    encode_oob_header,
+    encode_xa_complete,
+    encode_xa_prepare,
+)
+
+from .binlog_builder import BinlogBuilder, event, gtid_event
+from .verify_rig import SIZE, Binlog, at, findings, numbered, told, totals
+
+HEADER = 512  # bytes of page 0
+
+
+@pytest.fixture
+def binlog(tmp_path):
+    return Binlog(tmp_path)
+
+
+def wrap(binlog, record_type, data, gtid=None):
+    """Put a record between good groups; return its place."""
+    binlog.groups(3)
+    place = binlog.builder.record(record_type, data, gtid)
+    binlog.groups(7)
+    binlog.write()
+    return place
+
+
+COMMITS = [
+    ("shorter than an event", b"\0" + b"x" * 5, "commit-record", "Short chunk"),
+    ("prefix is cut", b"\x18\x08", "commit-record", "Short chunk"),
+    ("number above 64 bits", b"\xff" * 9 + b"\0" * 30, "commit-record", "64 bits"),
+    ("pieces that are nowhere", b"\x08" + b"\0" * 60, "commit-record", "points to none"),
+    ("GTID event of 20 bytes", b"\0" + gtid_event(numbered(9))[:9] + b"\x14\0\0\0" + bytes(60),
+     "commit-record", "says that it has 20 bytes"),
+    ("GTID event past the record", b"\0" + gtid_event(numbered(9))[:9] + b"\xff\0\0\0" + bytes(60),
+     "commit-record", "Short chunk"),
+    ("a query first", b"\0" + event(50), "not-a-group", "neither a GTID event nor"),
+    ("number 0", b"\0" + gtid_event(numbered(0)) + event(50), "not-a-group", "number 0"),
+    ("no format description", b"\0" + event(50, event_type=15), "format-description", ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("data", "kind", "text"), [case[1:] for case in COMMITS],
+                         ids=[case[0] for case in COMMITS])  # fmt: skip
+def test_commit_records_without_sense(binlog, data, kind, text):
+    place = wrap(binlog, RecordType.COMMIT, data)
+    found = findings(binlog.path)
+    assert told(binlog.path) == [at(kind, place)]
+    assert text in found[0].text
+    assert totals(binlog.path).groups == 10
+
+
+EVENTS = [
+    ("an event of 18 bytes", event(50)[:9] + b"\x12\0\0\0" + bytes(37), "event 2 of the group"),
+    ("an event past the end", event(50)[:9] + b"\xff\0\0\0" + bytes(37), "goes 205 bytes past"),
+    ("half an event header", event(50) + event(50)[:18], "ends with 18 bytes"),
+    ("a second GTID event", event(50) + gtid_event(numbered(5)), "another GTID event"),
+]
+
+
+@pytest.mark.parametrize("pages", [0, 3])
+@pytest.mark.parametrize(("events", "text"), [case[1:] for case in EVENTS],
+                         ids=[case[0] for case in EVENTS])  # fmt: skip
+def test_events_that_do_not_fit_together(binlog, events, text, pages):
+    """In a record of one page or of several: the group is lost, its neighbours are not."""
+    events = event(SIZE * pages) + events if pages else events
+    data = b"\0" + gtid_event(Gtid(7, 1, 1)) + events
+    place = wrap(binlog, RecordType.COMMIT, data, Gtid(7, 1, 1))
+    assert told(binlog.path) == [at("event-length", place, "7-1-1")]
+    if pages:
+        text = text.replace("event 2", "event 3")
+    assert text in findings(binlog.path)[0].text
+
+
+def test_records_of_unknown_types(binlog):
+    places = [wrap(binlog, 7, b"?" * 900), wrap(binlog, 62, b"?")]
+    assert told(binlog.path) == [at("unknown-record", place) for place in places]
+    assert totals(binlog.path).groups == 20
+
+
+def test_many_findings_of_a_kind_that_is_no_damage_are_counted(binlog):
+    for _ in range(25):
+        binlog.builder.record(9, b"?")
+    binlog.write()
+    found = findings(binlog.path)
+    assert [str(finding.kind) for finding in found] == ["unknown-record"] * 20 + ["more"]
+    assert found[-1].text == "5 more findings of kind unknown-record"
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (bytes([0x78]) + bytes(3), "counts 15 entries"),
+        (bytes([0x08, 0]) + compint.encode(1 << 32) + b"\x08\x08", "holds 4294967296-1-1"),
+        (bytes([0x08, 0, 0]) + compint.encode(1 << 32) + b"\x08", "holds 0-4294967296-1"),
+        (bytes([0x08, 0, 0, 0x08, 0x07]), "Short chunk"),
+        (bytes([0x08, 0, 0]) + b"\xff" * 9, "64 bits"),
+    ],
+)
+def test_states_without_sense(binlog, data, text):
+    """A reader that must go back to the state before it loses nothing."""
+    binlog.groups(1)
+    fill_page(binlog.builder)
+    place = binlog.builder.position
+    binlog.builder.chunk(0x42, data)
+    binlog.groups(2)
+    binlog.write()
+    found = findings(binlog.path)
+    assert told(binlog.path) == [at("state-record", place)]
+    assert text in found[0].text
+
+
+def fill_page(builder):
+    """Close the page that is begun with padding."""
+    builder.chunk(0x44, b"\xff" * (builder.room - 3))
+
+
+def test_a_state_where_none_is_due(binlog):
+    binlog.groups(1)
+    place = binlog.builder.position
+    binlog.builder.state([numbered(1)])
+    binlog.groups(3).write()
+    assert told(binlog.path) == [at("state-misplaced", place)]
+
+
+def test_states_that_are_not_there(tmp_path):
+    binlog = Binlog(tmp_path, states=False).groups(20).write()
+    pages = [(0, 1), (0, 2), (0, 4), (1, 1), (1, 2)]
+    assert told(tmp_path) == [at("state-missing", (file, page * SIZE)) for file, page in pages]
+    assert totals(tmp_path).groups == len(binlog.places)
+
+
+def test_groups_that_only_a_state_knows(binlog):
+    binlog.groups(2)
+    fill_page(binlog.builder)
+    for gtid in (numbered(3), numbered(4), numbered(5), Gtid(3, 1, 70)):
+        binlog.builder.full.update(gtid)
+        binlog.builder.since.update(gtid)
+    binlog.builder.commit(numbered(6), event(200))
+    binlog.write()
+    lost = "0-1-3..5, 3-1-70"
+    assert told(binlog.path) == [at("groups-missing", (0, 2 * SIZE), lost)]
+
+
+def test_a_state_of_another_order(binlog):
+    """Which entry of a domain is last is a part of the state."""
+    binlog.builder.commit(Gtid(0, 1, 1), event(20))
+    binlog.builder.commit(Gtid(0, 2, 2), event(20))
+    binlog.builder.since = BinlogState([Gtid(0, 2, 2), Gtid(0, 1, 1)])
+    fill_page(binlog.builder)
+    binlog.builder.commit(Gtid(1, 1, 1), event(200))
+    binlog.write()
+    found = findings(binlog.path)
+    assert told(binlog.path) == [at("state-differs", (0, 2 * SIZE))]
+    assert "in what is a domain's newest" in found[0].text
+
+
+def test_a_domain_that_was_deleted_and_one_that_could_not_be(tmp_path):
+    """Only what no file has groups of can have been deleted."""
+    binlog = Binlog(tmp_path, first=3)
+    binlog.builder.full.load([Gtid(5, 1, 50), Gtid(6, 1, 60)])
+    binlog.groups(2)
+    binlog.builder.commit(Gtid(6, 1, 61), event(20))
+    binlog.builder.full = BinlogState([numbered(2), Gtid(6, 1, 61)])
+    binlog.builder.fill_file()
+    binlog.groups(1)
+    binlog.builder.full = BinlogState([numbered(3)])
+    binlog.builder.fill_file()
+    binlog.groups(1)
+    binlog.write()
+    assert told(tmp_path) == [
+        at("domain-deleted", (4, SIZE)),
+        at("state-differs", (5, SIZE)),
+    ]
+
+
+def test_the_first_gtid_that_file_0_does_not_tell_is_no_finding(binlog):
+    """Alone and with number 1 it is left out of the first state. ibb-format 5.2."""
+    binlog.builder.full.update(Gtid(9, 1, 1))
+    binlog.builder.prepare_page()
+    binlog.builder.files[0][SIZE : 2 * SIZE] = bytes(SIZE)
+    binlog.builder.place = SIZE
+    binlog.builder.chunk(0x42, b"\0\0")
+    binlog.groups(20).write()
+    assert told(binlog.path) == []
+
+
+def test_the_order_of_gtids(binlog):
+    """The same twice is wrong; lower numbers are legal where the domain is not strict."""
+    commits = [Gtid(0, 1, 5), Gtid(0, 1, 5), Gtid(0, 1, 3), Gtid(0, 2, 3), Gtid(1, 1, 1)]
+    places = [binlog.builder.commit(gtid, event(20)) for gtid in commits]
+    binlog.write()
+    assert told(binlog.path) == [
+        at("gtid-duplicate", places[1]),
+        at("gtid-order", places[2]),
+        at("gtid-order", places[3]),
+    ]
+
+
+def test_xa_records_without_sense(binlog):
+    reference = OobReference(2, Position(0, 600), Position(0, 700))
+    good = encode_xa_prepare(XaPrepare(1, Xid(1, b"g", b"b"), reference))
+    place = wrap(binlog, RecordType.XA_PREPARE, good[:5] + b"\x41" + good[6:])
+    short = wrap(binlog, RecordType.XA_PREPARE, good[:8])
+    complete = wrap(binlog, RecordType.XA_COMPLETE, b"\0\x01\0\0\0\x02\x02gg")
+    assert told(binlog.path) == [at("xa-record", where) for where in (place, short, complete)]
+    found = findings(binlog.path)
+    assert found[0].text == "Corrupt prepare record found, invalid XID lengths"
+    assert found[1].text.startswith("Short chunk")
+
+
+def test_an_xa_commit_without_its_pieces(binlog):
+    binlog.large_group()
+    reference = OobReference(5, *binlog.nodes[::4])
+    xid = Xid(1, b"g", b"b")
+    binlog.builder.record(RecordType.XA_PREPARE, encode_xa_prepare(XaPrepare(1, xid, reference)))
+    binlog.builder.record(RecordType.XA_COMPLETE, encode_xa_complete(XaComplete(xid, False)))
+    place = binlog.builder.commit(numbered(2), event(20))
+    binlog.write()
+    assert told(binlog.path) == [at("xa-record", place)]
+
+
+def test_a_state_that_overlooks_a_prepared_transaction(binlog):
+    reference = OobReference(1, Position(0, 600), Position(0, 600))
+    prepare = encode_xa_prepare(XaPrepare(1, Xid(1, b"g", b"b"), reference))
+    binlog.builder.record(RecordType.XA_PREPARE, prepare)
+    binlog.groups(3).write()
+    assert told(binlog.path) == [at("xa-reference", (0, 2 * SIZE))]
+
+
+def test_data_that_ends_early_in_an_older_file(tmp_path):
+    first = Binlog(tmp_path, interval=0).groups(3).write(empty_next=False)
+    place = first.builder.position
+    second = BinlogBuilder(interval=0, first=1)
+    second.full = first.builder.full.copy()
+    second.commit(numbered(4), event(200))
+    second.write(tmp_path)
+    assert told(tmp_path) == [at("data-ends-early", place)]
+
+
+def test_data_that_ends_early_inside_a_record(tmp_path):
+    first = Binlog(tmp_path, interval=0).groups(1)
+    first.builder.prepare_page()
+    first.builder.chunk(0x01, b"\0" + gtid_event(numbered(2)) + b"x" * (first.builder.room - 42))
+    first.write(empty_next=False)
+    second = BinlogBuilder(interval=0, first=1)
+    second.full = BinlogState([numbered(2)])
+    second.commit(numbered(3), event(200))
+    second.write(tmp_path)
+    assert told(tmp_path) == [
+        at("truncated-record", (0, 2 * SIZE), "0-1-2"),
+        at("data-ends-early", (0, 2 * SIZE)),
+    ]
+
+
+def test_an_unfinished_record_at_the_end_is_not_there_yet(binlog):
+    binlog.groups(1)
+    binlog.builder.chunk(0x01, b"\0" + gtid_event(numbered(2)) + b"x" * (binlog.builder.room - 42))
+    binlog.write()
+    assert told(binlog.path) == []
+
+
+# Out-of-band trees: nodes at 1258, 1286, 1325, 1742, 1761, the commit record 0-1-4 at 1780
+
+
+@pytest.fixture
+def tree(binlog):
+    binlog.groups(3).large_group().groups(3).write()
+    assert [place.offset for place in binlog.nodes] == [1258, 1286, 1325, 1742, 1761]
+    assert binlog.places[4] == (0, 1780)
+    return binlog
+
+
+def set_numbers(binlog, position, at_byte, data):
+    binlog.sealed(Position(0, position.offset + 3 + at_byte), data)
+
+
+def offset_bytes(offset):
+    """Return an offset in the two bytes that those of the nodes take."""
+    encoded = compint.encode(offset)
+    assert len(encoded) == 2
+    return encoded
+
+
+def own_place_as_link(binlog):
+    node = binlog.nodes[3]
+    set_numbers(binlog, node, 4, offset_bytes(node.offset))
+    return [at("oob-record", node)], "does not lead backward"
+
+
+def children_in_the_wrong_order(binlog):
+    node = binlog.nodes[2]
+    set_numbers(binlog, node, 2, offset_bytes(1286) + b"\0" + offset_bytes(1258))
+    return [at("oob-record", node)], "do not lead backward"
+
+
+def wrong_index(binlog):
+    set_numbers(binlog, binlog.nodes[1], 0, b"\x10")
+    return [], "has index 2, expected 1"
+
+
+def link_to_another_record(binlog):
+    set_numbers(binlog, binlog.nodes[3], 4, offset_bytes(1001))
+    return [], "Wrong chunk type 0x01"
+
+
+def link_to_nothing(binlog):
+    set_numbers(binlog, binlog.nodes[3], 4, offset_bytes(40))
+    return [], "no such place"
+
+
+def last_pointer_behind_the_commit_record(binlog):
+    set_numbers(binlog, binlog.places[4], 5, offset_bytes(1790))
+    return [], "not before its commit record"
+
+
+def last_pointer_to_a_missing_file(binlog):
+    binlog.builder.oob_references[0] = 0
+    set_numbers(binlog, binlog.places[4], 4, b"\x28")
+    return [], "not before its commit record"
+
+
+def wrong_count(binlog):
+    set_numbers(binlog, binlog.places[4], 0, b"\x30")
+    return [], "counts 6 oob records"
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        own_place_as_link,
+        children_in_the_wrong_order,
+        wrong_index,
+        link_to_another_record,
+        link_to_nothing,
+        last_pointer_behind_the_commit_record,
+        last_pointer_to_a_missing_file,
+        wrong_count,
+    ],
+    ids=lambda damage: damage.__name__,
+)
+def test_trees_that_are_linked_wrongly(tree, damage):
+    """The group is lost, at its commit record; a node that is wrong in itself is told as well."""
+    others, text = damage(tree)
+    assert told(tree.path) == [*others, at("oob-tree", tree.places[4], "0-1-4")]
+    assert text in findings(tree.path)[-1].text
+    assert totals(tree.path).groups == 7
+
+
+def test_a_wrong_first_pointer_loses_nothing(tree):
+    set_numbers(tree, tree.places[4], 2, offset_bytes(1286))
+    assert told(tree.path) == [at("oob-first", tree.places[4])]
+
+
+def test_a_damaged_page_costs_the_groups_with_a_piece_there(tmp_path):
+    binlog = Binlog(tmp_path, interval=0).groups(1)
+    binlog.large_group((100, 500, 300)).groups(1).write()
+    binlog.raw(Position(0, 2 * SIZE + 99), b"\x5a")
+    assert told(tmp_path) == [
+        ("page-checksum", "binlog-000000.ibb", 2, None, "unknown: no GTID state follows"),
+        at("oob-unreadable", binlog.places[2], "0-1-2"),
+    ]
+
+
+def test_pieces_in_files_that_were_purged(tmp_path):
+    binlog = Binlog(tmp_path, interval=0).groups(1)
+    forest = OobForest()
+    binlog.builder.oob(forest, event(50))
+    binlog.groups(15)
+    assert binlog.builder.file_no == 1
+    place = binlog.builder.commit(numbered(17), lists=[forest.reference()])
+    binlog.write()
+    binlog.file(0).unlink()
+    assert told(tmp_path) == [at("oob-tree", place, "0-1-17")]
+    assert "the file is missing" in findings(tmp_path)[0].text
+
+
+def test_pieces_below_the_reference_of_the_header(tmp_path):
+    binlog = Binlog(tmp_path, interval=0).groups(1)
+    forest = OobForest()
+    binlog.builder.oob(forest, event(50))
+    binlog.groups(15)
+    place = binlog.builder.commit(numbered(17), lists=[forest.reference()])
+    binlog.builder.oob_references[1] = 1
+    binlog.write()
+    assert told(tmp_path) == [at("oob-tree", place, "0-1-17")]
+    assert "below the oob reference 1" in findings(tmp_path)[0].text
+
+
+@pytest.mark.parametrize(
+    "data", [encode_oob_header(OobHeader(0, NOWHERE, NOWHERE)), b"\0\0\0", b"\0" * 4 + b"\x06"]
+)
+def test_pieces_without_a_head_or_without_data(binlog, data):
+    place = wrap(binlog, RecordType.OOB, data)
+    assert told(binlog.path) == [at("oob-record", place)]
+    assert findings(binlog.path)[0].text.startswith("Short chunk")
+    assert findings(binlog.path)[0].lost == NOTHING
+
+
+def test_a_format_description_is_no_finding(binlog):
+    event = FormatDescription.default("10.11.99-MariaDB", 1, 1_700_000_000).to_store()
+    wrap(binlog, RecordType.COMMIT, b"\0" + event)
+    assert told(binlog.path) == []
