@@ -49,21 +49,23 @@ class Connection:
         self._writer = writer
         self._write_timeout = write_timeout
         self._packets = PacketReader(LOGIN_PACKET_BYTES_MAX)
+        self._is_tcp = isinstance(writer.get_extra_info("sockname"), tuple)
         writer.transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
 
     @property
     def peer(self) -> str:
         """Address of the client, `unix` for a unix socket."""
+        if not self._is_tcp:
+            return "unix"
         name = self._writer.get_extra_info("peername")
-        return f"{name[0]}:{name[1]}" if isinstance(name, tuple) else "unix"
+        return f"{name[0]}:{name[1]}" if name else "gone"
 
     @property
     def hosts(self) -> list[str]:
         """Address and names by which accounts may know the client, the one to show first."""
-        name = self._writer.get_extra_info("peername")
-        if not isinstance(name, tuple):
+        if not self._is_tcp:
             return ["localhost"]
-        address = str(name[0]).removeprefix("::ffff:")
+        address = self.peer.rpartition(":")[0].removeprefix("::ffff:")
         is_loopback = address == "::1" or address.startswith("127.")
         return ["localhost", address] if is_loopback else [address]
 
@@ -102,6 +104,8 @@ class Connection:
 
     async def write(self, data: bytes) -> None:
         """Send framed packets, or pieces of them; raises TimeoutError as `send` does."""
+        if self._writer.is_closing():
+            raise PeerGone("the client closed the connection")
         self._writer.write(data)
         await self.flushed()
 
@@ -118,7 +122,8 @@ class Connection:
         the last packets: so what still comes is read and thrown away, for a while.
         """
         try:
-            self._writer.write_eof()
+            if not self._writer.is_closing():
+                self._writer.write_eof()
             async with asyncio.timeout(LINGER_SECONDS):
                 left = LINGER_BYTES_MAX
                 while left > 0 and (data := await self._reader.read(READ_BYTES)):

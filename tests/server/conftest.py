@@ -1,11 +1,13 @@
 """Histories to serve, and servers over them that end with the test."""
 
+import asyncio
 import json
 import lzma
 import tarfile
 from pathlib import Path
 
 import pytest
+import uvloop
 
 from ibb.protocol.gtid import Gtid
 from ibb.server.accounts import AccountBook, make_account
@@ -19,6 +21,11 @@ from ibb.storage.store import Store
 from ..storage.events import transaction
 
 SAMPLES = Path(__file__).parent.parent / "data" / "ibb"
+
+
+def pytest_asyncio_loop_factories(config, item):
+    """`ibb serve` runs on uvloop; a program that serves its own store may not."""
+    return {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
 
 
 @pytest.fixture(scope="session")

@@ -166,7 +166,7 @@ async def test_heartbeats_come_while_nothing_is_due_and_only_when_asked_for(serv
         beats.append(Heartbeat.parse(event))
     assert {beat.file_name for beat in beats} == {"ibb-bin.000001"}
     assert all(beat.position >= 4 for beat in beats)
-    publish(store, Gtid(0, 1, 11), wait=True)
+    publish(store, Gtid(0, 1, 11), size=100_000, wait=True)
     group = await dump.next_group()
     after = await dump.event()
     while after[0].type != EventType.HEARTBEAT:
@@ -191,7 +191,7 @@ async def test_a_client_that_does_not_read_does_not_grow_memory(serve, store):
     client = await RawClient.logged_in(server)
     await client.prepare("0-1-10")
     dump = await client.dump(server_id=5, non_block=True)
-    client.reader._transport.pause_reading()
+    client.writer.transport.pause_reading()
     (session,) = server.sessions()
     transport = session._connection._writer.transport
     sizes = set()
@@ -201,7 +201,7 @@ async def test_a_client_that_does_not_read_does_not_grow_memory(serve, store):
     async with await RawClient.logged_in(server) as other:  # the others go on
         assert await other.value("SELECT 1") == "1"
     assert transport.get_write_buffer_size() <= 1 << 20
-    client.reader._transport.resume_reading()
+    client.writer.transport.resume_reading()
     await dump.preamble(rotate_checksum=True)
     assert len(await dump.groups()) == 40
     await client.close()
@@ -373,3 +373,15 @@ async def test_files_that_another_program_writes_are_followed(serve, tmp_path):
         await dump.client.close()
         await server.stop()
         history.close()
+
+
+async def test_a_client_that_reads_nothing_for_too_long_is_dropped(serve, store):
+    for seq in range(11, 51):
+        publish(store, Gtid(0, 1, seq), size=1 << 20)
+    server = await serve(store, net_write_timeout=0.1)
+    client = await RawClient.logged_in(server)
+    await client.prepare("0-1-10")
+    await client.dump(server_id=5)
+    client.writer.transport.pause_reading()
+    await until_sessions(server, 0)
+    await client.close()

@@ -1,0 +1,76 @@
+"""Waking who waits for more."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+
+import pytest
+
+from ibb.protocol.errors import FormatError
+from ibb.server.durable_signal import DurableSignal
+
+SECONDS_MAX = 10
+
+
+class History:
+    """Tells its one subscriber when it is told to; counts looks."""
+
+    def __init__(self, *, ours=True):
+        self.pages = SimpleNamespace(tail_is_final=ours)
+        self.wake = None
+        self.looks = 0
+
+    def subscribe(self, wake):
+        self.wake = wake
+        return lambda: setattr(self, "wake", None)
+
+    def refresh(self):
+        self.looks += 1
+        if self.looks == 1:
+            raise FormatError("half a header")
+        if self.looks == 3:
+            self.wake()
+
+
+@pytest.fixture
+def pool():
+    with ThreadPoolExecutor(1) as executor:
+        yield executor
+
+
+async def test_a_wake_from_a_thread_ends_every_wait(pool):
+    history = History()
+    signal = DurableSignal(history, pool, 1)
+    waiting = [asyncio.create_task(signal.wait(signal.count, None)) for _ in range(3)]
+    await asyncio.sleep(0)
+    pool.submit(history.wake)
+    await asyncio.wait_for(asyncio.gather(*waiting), SECONDS_MAX)
+    await signal.close()
+    assert history.wake is None
+
+
+async def test_a_wake_before_the_wait_is_not_lost(pool):
+    signal = DurableSignal(History(), pool, 1)
+    seen = signal.count
+    signal.nudge()
+    await asyncio.wait_for(signal.wait(seen, None), SECONDS_MAX)
+    await signal.close()
+
+
+async def test_a_wait_ends_after_its_time(pool):
+    signal = DurableSignal(History(), pool, 1)
+    seen = signal.count
+    await asyncio.wait_for(signal.wait(seen, 0.01), SECONDS_MAX)
+    assert signal.count == seen
+    await signal.close()
+
+
+async def test_foreign_files_are_looked_at_only_while_somebody_waits(pool):
+    history = History(ours=False)
+    signal = DurableSignal(history, pool, 0.001)
+    for _ in range(10):
+        await asyncio.sleep(0.001)
+    assert history.looks == 0
+    await asyncio.wait_for(signal.wait(signal.count, None), SECONDS_MAX)
+    assert history.looks >= 3  # the first one failed, and the looks went on
+    await signal.close()
