@@ -2,12 +2,15 @@
 A disk on which writing leaves the real one alone: what is written stays in memory.
 
 So recovery can be tried out on a directory that must not be touched, and whoever reads through
-the shadow sees the files as they will be. Pages are kept only where they differ.
+the shadow sees the files as they will be. Pages are kept only where they differ, and only as long
+as nobody else writes the same page: what is on the disk by then is newer.
 """
 
 import errno
 from bisect import bisect_left, insort
 from collections.abc import Callable, Sequence
+
+from ibb.protocol.checksum import crc32c
 
 from .disk import Buffer, Disk, File, Lock
 from .errors import DiskError
@@ -116,14 +119,14 @@ class _Changes:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self._blocks: dict[int, bytes] = {}
+        self._blocks: dict[int, tuple[bytes, int]] = {}  # and the checksum of what lay beneath
         self._starts: list[int] = []
 
-    def put(self, offset: int, block: bytes) -> None:
+    def put(self, offset: int, block: bytes, beneath: bytes) -> None:
         assert len(block) <= PAGE_SIZE_MAX
         if offset not in self._blocks:
             insort(self._starts, offset)
-        self._blocks[offset] = block
+        self._blocks[offset] = block, crc32c(beneath)
         self.size = max(self.size, offset + len(block))
 
     def overlay(self, offset: int, data: bytes, size: int) -> bytes:
@@ -134,9 +137,11 @@ class _Changes:
         starts = self._starts
         for index in range(bisect_left(starts, offset - PAGE_SIZE_MAX), bisect_left(starts, end)):
             start = starts[index]
-            block = self._blocks[start]
+            block, beneath = self._blocks[start]
             low, high = max(start, offset), min(start + len(block), end)
-            if low < high:
+            whole = start >= offset and start + len(block) <= offset + len(data)
+            changed = whole and crc32c(data[start - offset :][: len(block)]) != beneath
+            if low < high and not changed:
                 out[low - offset : high - offset] = block[low - start : high - start]
         return bytes(out)
 
@@ -159,7 +164,7 @@ class _ShadowFile:
         new = bytes(data) if isinstance(data, (bytes, bytearray, memoryview)) else b"".join(data)
         beneath = b"" if self._real is None else self._real.read_at(offset, len(new))
         if self._disk.takes(self._path, offset, new, beneath):
-            self._change().put(offset, new)
+            self._change().put(offset, new, beneath)
 
     def size(self) -> int:
         if self._changed is not None:

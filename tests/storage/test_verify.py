@@ -1,0 +1,358 @@
+"""The check of whole directories: sound ones, stores in use or after a power loss, odd files."""
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from ibb.protocol.binlog_state import BinlogState
+from ibb.protocol.checksum import crc32c
+from ibb.protocol.gtid import Gtid
+from ibb.storage import Store, StoreOptions
+from ibb.storage.disk import OsDisk
+from ibb.storage.errors import DiskError
+from ibb.storage.finding import Severity
+from ibb.storage.group_reader import GroupReader
+from ibb.storage.page import seal_page
+from ibb.storage.position import Position
+from ibb.storage.read_only import ReadOnlyHistory
+from ibb.storage.redo import SEGMENT_DATA_OFFSET, SEGMENT_NAMES
+from ibb.storage.reset_marker import ResetMarker
+from ibb.storage.verify import Totals, verify_directory
+
+from ..faults.sim_disk import Fault, PowerLost, SimDisk
+from .binlog_builder import event
+from .conftest import SAMPLES
+from .events import transaction
+from .verify_rig import SIZE, Binlog, digest, findings, told
+
+NAMES = sorted(path.name.removesuffix(".tar.xz") for path in SAMPLES.glob("*.tar.xz"))
+SMALL = StoreOptions(
+    page_size=512,
+    max_binlog_size=16 * 512,
+    state_interval=1024,
+    redo_segment_size=256 << 10,
+    oob_piece_size=700,
+    fifo_pages_max=8,
+    background=False,
+)
+
+
+def publish(store, number, size=0, domain=0):
+    with store.begin() as group:
+        group.write(transaction(f"insert {number}", size))
+        group.commit(Gtid(domain, 1, number))
+
+
+def check(disk, path="/s"):
+    """Return the findings, as (kind, severity), and the totals."""
+    totals = Totals()
+    found = list(verify_directory(disk, path, totals=totals))
+    return [(str(finding.kind), finding.severity) for finding in found], totals
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_samples_are_sound(sample, name):
+    path, expected = sample(name)
+    totals, before = Totals(), digest(path)
+    assert list(verify_directory(OsDisk(), str(path), totals=totals)) == []
+    assert digest(path) == before
+    assert totals.groups == len(expected["groups"])
+    assert totals.last == BinlogState.parse(",".join(expected["state"]))
+    assert totals.files == expected["files"][1] - expected["files"][0] + 2
+    assert totals.size == sum(file.stat().st_size for file in path.iterdir())
+
+
+def test_an_empty_directory_is_sound(tmp_path):
+    assert findings(tmp_path) == []
+
+
+def test_progress_ends_with_all_bytes(sample):
+    path, _ = sample("oob-16k-1")
+    steps = []
+    list(verify_directory(OsDisk(), str(path), progress=lambda *step: steps.append(step)))
+    assert steps == sorted(steps)
+    assert steps[-1][0] == steps[-1][1] == sum(file.stat().st_size for file in path.iterdir())
+
+
+# Stores
+
+
+def test_a_store_that_was_closed_is_sound(tmp_path):
+    with Store.open(tmp_path, SMALL) as store:
+        for number, size in enumerate((0, 700, 3000, 0, 9000, 10), start=1):
+            publish(store, number, size)
+    assert findings(tmp_path) == []
+
+
+def test_a_store_in_use_is_sound_and_its_newest_groups_are_seen(tmp_path):
+    """The last pages are only in the redo log: a note, and no group is missing."""
+    with Store.open(tmp_path, SMALL) as store:
+        for number in range(1, 30):
+            publish(store, number, 200)
+            found, totals = check(OsDisk(), str(tmp_path))
+            assert {kind for kind, _ in found} <= {"not-closed"}
+            assert totals.groups == number
+            assert str(totals.last) == f"0-1-{number}"
+
+
+LARGER = replace(SMALL, page_size=4096, max_binlog_size=65536, state_interval=8192)
+
+
+@pytest.mark.parametrize("options", [SMALL, LARGER])
+def test_groups_that_come_while_the_check_runs_are_no_finding(options):
+    """Files fill up, pages grow and the redo log goes over to its other segment meanwhile."""
+    disk = SimDisk()
+    with Store.open("/s", options, disk=disk) as store:
+        for number in range(1, 40):
+            publish(store, number, 300)
+        last = 39
+
+        def go_on(done, total):
+            nonlocal last
+            for _ in range(random.Random(done).randrange(12)):
+                last += 1
+                publish(store, last, 400 if last % 7 else 9000)
+
+        totals = Totals()
+        found = list(verify_directory(disk, "/s", progress=go_on, totals=totals))
+        assert {finding.severity for finding in found} <= {Severity.NOTE}
+        assert totals.groups >= 39
+        assert last > 60
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_after_a_power_loss_every_durable_group_is_there(seed):
+    """What recovery will bring back counts; torn pages that it will write again do not cost any."""
+    rng = random.Random(seed)
+    disk = SimDisk()
+    durable = 0
+    try:
+        with Store.open("/s", SMALL, disk=disk) as store:
+            disk.crash_at = disk.operations + rng.randrange(20, 400)
+            for number in range(1, 1000):
+                publish(store, number, rng.choice((0, 100, 400, 3000)))
+                durable = number
+    except PowerLost:
+        after = disk.crashed(rng, rng.random())
+    after.faults.append(Fault(lambda op: op.kind not in ("open", "read")))
+    totals = Totals()
+    found = list(verify_directory(after, "/s", totals=totals))
+    after.faults.clear()
+    for finding in found:
+        assert finding.severity is Severity.NOTE or finding.text.endswith("has this page whole")
+        assert finding.lost == "nothing"
+    assert totals.groups in (durable, durable + 1)
+    with Store.open("/s", SMALL, disk=after) as store:
+        assert str(store.state()) == str(totals.last)
+
+
+def closed_store():
+    """Return a disk with a store that was closed; all of it is in one redo segment."""
+    disk = SimDisk()
+    with Store.open("/s", SMALL, disk=disk) as store:
+        for number in range(1, 20):
+            publish(store, number, 100)
+        segment = max(
+            SEGMENT_NAMES,
+            key=lambda name: int.from_bytes(disk.contents(f"/s/{name}")[16:24], "little"),
+        )
+    assert check(disk)[0] == []
+    return disk, f"/s/{segment}"
+
+
+def group_offsets(disk, segment):
+    """Return where the groups of a redo segment begin."""
+    data, at, offsets = disk.contents(segment), SEGMENT_DATA_OFFSET, []
+    while data[at : at + 4] == b"RdG1":
+        offsets.append(at)
+        at += 28 + int.from_bytes(data[at + 4 : at + 8], "little")
+    return offsets
+
+
+def test_damage_in_the_middle_of_the_redo_log():
+    disk, segment = closed_store()
+    place = group_offsets(disk, segment)[5]
+    disk.damage(segment, place + 40, b"\xff\x00\xff")
+    found = list(verify_directory(disk, "/s"))
+    assert [(str(finding.kind), finding.offset) for finding in found] == [("redo-damaged", place)]
+    assert segment.endswith(found[0].file)
+
+
+def test_a_redo_log_that_ends_before_the_files_do():
+    """Opening such a store would take the last groups for what had not become durable."""
+    disk, segment = closed_store()
+    offsets = group_offsets(disk, segment)
+    disk.damage(segment, offsets[-1], b"\0\0\0\0")
+    assert [kind for kind, _ in check(disk)[0]] == ["redo-behind"]
+    assert check(disk)[1].groups == 19
+
+
+def test_a_redo_log_of_an_unknown_version():
+    disk, segment = closed_store()
+    head = bytearray(disk.contents(segment)[:32])
+    head[8] = 9
+    disk.damage(segment, 0, bytes(head) + crc32c(head).to_bytes(4, "little"))
+    found = list(verify_directory(disk, "/s"))
+    assert [str(finding.kind) for finding in found] == ["redo-damaged"]
+    assert "redo log format 9 is unknown" in found[0].text
+
+
+def test_a_segment_that_was_torn_when_it_was_begun():
+    disk, segment = closed_store()
+    other = next(f"/s/{name}" for name in SEGMENT_NAMES if not segment.endswith(name))
+    disk.damage(other, 0, b"ibbRedo1")
+    disk.damage(other, 30, b"\x77")
+    assert check(disk)[0] == [("redo-segment", Severity.NOTE)]
+
+
+def test_a_page_that_is_not_what_the_redo_log_says():
+    disk, _ = closed_store()
+    image = bytearray(disk.contents("/s/binlog-000000.ibb"))
+    page = image[512:1024]
+    page[300] ^= 1
+    seal_page(page)
+    disk.damage("/s/binlog-000000.ibb", 512, bytes(page))
+    assert check(disk)[0] == [("redo-differs", Severity.DAMAGE)]
+
+
+def test_a_damaged_page_that_the_redo_log_has():
+    disk, _ = closed_store()
+    disk.damage("/s/binlog-000000.ibb", 600, b"\xff\xff")
+    found = list(verify_directory(disk, "/s"))
+    assert [(str(f.kind), f.file, f.page, f.lost) for f in found] == [
+        ("page-checksum", "binlog-000000.ibb", 1, "nothing")
+    ]
+    assert check(disk)[1].groups == 19
+
+
+def test_a_reset_that_has_begun():
+    disk, _ = closed_store()
+    ResetMarker(disk, "/s").write(BinlogState())
+    assert check(disk)[0] == [("reset-unfinished", Severity.NOTE)]
+    disk.damage("/s/ibb-reset", 0, b"\xff\xff\xff\xff")
+    assert check(disk)[0] == [("reset-marker", Severity.WARNING)]
+
+
+# What lies beside the files
+
+
+def test_a_sidecar_that_is_no_list(tmp_path):
+    Binlog(tmp_path).groups(3).write()
+    (tmp_path / "formats.json").write_text('{"version": 7}')
+    assert told(tmp_path) == [("sidecar", "formats.json", None, None, "nothing")]
+
+
+def test_a_sidecar_that_does_not_agree_with_the_records(tmp_path):
+    with Store.open(tmp_path, SMALL) as store:
+        publish(store, 1)
+        place = ReadOnlyHistory(OsDisk(), str(tmp_path)).pages.first_file()
+    text = (tmp_path / "formats.json").read_text()
+    assert "[\n0,\n517," in text
+    (tmp_path / "formats.json").write_text(text.replace("[\n0,\n517,", "[\n0,\n530,"))
+    found = findings(tmp_path)
+    assert [(str(f.kind), f.file, f.offset) for f in found] == [
+        ("sidecar", "binlog-000000.ibb", 5),
+        ("sidecar-entry", "formats.json", None),
+    ]
+    assert place == 0
+
+
+# Other writers, and the disk
+
+
+def test_a_page_that_another_program_is_writing_is_read_again(tmp_path):
+    binlog = Binlog(tmp_path).groups(20).write()
+    newest = binlog.builder.position
+
+    class TornDisk(OsDisk):
+        torn = 2
+
+        def open(self, path, *, create=False, read_only=False):
+            file = super().open(path, create=create, read_only=read_only)
+            read_at = file.read_at
+
+            def torn(offset, size):
+                data = read_at(offset, size)
+                page = newest.offset - newest.offset % SIZE
+                if path == str(binlog.file(newest.file_no)) and offset <= page < offset + size:
+                    if size > SIZE * 8:
+                        return data[: page - offset] + b"torn" + data[page - offset + 4 :]
+                    if self.torn:
+                        TornDisk.torn -= 1
+                        return b"torn" + data[4:]
+                return data
+
+            file.read_at = torn
+            return file
+
+    assert list(verify_directory(TornDisk(), str(tmp_path))) == []
+
+
+def test_files_that_another_program_fills_while_the_check_runs(tmp_path):
+    binlog = Binlog(tmp_path, interval=4).groups(30).write()
+
+    def go_on(done, total):
+        binlog.groups(5).write()
+
+    totals = Totals()
+    assert list(verify_directory(OsDisk(), str(tmp_path), progress=go_on, totals=totals)) == []
+    assert totals.groups >= 30
+
+
+def test_a_page_that_the_disk_does_not_give(tmp_path):
+    """The pages around it are read one by one."""
+    binlog = Binlog(tmp_path).groups(40).write()
+    bad = str(binlog.file(1)), 3 * SIZE
+
+    class BadDisk(OsDisk):
+        def open(self, path, *, create=False, read_only=False):
+            file = super().open(path, create=create, read_only=read_only)
+            read_at = file.read_at
+
+            def read(offset, size):
+                if path == bad[0] and offset <= bad[1] < offset + size and offset:
+                    raise DiskError(5, "bad sector", operation="read", path=path, offset=offset)
+                return read_at(offset, size)
+
+            file.read_at = read
+            return file
+
+    found = list(verify_directory(BadDisk(), str(tmp_path)))
+    assert [(str(f.kind), f.page, f.lost) for f in found] == [("unreadable", 3, "0-1-19..21")]
+
+
+def test_a_header_page_that_is_damaged_behind_its_fields(sample_copy):
+    path, _ = sample_copy("plain-16k-1")
+    image = bytearray((path / "binlog-000002.ibb").read_bytes())
+    image[600] ^= 1
+    (path / "binlog-000002.ibb").write_bytes(image)
+    found = findings(path)
+    assert [(str(f.kind), f.file, f.page) for f in found] == [
+        ("header-page-checksum", "binlog-000002.ibb", 0)
+    ]
+    assert found[0].lost.startswith("0-")
+
+
+def test_files_before_the_damage_are_read_and_those_behind_it_from_their_states(tmp_path):
+    binlog = Binlog(tmp_path).groups(60).write()
+    binlog.raw(Position(1, 3 * SIZE + 7), b"\xff")
+    history = ReadOnlyHistory(OsDisk(), str(tmp_path))
+    reader, seen = GroupReader(history.pages, Position(2, 0)), []
+    while (group := reader.next()) is not None:
+        seen.append(group.gtid.seq)
+    assert seen[-1] == 60
+    assert findings(tmp_path)[0].lost == "0-1-19..21"
+
+
+def test_a_gap_of_many_domains_names_the_first_of_them(tmp_path):
+    binlog = Binlog(tmp_path, pages=40, interval=8)
+    for domain in range(30):
+        binlog.builder.commit(Gtid(domain, 1, 1), event(100))
+    binlog.places[1] = None
+    while binlog.builder.place < 17 * SIZE:
+        binlog.groups(1)
+    binlog.write()
+    binlog.raw(Position(0, 2 * SIZE + 7), b"\xff")
+    (found,) = findings(tmp_path)
+    assert found.lost == "3-1-1, 4-1-1, 5-1-1, 6-1-1, 7-1-1"
