@@ -11,10 +11,9 @@ import pytest
 
 from ibb.protocol.event import EventType, build_event
 from ibb.protocol.gtid import Gtid
-from ibb.storage.options import StoreOptions
 from ibb.storage.store import Store
 
-from ..server.conftest import publish
+from ..server.conftest import SMALL, publish
 from ..storage.events import query, xid
 
 SAMPLES = Path(__file__).parent.parent / "data" / "ibb"
@@ -49,7 +48,7 @@ def test_a_sample_is_listed_as_it_must_be(name, tmp_path):
 
 @pytest.fixture
 def directory(tmp_path):
-    with Store.open(tmp_path / "store", StoreOptions(max_binlog_size=1 << 20)) as store:
+    with Store.open(tmp_path / "store", SMALL) as store:
         for seq in range(1, 6):
             publish(store, Gtid(0, 1, seq))
             publish(store, Gtid(1, 1, seq))
@@ -72,10 +71,10 @@ def test_ranges(directory):
 
 
 def test_a_directory_in_use_is_listed(tmp_path):
-    with Store.open(tmp_path / "store", StoreOptions(max_binlog_size=1 << 20)) as store:
+    with Store.open(tmp_path / "store", SMALL) as store:
         publish(store, Gtid(0, 1, 1), wait=True)
         store.close()
-    with Store.open(tmp_path / "store", StoreOptions(max_binlog_size=1 << 20)):
+    with Store.open(tmp_path / "store", SMALL):
         assert gtids(tmp_path / "store") == ["0-1-1"]
 
 
@@ -85,7 +84,7 @@ def test_tables_of_row_changes_are_named_once(tmp_path):
         return build_event(EventType.TABLE_MAP, bytes(8) + names, timestamp=1, server_id=1)
 
     with (
-        Store.open(tmp_path / "store", StoreOptions(max_binlog_size=1 << 20)) as store,
+        Store.open(tmp_path / "store", SMALL) as store,
         store.begin() as group,
     ):
         maps = [(b"shop", b"orders"), (b"shop", b"items"), (b"shop", b"orders")]

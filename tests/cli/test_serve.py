@@ -4,15 +4,15 @@ import re
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
 from ibb.protocol.gtid import Gtid
 from ibb.server.accounts import AccountBook, make_account
-from ibb.storage.options import StoreOptions
 from ibb.storage.store import Store
 
-from ..server.conftest import publish
+from ..server.conftest import SMALL, publish
 from ..server.raw_client import RawClient
 
 IBB = [sys.executable, "-m", "ibb"]
@@ -71,7 +71,7 @@ def test_it_says_ready_once_and_ends_with_status_0(tmp_path, accounts_file, numb
 
 
 async def test_a_store_is_served_with_the_settings_of_file_and_line(tmp_path, accounts_file):
-    with Store.open(tmp_path / "store", StoreOptions(max_binlog_size=1 << 20)) as store:
+    with Store.open(tmp_path / "store", SMALL) as store:
         for seq in range(1, 6):
             publish(store, Gtid(0, 1, seq))
     settings = tmp_path / "ibb.toml"
@@ -97,14 +97,12 @@ async def test_a_store_is_served_with_the_settings_of_file_and_line(tmp_path, ac
 
 
 def test_a_restart_writes_nothing_into_the_history(tmp_path, accounts_file):
-    with Store.open(tmp_path / "store", StoreOptions(max_binlog_size=1 << 20)) as store:
+    with Store.open(tmp_path / "store", SMALL) as store:
         publish(store, Gtid(0, 1, 1), wait=True)
         end = store.end()
     for _ in range(2):
         Process(tmp_path / "store", "--accounts", accounts_file, "--listen", "127.0.0.1:0").end()
-    with Store.open(
-        tmp_path / "store", StoreOptions(max_binlog_size=1 << 20, format_description="upstream")
-    ) as store:
+    with Store.open(tmp_path / "store", replace(SMALL, format_description="upstream")) as store:
         assert store.end() == end
 
 

@@ -3,7 +3,9 @@
 import asyncio
 import json
 import lzma
+import shutil
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,12 +22,22 @@ from ibb.storage.store import Store
 
 from ..storage.events import transaction
 
+# A test's folder stays a while: small files, and a redo log that is not 128 MiB.
+SMALL = StoreOptions(max_binlog_size=1 << 20, redo_segment_size=4 << 20)
+
 SAMPLES = Path(__file__).parent.parent / "data" / "ibb"
 
 
 def pytest_asyncio_loop_factories(config, item):
     """`ibb serve` runs on uvloop; a program that serves its own store may not."""
     return {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
+
+
+@pytest.fixture(autouse=True)
+def tidy(tmp_path):
+    """Remove each test's stores at once: together they would fill a small disk."""
+    yield
+    shutil.rmtree(tmp_path)
 
 
 @pytest.fixture(scope="session")
@@ -48,7 +60,7 @@ def sample(sample_folder):
 @pytest.fixture
 def store(tmp_path):
     """A store that holds ten transactions 0-1-1 to 0-1-10."""
-    options = StoreOptions(max_binlog_size=1 << 20, server_id=7)
+    options = replace(SMALL, server_id=7)
     with Store.open(tmp_path / "store", options) as opened:
         for seq in range(1, 11):
             publish(opened, Gtid(0, 1, seq))

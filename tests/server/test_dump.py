@@ -1,6 +1,7 @@
 """Dumps over a real socket: what is sent, in which order, and how it ends."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -11,12 +12,11 @@ from ibb.protocol.gtid_list import GtidList
 from ibb.protocol.heartbeat import Heartbeat
 from ibb.protocol.rotate import Rotate
 from ibb.storage.disk import OsDisk
-from ibb.storage.options import StoreOptions
 from ibb.storage.read_only import ReadOnlyHistory
 from ibb.storage.store import Store
 
 from ..storage.events import query, xid
-from .conftest import publish
+from .conftest import SMALL, publish
 from .raw_client import RawClient, until_sessions
 
 
@@ -358,7 +358,7 @@ async def test_annotate_events_are_sent_only_when_asked_for(serve, store):
 
 
 async def test_files_that_another_program_writes_are_followed(serve, tmp_path):
-    options = StoreOptions(max_binlog_size=1 << 20, background=False)
+    options = replace(SMALL, background=False)
     with Store.open(tmp_path / "foreign", options) as store:
         publish(store, Gtid(0, 1, 1), wait=True)
         store.close()

@@ -1,5 +1,7 @@
 """Taking a dump apart, however its bytes are cut."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,16 +14,16 @@ from ibb.server.ingest import Ingest, UpstreamEnded
 from ibb.server.stored_numbers import Runs, StoredNumbers
 from ibb.storage.errors import GroupError
 from ibb.storage.group_reader import GroupReader
-from ibb.storage.options import StoreOptions
 from ibb.storage.position import Position
 from ibb.storage.store import Store
 
+from .conftest import SMALL
 from .fake_primary import group, preamble, stored
 
 
 @pytest.fixture
 def target(tmp_path):
-    options = StoreOptions(max_binlog_size=1 << 20, format_description="upstream")
+    options = replace(SMALL, format_description="upstream")
     with Store.open(tmp_path / "relay", options) as opened:
         yield opened
 
@@ -53,7 +55,7 @@ def test_any_cut_of_the_stream_stores_the_same(tmp_path_factory, data):
     )
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=12)))
     pieces = [stream[a:b] for a, b in zip([0, *cuts], [*cuts, len(stream)], strict=True)]
-    options = StoreOptions(max_binlog_size=1 << 20, format_description="upstream")
+    options = replace(SMALL, format_description="upstream")
     with Store.open(tmp_path_factory.mktemp("cut"), options) as target:
         taking = ingest(target)
         for piece in pieces:

@@ -1,6 +1,7 @@
 """The relay: against ibb itself, and against a primary that follows a script."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -21,11 +22,10 @@ from ibb.server.relay import Cure, Relay, cure_of
 from ibb.server.upstream import UpstreamAddress, UpstreamRefused
 from ibb.storage.errors import DiskError, StoreFailed, StoreFull
 from ibb.storage.group_reader import GroupReader
-from ibb.storage.options import StoreOptions
 from ibb.storage.position import Position
 from ibb.storage.store import Store
 
-from .conftest import publish
+from .conftest import SMALL, publish
 from .fake_primary import CUT, HANG, FakePrimary, group, preamble, stored
 
 SECONDS_MAX = 20
@@ -33,7 +33,7 @@ SECONDS_MAX = 20
 
 @pytest.fixture
 def target(tmp_path):
-    options = StoreOptions(max_binlog_size=1 << 20, format_description="upstream")
+    options = replace(SMALL, format_description="upstream")
     with Store.open(tmp_path / "relay", options) as opened:
         yield opened
 
