@@ -116,7 +116,8 @@ class StateCheck:
         if found is None:
             if chunk.starts and chunk.type == GTID_STATE:
                 return  # damaged: reported where it was read
-            if _has_room(entries, None, file, page):
+            allowed = self._allowed(entries, is_full=page == 1)
+            if all(_has_room(some, None, file, page) for some in allowed):
                 self._report(chunk.place, f"no state record, {len(entries)} entries are due")
             self.left_out.append(chunk.place)
             return
@@ -141,11 +142,22 @@ class StateCheck:
             applied.load(found.entries)
             if applied.without_order_of_domains() != self._running.without_order_of_domains():
                 self._report(place, f"differential state gives {applied.entries()}, not {running}")
-        # Without a full state, a writer that was restarted may repeat what came before this file.
-        allowed = [entries] if is_full or self._base is not None else [entries, running]
         as_found = Running(found.entries).without_order_of_domains()
+        allowed = self._allowed(entries, is_full=is_full)
         if as_found not in [Running(some).without_order_of_domains() for some in allowed]:
             self._report(place, f"state record of {found.entries}, not {entries}")
+
+    def _allowed(self, entries: tuple[Gtid, ...], *, is_full: bool) -> list[tuple[Gtid, ...]]:
+        """
+        Return what a state record may hold that is due with *entries*.
+
+        In a file without a full state a writer that was restarted cannot tell what was logged
+        before this file, and may repeat all of it in the differential ones.
+        """
+        assert self._running is not None
+        if is_full or self._base is not None:
+            return [entries]
+        return [entries, self._running.entries()]
 
 
 def _has_state(file: BinlogFile, page: int) -> bool:
