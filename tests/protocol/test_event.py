@@ -9,6 +9,7 @@ from ibb.protocol.event import EventFlag, EventHeader, EventType
 u16, u32 = st.integers(0, 2**16 - 1), st.integers(0, 2**32 - 1)
 headers = st.builds(EventHeader, u32, st.integers(0, 255), u32, u32, u32, u16)
 
+
 def made_event(code=EventType.XID, body=b"\x01" * 8):
     length = event.HEADER_SIZE + len(body)
     return EventHeader(1700000000, code, 101, length, 0, 0).pack() + body

@@ -101,7 +101,7 @@ def test_a_server_of_the_last_century_is_refused(missing):
 
 
 @given(optional_bits, optional_bits, texts, st.binary(max_size=250), texts, texts, st.data())
-def test_response_round_trips_under_any_common_capabilities(  # noqa: PLR0917
+def test_response_round_trips_under_any_common_capabilities(
     server, client, user, proof, database, plugin, data
 ):
     both = server & client

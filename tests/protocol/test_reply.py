@@ -26,7 +26,7 @@ def test_info_of_an_ok_goes_behind_its_length():
 
 
 @given(u64, u64, u16, u16, st.binary(max_size=300), st.booleans())
-def test_ok_round_trips(rows, insert_id, status, warnings, info, ends_rows):  # noqa: PLR0917
+def test_ok_round_trips(rows, insert_id, status, warnings, info, ends_rows):
     payload = reply.ok(
         affected_rows=rows,
         last_insert_id=insert_id,
