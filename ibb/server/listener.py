@@ -107,7 +107,7 @@ async def _turn_away(connection: Connection) -> None:
         await connection.send([err(CON_COUNT_ERROR.code, "", CON_COUNT_ERROR.text)])
     except (OSError, TimeoutError):
         connection.abort()
-    await connection.end()
+    await connection.close()  # at once: there may be many of them
 
 
 def _remove_stale_socket(path: Path) -> None:

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import structlog
+from structlog.tracebacks import ExceptionDictTransformer
 
 if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger, Processor
@@ -27,11 +28,16 @@ def set_up_log(*, level: str, shape: str) -> None:
     ]
     if shape == "json":
         processors += [
-            structlog.processors.dict_tracebacks,
+            structlog.processors.ExceptionRenderer(ExceptionDictTransformer(show_locals=False)),
             structlog.processors.JSONRenderer(default=str),
         ]
     else:
-        processors.append(structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()))
+        # local variables stay out of tracebacks: there may be secrets in them
+        processors.append(
+            structlog.dev.ConsoleRenderer(
+                colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
+            )
+        )
     structlog.configure(
         processors=processors,
         wrapper_class=structlog.make_filtering_bound_logger(

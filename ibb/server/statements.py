@@ -181,6 +181,8 @@ class Statements:
                 return self.database
             case (("USER" | "CURRENT_USER" | "SESSION_USER" | "SYSTEM_USER"), []):
                 return self._user
+            case "CONCAT", [_, *_]:
+                return None if None in arguments else "".join(map(str, arguments))
             case "UUID", []:
                 return str(uuid.uuid4())
             case "BINLOG_GTID_POS", [name, position]:

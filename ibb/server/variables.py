@@ -156,6 +156,11 @@ SYSTEM_VARIABLES: Final = {
     "query_cache_type": SystemVariable("OFF", session=True),
     "read_only": _ON,
     "server_id": SystemVariable(lambda facts: facts.server_id),
+    "session_track_schema": SystemVariable(1, switch=True, session=True),
+    "session_track_system_variables": SystemVariable(
+        "autocommit,character_set_client,character_set_connection,character_set_results,time_zone",
+        session=True,
+    ),
     "skip_networking": _OFF,
     "skip_replication": SystemVariable(0, switch=True, session=True),
     "slave_net_timeout": SystemVariable(lambda facts: int(facts.config.slave_net_timeout)),

@@ -184,6 +184,8 @@ def test_several_columns_and_aliases_come_in_order(session):
         "SET autocommit=ON, wait_timeout=9999999",
         "SET net_write_timeout=7200",
         "SET @slave_uuid=uuid()",
+        "set autocommit=1, sql_mode = concat(@@sql_mode,',STRICT_TRANS_TABLES')",
+        "set session_track_schema=1, tx_isolation='READ-COMMITTED', time_zone='+00:00'",
         "SET LOCAL skip_replication = 1",
         "SET character_set_results = NULL",
         "USE shop",
@@ -193,6 +195,36 @@ def test_several_columns_and_aliases_come_in_order(session):
 )
 def test_what_needs_no_more_than_ok_gets_ok(session, sql):
     assert session.run(sql) is None
+
+
+def test_a_java_driver_gets_every_variable_of_its_first_question(session):
+    names = [
+        "session.auto_increment_increment",
+        "character_set_client",
+        "character_set_connection",
+        "character_set_results",
+        "character_set_server",
+        "collation_server",
+        "collation_connection",
+        "init_connect",
+        "interactive_timeout",
+        "license",
+        "lower_case_table_names",
+        "max_allowed_packet",
+        "net_write_timeout",
+        "performance_schema",
+        "query_cache_size",
+        "query_cache_type",
+        "sql_mode",
+        "system_time_zone",
+        "time_zone",
+        "tx_isolation",
+        "wait_timeout",
+    ]
+    asked = ", ".join(f"@@{name}  AS {name.rpartition('.')[2]}" for name in names)
+    result = session.run(f"/* mysql-connector-java-8.0.33 */SELECT  {asked}")
+    assert len(result.rows[0]) == len(names)
+    assert None not in result.rows[0]
 
 
 def test_user_variables_are_one_in_any_case_and_keep_their_type(session):

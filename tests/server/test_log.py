@@ -1,0 +1,47 @@
+"""Log lines: their shape, and what must never be in them."""
+
+import json
+
+import pytest
+import structlog
+
+from ibb.server.log import get_log, set_up_log
+
+
+@pytest.fixture(autouse=True)
+def as_before():
+    yield
+    structlog.reset_defaults()
+
+
+def fail():
+    secret = "the password"  # noqa: F841 - to be looked for in the log
+    raise ValueError("no good")
+
+
+@pytest.mark.parametrize("shape", ["text", "json"])
+def test_a_traceback_shows_no_local_variables(shape, capsys):
+    set_up_log(level="info", shape=shape)
+    try:
+        fail()
+    except ValueError:
+        get_log().exception("session_failed", peer="1.2.3.4:5")
+    written = capsys.readouterr()
+    assert written.out == ""
+    assert "no good" in written.err
+    assert "the password" not in written.err
+
+
+def test_json_lines_hold_event_level_and_values(capsys):
+    set_up_log(level="warning", shape="json")
+    get_log().info("not_written")
+    get_log().bind(user="repl").warning("client_refused", reason="why")
+    (line,) = capsys.readouterr().err.splitlines()
+    found = json.loads(line)
+    assert found.pop("timestamp").endswith("Z")
+    assert found == {
+        "event": "client_refused",
+        "level": "warning",
+        "user": "repl",
+        "reason": "why",
+    }
