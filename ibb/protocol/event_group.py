@@ -93,6 +93,7 @@ class GroupStep(Enum):
     BEGIN = "begins a group"
     INSIDE = "is in a group that goes on"
     END = "is the last of its group"
+    CUT_OFF = "belongs to no group, and the one before it will never end"
 
 
 class GroupTracker:
@@ -129,15 +130,16 @@ class GroupTracker:
                 the stream has checksums, else 0.
 
         Raises:
-            FormatError: a GTID event inside a group, a group event without a group, a restart of
-                the writer inside a group, or a body too short for its type.
+            FormatError: a GTID event inside a group, a group event without a group, or a body too
+                short for its type.
         """
         code = header.type
         if code == EventType.GTID:
             return self._begin(header, body_prefix)
         if code in _OF_THE_STREAM or (code == EventType.INCIDENT and self.gtid is None):
-            if self.gtid is not None:
-                self._check_inside(header, body_prefix)
+            if self.gtid is not None and _is_restart(header, body_prefix):
+                self.gtid = None
+                return GroupStep.CUT_OFF
             return GroupStep.OUTSIDE
         if self.gtid is None:
             raise FormatError(f"{type_name(code)} event belongs to a group, but none has begun")
@@ -163,15 +165,6 @@ class GroupTracker:
         self.gtid = gtid
         self._standalone = bool(flags2 & _STANDALONE)
         return GroupStep.BEGIN
-
-    def _check_inside(self, header: EventHeader, body: Buffer) -> None:
-        """Let an event of the stream pass inside a group, unless it says the group is cut off."""
-        if header.type != EventType.FORMAT_DESCRIPTION:
-            return
-        if len(body) < CREATED_OFFSET + U32.size:
-            raise FormatError(f"Format_desc event with a body of only {len(body)} bytes")
-        if U32.unpack_from(body, CREATED_OFFSET)[0]:
-            raise FormatError(f"the writer restarted inside group {self.gtid}")
 
     @staticmethod
     def _ends_standalone(code: int, body: Buffer) -> bool:
@@ -205,3 +198,12 @@ class GroupTracker:
                 f"Query event of {body_size - start} characters begins them at {start}"
             )
         return bytes(body[start:body_size]).upper() in _ENDING_QUERIES
+
+
+def _is_restart(header: EventHeader, body: Buffer) -> bool:
+    """Tell whether an event says that the writer began anew: what it left open is lost."""
+    if header.type != EventType.FORMAT_DESCRIPTION:
+        return False
+    if len(body) < CREATED_OFFSET + U32.size:
+        raise FormatError(f"Format_desc event with a body of only {len(body)} bytes")
+    return bool(U32.unpack_from(body, CREATED_OFFSET)[0])

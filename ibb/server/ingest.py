@@ -112,6 +112,8 @@ class Ingest:
 
     def close(self) -> None:
         """Give up what has come of an unfinished group."""
+        self._staged.clear()
+        self._staged_bytes = 0
         if self._writer is not None:
             self._writer.rollback()
             self._writer = None
@@ -151,7 +153,10 @@ class Ingest:
                 f"{type_name(header.type)} event says {header.length} bytes and has {len(event)}"
             )
         if header.type == EventType.FORMAT_DESCRIPTION:
-            self._tracker.add(header, event[HEADER_SIZE:], checksum_size=CHECKSUM_SIZE)
+            body = event[HEADER_SIZE:]
+            if self._tracker.add(header, body, checksum_size=CHECKSUM_SIZE) is GroupStep.CUT_OFF:
+                get_log().warning("group_abandoned", gtid=str(self._gtid))
+                self.close()
             self._take_format(FormatDescription.parse(event, has_checksum=True))
             return
         if not self._has_checksum:

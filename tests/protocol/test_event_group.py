@@ -11,7 +11,7 @@ from ibb.protocol.gtid_list import GtidList
 from ibb.protocol.heartbeat import Heartbeat
 from ibb.protocol.rotate import Rotate
 
-OUTSIDE, BEGIN, INSIDE, END = GroupStep
+OUTSIDE, BEGIN, INSIDE, END, CUT_OFF = GroupStep
 TRANSACTION = GtidFlag.TRANSACTIONAL | GtidFlag.ALLOW_PARALLEL
 STANDALONE = GtidFlag.STANDALONE | GtidFlag.DDL
 
@@ -140,9 +140,10 @@ def test_made_up_events_pass_inside_a_group():
     assert steps(group) == [BEGIN, OUTSIDE, OUTSIDE, OUTSIDE, END]
 
 
-def test_restart_of_the_writer_inside_a_group_is_damage():
-    with pytest.raises(FormatError, match="restarted inside group 0-1-5"):
-        steps([gtid(TRANSACTION), INTVAR, RESTART.to_store()])
+def test_restart_of_the_writer_inside_a_group_cuts_it_off():
+    """A primary that crashed leaves the beginning of a group at the end of its binlog file."""
+    found = steps([gtid(TRANSACTION), INTVAR, RESTART.to_store(), gtid(TRANSACTION), XID])
+    assert found == [BEGIN, INSIDE, CUT_OFF, BEGIN, END]
 
 
 def test_gtid_inside_a_group_is_damage():

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ibb.protocol.errors import FormatError, ProtocolError
+from ibb.protocol.format_description import CHECKSUM_CRC32, FormatDescription
 from ibb.protocol.gtid import Gtid
 from ibb.protocol.packet import frame_all
 from ibb.protocol.reply import eof
@@ -89,6 +90,23 @@ def test_groups_before_an_error_stay_and_the_open_one_goes(target, monkeypatch):
     assert contents(target) == [stored(Gtid(0, 1, 1))]
     with pytest.raises(GroupError, match="rolled back"):
         writers[-1].write(body)
+
+
+def test_a_group_that_the_primary_s_crash_cut_off_is_dropped_and_the_dump_goes_on(target):
+    """Connecting again would bring the same beginning of a group, for ever."""
+    taking = ingest(target)
+    begin, body, _ = group(Gtid(0, 1, 2))
+    restarted = FormatDescription.default("10.11.99-MariaDB", 101, 1_800_000_000)
+    taking.feed(
+        [
+            framed(
+                *preamble(), *group(Gtid(0, 1, 1)), begin, body,
+                restarted.to_wire(CHECKSUM_CRC32, restarted.created), *group(Gtid(0, 1, 3)),
+            )
+        ]
+    )  # fmt: skip
+    assert contents(target) == [stored(Gtid(0, 1, 1)), stored(Gtid(0, 1, 3))]
+    assert str(target.state()) == "0-1-3"
 
 
 def test_eof_ends_the_dump(target):
