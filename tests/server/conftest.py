@@ -3,7 +3,6 @@
 import asyncio
 import json
 import lzma
-import shutil
 import tarfile
 from dataclasses import replace
 from pathlib import Path
@@ -31,13 +30,6 @@ SAMPLES = Path(__file__).parent.parent / "data" / "ibb"
 def pytest_asyncio_loop_factories(config, item):
     """`ibb serve` runs on uvloop; a program that serves its own store may not."""
     return {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
-
-
-@pytest.fixture(autouse=True)
-def tidy(tmp_path):
-    """Remove each test's stores at once: together they would fill a small disk."""
-    yield
-    shutil.rmtree(tmp_path)
 
 
 @pytest.fixture(scope="session")

@@ -205,17 +205,18 @@ async def test_a_gtid_inside_a_group_drops_both_and_connects_again(target):
     assert len(primary.dumps) == 2
 
 
-async def test_a_restart_of_the_primary_inside_a_group_drops_it(target):
-    events = group(Gtid(0, 1, 1))
+async def test_a_restart_of_the_primary_inside_a_group_drops_its_beginning(target):
+    begin, body, end = group(Gtid(0, 1, 1), 300_000)
     restarted = preamble(created=500)[1]
+    script = [*preamble(created=100), begin, body, restarted, begin, body, end, HANG]
     async with (
-        FakePrimary(
-            [*preamble(), *events[:2], restarted, *events, HANG], [*preamble(), *events, HANG]
-        ) as primary,
+        FakePrimary(script) as primary,
         Following(target, primary.port),
     ):
         await until(lambda: gtids(target) == ["0-1-1"])
-    assert len(primary.dumps) == 2
+    assert len(primary.dumps) == 1  # it went on in the same dump
+    assert contents(target)[-1] == ("0-1-1", stored(Gtid(0, 1, 1), 300_000))
+    assert len(formats(target)) == 2
 
 
 async def test_a_fake_list_inside_a_group_is_passed_over(target):
