@@ -12,6 +12,7 @@ from ibb.protocol.errors import IbbError
 from .account import account
 from .demo import demo
 from .groups import groups
+from .inspect import inspect
 from .serve import serve
 from .verify import verify
 
@@ -26,7 +27,7 @@ def ibb(*, debug: bool) -> None:
     del debug  # `main` looks for it: it must work for errors of any place
 
 
-for command in (account, demo, groups, serve, verify):
+for command in (account, demo, groups, inspect, serve, verify):
     ibb.add_command(command)
 
 
