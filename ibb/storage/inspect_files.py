@@ -24,7 +24,7 @@ from .disk import Disk
 from .errors import DiskError
 from .file_header import NO_XA, FileHeader
 from .file_name import binlog_name
-from .inspect_record import describe, part_of, type_of
+from .inspect_record import GOES_ON, describe, part_of, type_of
 from .open_files import OpenFiles
 from .page import check_page, page_is_zero
 from .position import Position
@@ -299,7 +299,7 @@ class Inspector:
             return "damaged"
         if state is None:
             return None
-        text = ",".join(map(str, state.entries[:STATE_CHARS_MAX]))
+        text = ",".join(map(str, state.entries[:STATE_CHARS_MAX])) or "(empty)"
         return text if len(text) <= STATE_CHARS_MAX else text[: STATE_CHARS_MAX - 3] + "..."
 
     def _describe(
@@ -313,7 +313,7 @@ class Inspector:
     ) -> str:
         """Return what a record says; one that goes on in other pages is read if need be."""
         text = describe(record_type, contents, header.major, whole=whole)
-        if whole or not text.startswith("goes on"):
+        if whole or text != GOES_ON:
             return text
         try:
             record = RecordReader(self.pages, position).next()

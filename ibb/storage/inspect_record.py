@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from ibb.protocol.errors import FormatError, Truncated
+from ibb.protocol.errors import FormatError
 from ibb.protocol.event import type_name
 from ibb.protocol.event_splitter import EventSplitter
 from ibb.protocol.format_description import FormatDescription
@@ -35,6 +35,8 @@ ENTRIES_SHOWN_MAX = 8  # of a GTID state, on a line
 EVENTS_SHOWN_MAX = 1000  # of a group
 CONTENTS_BYTES_MAX = 1 << 20  # of a record that are shown
 CHUNKS_SHOWN_MAX = 1000  # of a record
+
+GOES_ON = "goes on before it can be told"  # of a record that is not whole
 
 Bytes = bytes | memoryview
 
@@ -118,10 +120,8 @@ def describe(record_type: int, data: Bytes, major: int, *, whole: bool = True) -
         if record_type == RecordType.XA_COMPLETE:
             complete = parse_xa_complete(data)
             return f"{'rollback' if complete.rolled_back else 'commit'} of {_xid(complete.xid)}"
-    except Truncated as error:
-        return f"damaged: {error.what}" if whole else "goes on before anything can be told"
     except FormatError as error:
-        return f"damaged: {error.what}"
+        return f"damaged: {error.what}" if whole else GOES_ON
     return "unknown to this program"
 
 
