@@ -123,12 +123,13 @@ def test_a_huge_tree_is_drawn_in_part(tmp_path):
 
 def test_events_before_the_damage_are_shown(tmp_path):
     binlog = Binlog(tmp_path).groups(1)
-    forest, data = OobForest(), event(450) * 3
-    nodes = [binlog.builder.oob(forest, data[at : at + 450]) for at in range(0, 1350, 450)]
+    forest, data = OobForest(), event(1200) * 3
+    nodes = [binlog.builder.oob(forest, data[at : at + 1200]) for at in range(0, 3600, 1200)]
     place = binlog.builder.commit(numbered(2), lists=[forest.reference()])
     binlog.write()
-    assert nodes[1].offset // SIZE < nodes[2].offset // SIZE < place.offset // SIZE
-    binlog.raw(nodes[2], b"\xff")
+    assert nodes[1].offset // SIZE == 3
+    assert nodes[2].offset // SIZE == 6
+    binlog.raw(Position(0, 5 * SIZE + 9), b"\xff")
     view = inspect_record(Inspector(OsDisk(), str(tmp_path)).pages, place)
     assert [line.type for line in view.events][:2] == ["Gtid", "Query"]
     assert "Page corruption" in view.damage
