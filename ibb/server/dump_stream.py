@@ -30,6 +30,7 @@ from ibb.storage.errors import DiskError
 from ibb.storage.file_name import parse_binlog_name
 from ibb.storage.group_reader import GroupReader
 from ibb.storage.gtid_search import StartPlace, TooOld, find_file_start, find_start
+from ibb.storage.holds import HoldKind
 
 from .config import BATCH_BYTES, BATCH_GROUPS_MAX, STREAM_NAME
 from .log import get_log
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
     from ibb.protocol.fields import Buffer
     from ibb.storage.group_reader import StoredGroup
     from ibb.storage.history import History
+    from ibb.storage.holds import Hold
+    from ibb.storage.position import Position
 
     from .dump_request import DumpRequest
 
@@ -110,6 +113,7 @@ class DumpStream:
         self._encoder = EventEncoder(
             request.checksum, request.annotate, request.capability, request.skip_marked
         )
+        self._hold: Hold | None = None  # keeps from purge what is still to be sent
         self._filter: DumpFilter
         self._reader: GroupReader
         self._held: StoredGroup | None = None  # looked at already, not sent
@@ -126,6 +130,8 @@ class DumpStream:
 
     def start(self) -> Batch:
         """Find the start and return the first packets, or END with the reason against it."""
+        name = f"server id {self._request.server_id}"
+        self._hold = self._history.hold(HoldKind.REPLICA, name)
         try:
             place = self._find_start()
             return Batch(self._preamble(place), Outcome.MORE)
@@ -152,6 +158,11 @@ class DumpStream:
         if outcome is Outcome.IDLE and out:
             outcome = Outcome.MORE
         return Batch(b"".join(out), outcome)
+
+    def close(self) -> None:
+        """Let the files that the dump was reading go; may wait for a purge."""
+        if self._hold is not None:
+            self._hold.release()
 
     def heartbeat(self) -> bytes:
         """
@@ -199,6 +210,7 @@ class DumpStream:
             state_now=self._history.state,
         )
         self._reader = GroupReader(self._history.pages, place.position)
+        self._move_hold(place.position)
         return place
 
     def _find_file(self) -> StartPlace:
@@ -264,6 +276,7 @@ class DumpStream:
                 self._held = None
                 if group is None:
                     return Outcome.IDLE
+                self._move_hold(group.position)
                 if group.gtid is None:
                     size += self._forward_format(group.head, out)
                     continue
@@ -273,6 +286,10 @@ class DumpStream:
                 self._parts = self._encoder.encode_group(group.pieces())
             size += self._send_parts(self._parts, BATCH_BYTES - size, out)
         return Outcome.MORE
+
+    def _move_hold(self, position: Position) -> None:
+        assert self._hold is not None
+        self._hold.move(position.file_no)
 
     def _send_parts(self, parts: Iterator[WirePart], wanted: int, out: list[Buffer]) -> int:
         """Add events of the open group until *wanted* bytes are there; return how many came."""

@@ -335,6 +335,7 @@ class Session:
         finally:
             self._connection.seq = stream.seq  # what the client sent meanwhile does not count
             self.dump_server_id = None
+            host.pools.statements.submit(stream.close)
             self._log.info("dump_ended", replica_server_id=command.server_id)
         await self._connection.send([eof(status=self._variables.status)])
 

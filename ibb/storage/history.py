@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol
 from ibb.protocol.binlog_state import BinlogState
 
 from .format_catalogue import FormatCatalogue
+from .holds import Hold, HoldKind
 from .page_source import PageSource
 from .position import Position
 
@@ -48,3 +49,6 @@ class History(Protocol):
         Returns:
             A function that ends the subscription.
         """
+
+    def hold(self, kind: HoldKind, name: str) -> Hold:
+        """Keep all files from purge, until the hold is moved on or released."""

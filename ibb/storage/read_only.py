@@ -17,6 +17,7 @@ from .directory import BinlogDirectory, Listing
 from .disk import Disk
 from .format_catalogue import SIDECAR_NAME, FormatCatalogue
 from .history import BinlogFileInfo
+from .holds import Hold, HoldKind, Holds
 from .position import Position
 from .state_scan import StateFollower
 
@@ -41,6 +42,7 @@ class ReadOnlyHistory:
     def __init__(self, disk: Disk, path: str, *, follow_unsynced: bool = False) -> None:
         self._follow_unsynced = follow_unsynced
         self._mutex = threading.Lock()
+        self._holds = Holds()
         self._changing = False
         self._wakes: dict[object, Callable[[], None]] = {}
         self._pages = BinlogDirectory(disk, path)
@@ -110,6 +112,10 @@ class ReadOnlyHistory:
                 self._wakes.pop(token, None)
 
         return unsubscribe
+
+    def hold(self, kind: HoldKind, name: str) -> Hold:
+        """Return a hold that is noted here; the program that writes does not know of it."""
+        return self._holds.take(kind, name, self._pages.first_file)
 
     def close(self) -> None:
         """Close the files."""

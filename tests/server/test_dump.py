@@ -310,6 +310,27 @@ async def test_a_client_that_quits_or_vanishes_ends_its_dump(serve, store):
     await quitting.client.close()
 
 
+async def test_files_that_a_dump_still_has_to_send_are_kept_from_purge(serve, store):
+    for seq in range(11, 61):
+        publish(store, Gtid(0, 1, seq), size=200_000)
+    store.sync()
+    newest = f"binlog-{store.end().file_no:06d}.ibb"
+    server = await serve(store)
+    client = await RawClient.logged_in(server)
+    await client.prepare("0-1-10")
+    dump = await client.dump(server_id=5)
+    await dump.preamble(rotate_checksum=True)
+    client.writer.transport.pause_reading()
+    kept = await asyncio.to_thread(store.purge_to, newest)
+    assert kept.kept is not None
+    assert kept.reasons == ["it is in use by a binlog dump thread (connected slave)"]
+    client.writer.transport.abort()
+    await until_sessions(server, 0)
+    while "it is in use" in str((await asyncio.to_thread(store.purge_to, newest)).reasons):
+        await asyncio.sleep(0)
+    assert store.files()[0].file_no >= store.end().file_no - 1
+
+
 async def test_bytes_too_many_behind_the_command_change_nothing(serve, store):
     server = await serve(store)
     async with await RawClient.logged_in(server) as client:
