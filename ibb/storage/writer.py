@@ -281,8 +281,6 @@ class Writer:
         if page_no == 1:
             self._differential = BinlogState()
             entries = self._full.entries()
-            if self.file_no == 0 and len(entries) == 1 and entries[0].seq == 1:
-                entries = []  # so that replicas can start from the very beginning
         elif not in_state and interval and page_no % interval == 0:
             entries = self._differential.entries()
         else:

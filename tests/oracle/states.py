@@ -111,8 +111,6 @@ class StateCheck:
         if self._running is None:
             return
         entries = self._running.entries() if page == 1 else self._since.entries()
-        if file.number == 0 and page == 1 and len(entries) == 1 and entries[0].seq == 1:
-            entries = ()
         if found is None:
             if chunk.starts and chunk.type == GTID_STATE:
                 return  # damaged: reported where it was read
