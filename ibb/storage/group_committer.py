@@ -32,6 +32,8 @@ class GroupCommitter:
     """
     Writes for group writers; implements their `GroupSink`.
 
+    There is one as long as the store is open: groups that were begun before RESET MASTER go on.
+
     Args:
         engine: takes the records.
     """

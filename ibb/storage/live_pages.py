@@ -12,6 +12,7 @@ from .binlog_files import list_files
 from .chunk import chunk_area_end
 from .disk import Disk
 from .durable import DurableOffset
+from .errors import DiskError
 from .file_header import FileHeader
 from .file_name import binlog_name
 from .open_files import OpenFiles
@@ -64,7 +65,7 @@ class LivePages:
 
     def header(self, file_no: int) -> FileHeader | None:
         """
-        Return a file's header, or None when nothing of the file is durable.
+        Return a file's header, or None when the file is gone or nothing of it is durable.
 
         Raises:
             FormatError: it is damaged.
@@ -74,7 +75,14 @@ class LivePages:
             return None
         header = self._headers.get(file_no)
         if header is None:
-            page = self._fifo.copy(file_no, 0) or self._files.read(file_no, 0, PAGE_SIZE_MAX)
+            page = self._fifo.copy(file_no, 0)
+            if page is None:
+                try:
+                    page = self._files.read(file_no, 0, PAGE_SIZE_MAX)
+                except DiskError as error:
+                    if error.missing:
+                        return None
+                    raise
             header = self._headers[file_no] = FileHeader.parse(page, file_no)
         return header
 

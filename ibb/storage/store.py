@@ -60,6 +60,7 @@ class Store:
         self._clock = clock
         self._lock = lock
         self._engine = Engine(disk, directory, options, clock, self._purge_automatically)
+        self._committer = GroupCommitter(self._engine)
         self._holds = Holds()
         self.last_automatic_purge: PurgeResult | None = None
         self.leases = Leases(disk, directory, clock)
@@ -68,7 +69,6 @@ class Store:
     def _adopt(self) -> None:
         """Take over what the engine found when it opened the directory."""
         self._formats = FormatCatalogue(self.pages, (self._disk, self.sidecar))
-        self._committer = GroupCommitter(self._engine)
         host = PurgeHost(
             self.pages,
             self.files,
