@@ -65,6 +65,16 @@ def used_end(page: bytes) -> int:
     A page with filler, or with a chunk that cannot be walked over (reading it will report it),
     counts as full.
     """
+    end = chunks_end(page)
+    return end if end <= last_chunk_start(len(page)) else chunk_area_end(len(page))
+
+
+def chunks_end(page: bytes) -> int:
+    """
+    Return where the next chunk of a page would begin, or where filler is due.
+
+    A page that has its filler, or a chunk that cannot be walked over, ends at its chunk area's end.
+    """
     end = chunk_area_end(len(page))
     last_start = last_chunk_start(len(page))
     start = 0
@@ -75,4 +85,4 @@ def used_end(page: bytes) -> int:
         if chunk is None:
             break
         start = chunk[2] + chunk[3]
-    return end
+    return start if start > last_start and page[start:end] == bytes(end - start) else end

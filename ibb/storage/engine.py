@@ -235,10 +235,14 @@ class Engine:
             self._check_first_state(state)
             self.sync()
             self._housekeeper.stop()
-            self._marker.write(state)
-            self._close_files()
-            self._build()
-            self.start()
+            try:
+                self._marker.write(state)
+                self._close_files()
+                self._build()
+                self.start()
+            except BaseException as error:
+                self._redo.fail(error)  # only opening the directory again can tell what is there
+                raise
 
     def _check_first_state(self, state: BinlogState) -> None:
         """Raise unless file 0 can hold *state*: no older file would know it."""
@@ -313,7 +317,7 @@ class Engine:
             self._redo.write_to(self._redo.next_lsn)
         if not self._redo.fits(bound.redo_bytes):
             self.checkpoint()
-            self._redo.begin_next_segment()
+            self._redo.begin_next_segment(writer.end)
         if self._fifo.is_full:
             self.sync()
             self._flusher.flush()

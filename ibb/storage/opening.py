@@ -13,12 +13,15 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
 from ibb.protocol.binlog_state import BinlogState
+from ibb.protocol.errors import FormatError
 from ibb.protocol.gtid import Gtid
 
 from .binlog_files import BinlogFiles, list_files
+from .chunk import chunk_area_end, chunks_end
 from .directory import BinlogDirectory
 from .disk import Disk
 from .file_header import FileHeader
+from .file_name import binlog_name
 from .options import StoreOptions
 from .page import PAGE_SIZE_MAX, check_page
 from .page_fifo import FifoPage, PageFifo
@@ -84,10 +87,16 @@ def open_writer(
     redo.prepare()
     newest = _newest_used(disk, directory, files)
     if newest is None:
+        if reset_to is None and replayed is not None and replayed.begun_at > (0, 0):
+            raise _ends_early(replayed.begun_at, "no file holds anything")
         return _begin(disk, directory, options, fifo, redo, files, next_file, reset_to, replayed)
-    end = replayed.end if replayed and replayed.end else _look(disk, directory, BinlogDirectory.end)
+    end = replayed.end if replayed and replayed.end else _end_at_rest(disk, directory)
+    if replayed is not None and end < replayed.begun_at:
+        raise _ends_early(replayed.begun_at, f"the files end at {end}")
     header = FileHeader.parse(files.file(end.file_no).read_at(0, PAGE_SIZE_MAX), end.file_no)
     copies = clear_behind(disk, directory, end, header.page_size)
+    if replayed is not None:
+        copies = replayed.copies_set_aside + copies
     files.file(end.file_no).allocate(header.page_count * header.page_size)
     found = _look(disk, directory, find_state)
     tail = _load_tail(files, end, header.page_size, fifo)
@@ -101,6 +110,7 @@ def open_writer(
     redo.begin_segment(
         replayed.sequence + 1 if replayed else 1,
         max(replayed.end_lsn if replayed else FIRST_LSN, header.lsn + 1),
+        end,
     )
     writer = Writer(place, fifo, redo, next_file)
     prepared_xa = _look(disk, directory, find_prepared)
@@ -134,7 +144,7 @@ def _begin(
         disk.unlink(files.path(file_no))
     files.create(0, options.file_pages * options.page_size)
     first_lsn = replayed.end_lsn if replayed else FIRST_LSN
-    redo.begin_segment(replayed.sequence + 1 if replayed else 1, first_lsn)
+    redo.begin_segment(replayed.sequence + 1 if replayed else 1, first_lsn, Position(0, 0))
     header = FileHeader(
         file_no=0,
         page_size=options.page_size,
@@ -155,6 +165,32 @@ def _newest_used(disk: Disk, directory: str, files: BinlogFiles) -> int | None:
         if not is_unused(disk, files.path(file_no)):
             return file_no
     return None
+
+
+def _end_at_rest(disk: Disk, directory: str) -> Position:
+    """Return where files end that the redo log says nothing of; filler may still be due there."""
+    listing = BinlogDirectory(disk, directory)
+    try:
+        end = listing.end()
+        header = listing.header(end.file_no)
+        if header is None or end.offset <= header.page_size or end.offset % header.page_size:
+            return end
+        start = end.offset - header.page_size
+        unfilled = chunks_end(listing.stored_page(end.file_no, start // header.page_size))
+        if unfilled < chunk_area_end(header.page_size):
+            return Position(end.file_no, start + unfilled)
+        return end
+    finally:
+        listing.close()
+
+
+def _ends_early(begun_at: Position, found: str) -> FormatError:
+    return FormatError(
+        f"the binlog was durable up to {begun_at} by the word of the redo log, but {found}; "
+        "nothing was changed",
+        file=binlog_name(begun_at.file_no),
+        offset=begun_at.offset,
+    )
 
 
 def _look(disk: Disk, directory: str, question: Callable[[BinlogDirectory], Answer]) -> Answer:

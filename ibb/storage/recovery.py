@@ -16,9 +16,9 @@ from .disk import Disk, File
 from .errors import RecoveryError
 from .file_header import HEADER_UNIT, FileHeader
 from .file_name import binlog_name
-from .page import CHECKSUM_SIZE, page_is_zero, seal_page
+from .page import CHECKSUM_SIZE, page_is_zero, seal_page, sealed_page
 from .position import Position
-from .redo import find_newest_segment, read_groups
+from .redo import SEGMENT_NAMES, Segment, find_newest_segment, read_groups
 from .redo_record import Change
 
 ASIDE_SUFFIX = ".aside"
@@ -31,13 +31,17 @@ class Replayed(NamedTuple):
 
     Attributes:
         sequence: of the segment that was read; the next one used must have a higher number.
+        begun_at: end of the binlog when that segment was begun: the files hold all before it.
         end_lsn: LSN behind the last whole group.
         end: end of the binlog behind the last change, or None when the log held no change.
+        copies_set_aside: files that were copied because they held more than the log tells of.
     """
 
     sequence: int
+    begun_at: Position
     end_lsn: int
     end: Position | None
+    copies_set_aside: list[str]
 
 
 def is_unused(disk: Disk, path: str) -> bool:
@@ -49,7 +53,9 @@ def is_unused(disk: Disk, path: str) -> bool:
         file.close()
 
 
-def replay(disk: Disk, directory: str, *, apply: bool = True) -> Replayed | None:
+def replay(
+    disk: Disk, directory: str, *, apply: bool = True, set_aside: bool = True
+) -> Replayed | None:
     """
     Apply the redo log to the files; return None when there is no redo log.
 
@@ -57,6 +63,7 @@ def replay(disk: Disk, directory: str, *, apply: bool = True) -> Replayed | None
         disk: where the directory is.
         directory: its path.
         apply: False only reads to the end of the log: its files are gone for good.
+        set_aside: copy a file first if its last page holds more than the log tells of.
 
     Raises:
         FormatError: the log is damaged before its end.
@@ -66,6 +73,7 @@ def replay(disk: Disk, directory: str, *, apply: bool = True) -> Replayed | None
     segment = find_newest_segment(disk, directory)
     if segment is None:
         return None
+    _sync_segment(disk, directory, segment)
     replayer = _Replayer(disk, directory)
     end_lsn = segment.first_lsn
     try:
@@ -74,10 +82,19 @@ def replay(disk: Disk, directory: str, *, apply: bool = True) -> Replayed | None
                 for change in group.changes():
                     replayer.apply(change)
             end_lsn = group.end_lsn
-        end = replayer.finish()
+        end = replayer.finish(set_aside=set_aside)
     finally:
         replayer.close()
-    return Replayed(segment.sequence, end_lsn, end)
+    return Replayed(segment.sequence, segment.begun_at, end_lsn, end, replayer.copies_set_aside)
+
+
+def _sync_segment(disk: Disk, directory: str, segment: Segment) -> None:
+    """Make certain what a killed process left unsynced: no page may get ahead of its redo."""
+    file = disk.open(f"{directory}/{SEGMENT_NAMES[segment.slot]}")
+    try:
+        file.sync()
+    finally:
+        file.close()
 
 
 class _Replayer:
@@ -93,6 +110,7 @@ class _Replayer:
         self._page = bytearray()
         self._used = 0
         self._page_size = 0
+        self.copies_set_aside: list[str] = []
 
     def apply(self, change: Change) -> None:
         if self._existing and change.file_no < self._existing[0]:
@@ -165,16 +183,27 @@ class _Replayer:
         seal_page(self._page)
         self._file.write_at(self._page_no * self._page_size, self._page)
 
-    def finish(self) -> Position | None:
+    def finish(self, *, set_aside: bool) -> Position | None:
         """Write the last page; return the end of the binlog."""
         if self._file is None:
             return None
+        if set_aside:
+            self._set_aside_longer_page(self._file)
         self._write_page()
         self._file.sync()
         used = self._used
         if used == self._page_size - CHECKSUM_SIZE:
             return Position(self._file_no, (self._page_no + 1) * self._page_size)
         return Position(self._file_no, self._page_no * self._page_size + used)
+
+    def _set_aside_longer_page(self, file: File) -> None:
+        """Copy the file if its last page goes on behind the log: the log has lost something."""
+        stored = file.read_at(self._page_no * self._page_size, self._page_size)
+        behind = stored[self._used : -CHECKSUM_SIZE]
+        whole = len(stored) == self._page_size
+        if whole and not page_is_zero(behind) and sealed_page(stored) == stored:
+            path = f"{self._directory}/{binlog_name(self._file_no)}"
+            self.copies_set_aside.append(_set_aside(self._disk, path))
 
     def close(self) -> None:
         if self._file is not None:

@@ -9,11 +9,12 @@ what recovery reads.
 
     offset  size   segment header
     0       8      magic "ibbRedo1"
-    8       4      format version, 1
+    8       4      format version, 2
     12      4      0
     16      8      sequence number of this use, 1 upwards over both files
     24      8      LSN of the first group
-    32      4      CRC-32C over bytes 0..31
+    32      16     end of the binlog when this use began: u64 file number, u64 offset
+    48      4      CRC-32C over bytes 0..47
     4096           groups
 
 Group commit: whoever waits for an LSN first becomes the leader and syncs for all who wait. A sync
@@ -30,6 +31,7 @@ from ibb.protocol.errors import FormatError
 
 from .disk import Disk, File
 from .errors import DiskError, StoreFailed, StoreFull
+from .position import Position
 from .redo_record import (
     MAGIC,
     Change,
@@ -39,13 +41,13 @@ from .redo_record import (
     parse_group,
 )
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 SEGMENT_NAMES = ("ibb-redo-0.log", "ibb-redo-1.log")
 SEGMENT_DATA_OFFSET = 4096
 GROUP_SIZE_MAX = 3 << 20  # bytes: a record, the state records inside it, a whole page image
 FIRST_LSN = 1
 _SEGMENT_MAGIC = b"ibbRedo1"
-_SEGMENT_HEADER = struct.Struct("<8sIIQQ")
+_SEGMENT_HEADER = struct.Struct("<8sIIQQQQ")
 _CRC = struct.Struct("<I")
 _BUFFER_BYTES_MAX = 4 << 20  # appended and not yet handed to the disk
 _SCAN_WINDOW = 1 << 20
@@ -57,6 +59,7 @@ class Segment(NamedTuple):
     slot: int
     sequence: int
     first_lsn: int
+    begun_at: Position  # end of the binlog then; the files hold all before it
 
 
 def find_newest_segment(disk: Disk, directory: str) -> Segment | None:
@@ -89,7 +92,7 @@ def read_segment_header(disk: Disk, path: str, slot: int) -> Segment | None:
         file.close()
     if len(raw) < _SEGMENT_HEADER.size + _CRC.size:
         return None
-    magic, version, _, sequence, first_lsn = _SEGMENT_HEADER.unpack_from(raw)
+    magic, version, _, sequence, first_lsn, file_no, offset = _SEGMENT_HEADER.unpack_from(raw)
     (crc,) = _CRC.unpack_from(raw, _SEGMENT_HEADER.size)
     if magic != _SEGMENT_MAGIC or crc != crc32c(raw[: _SEGMENT_HEADER.size]):
         return None  # never used, or torn when it was begun: nothing in it was promised
@@ -99,7 +102,7 @@ def read_segment_header(disk: Disk, path: str, slot: int) -> Segment | None:
             "open the directory with the version that wrote it",
             file=path,
         )
-    return Segment(slot, sequence, first_lsn)
+    return Segment(slot, sequence, first_lsn, Position(file_no, offset))
 
 
 def read_groups(disk: Disk, directory: str, segment: Segment) -> Iterator[RedoGroup]:
@@ -215,9 +218,14 @@ class RedoLog:
                 file.close()
         self._disk.sync_dir(self._directory)
 
-    def begin_segment(self, sequence: int, first_lsn: int) -> None:
+    def begin_segment(self, sequence: int, first_lsn: int, end: Position) -> None:
         """
         Go over to a segment; everything before is checkpointed and synced.
+
+        Args:
+            sequence: of the use of a segment.
+            first_lsn: of its first group.
+            end: of the binlog now.
 
         Raises:
             DiskError: its header could not be written: the log takes nothing more.
@@ -226,7 +234,9 @@ class RedoLog:
         assert first_lsn >= self.next_lsn
         try:
             file = self._disk.open(f"{self._directory}/{SEGMENT_NAMES[sequence % 2]}")
-            head = _SEGMENT_HEADER.pack(_SEGMENT_MAGIC, FORMAT_VERSION, 0, sequence, first_lsn)
+            head = _SEGMENT_HEADER.pack(
+                _SEGMENT_MAGIC, FORMAT_VERSION, 0, sequence, first_lsn, *end
+            )
             file.write_at(0, head + _CRC.pack(crc32c(head)))
             file.sync()
         except DiskError as error:
@@ -238,9 +248,9 @@ class RedoLog:
         self._sequence = sequence
         self.next_lsn = self._written_lsn = self.synced_lsn = self._announced_lsn = first_lsn
 
-    def begin_next_segment(self) -> None:
+    def begin_next_segment(self, end: Position) -> None:
         """Go over to the other segment; everything before is checkpointed and synced."""
-        self.begin_segment(self._sequence + 1, self.next_lsn)
+        self.begin_segment(self._sequence + 1, self.next_lsn, end)
 
     @property
     def group_size_max(self) -> int:

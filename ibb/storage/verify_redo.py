@@ -50,7 +50,7 @@ def check_redo(disk: Disk, directory: str) -> RedoCheck:
     pages = _PageComparison(directory)
     shadow = ShadowDisk(disk, pages.keep)
     try:
-        replayed = replay(shadow, directory)
+        replayed = replay(shadow, directory, set_aside=False)
     except FormatError as error:
         name = error.file.rpartition("/")[2] if error.file else None
         findings.append(

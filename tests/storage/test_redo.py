@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from ibb.protocol.errors import FormatError
 from ibb.storage.errors import StoreFailed
+from ibb.storage.position import Position
 from ibb.storage.redo import (
     FIRST_LSN,
     SEGMENT_DATA_OFFSET,
@@ -63,7 +64,7 @@ def test_no_flipped_bit_passes(group: list[Change], data: st.DataObject) -> None
 def log(disk: SimDisk) -> RedoLog:
     redo = RedoLog(disk, "/s", SEGMENT_SIZE, lambda _: None)
     redo.prepare()
-    redo.begin_segment(1, FIRST_LSN)
+    redo.begin_segment(1, FIRST_LSN, Position(0, 0))
     return redo
 
 
@@ -133,10 +134,10 @@ def test_segments_take_turns_and_the_newest_rules() -> None:
     redo = log(disk)
     redo.sync_to(redo.append([change(1)]))
     first_end = redo.next_lsn
-    redo.begin_next_segment()
+    redo.begin_next_segment(Position(0, 0))
     redo.sync_to(redo.append([change(2)]))
     assert read(disk) == [change(2)]
-    redo.begin_next_segment()
+    redo.begin_next_segment(Position(0, 0))
     assert read(disk) == []  # the old groups of the file that is used again are not taken for new
     segment = find_newest_segment(disk, "/s")
     assert segment is not None
@@ -147,12 +148,12 @@ def test_segments_take_turns_and_the_newest_rules() -> None:
 def test_an_unknown_version_is_refused() -> None:
     disk = SimDisk()
     log(disk)
-    raw = bytearray(disk.contents(PATH)[:32])
-    raw[8] = 2
+    raw = bytearray(disk.contents(PATH)[:48])
+    raw[8] = 3
     from ibb.protocol.checksum import crc32c
 
     disk.damage(PATH, 0, bytes(raw) + crc32c(bytes(raw)).to_bytes(4, "little"))
-    with pytest.raises(FormatError, match="redo log format 2 is unknown"):
+    with pytest.raises(FormatError, match="redo log format 3 is unknown"):
         find_newest_segment(disk, "/s")
 
 

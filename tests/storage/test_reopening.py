@@ -1,0 +1,164 @@
+"""What the simulation found: states, prepared transactions and pages across resets and openings."""
+
+import random
+
+import pytest
+
+from ibb.protocol.binlog_state import BinlogState
+from ibb.protocol.errors import FormatError
+from ibb.protocol.gtid import Gtid
+from ibb.storage import Store, StoreOptions
+from ibb.storage.errors import DiskError, StoreFailed
+from ibb.storage.record import Xid
+
+from ..faults.sim_disk import Fault, SimDisk
+from .events import transaction
+
+NAME = Xid(1, b"gtrid", b"bqual")
+
+
+def options(**more) -> StoreOptions:
+    return StoreOptions(
+        page_size=512, max_binlog_size=16 * 512, state_interval=1024, oob_piece_size=1000,
+        redo_segment_size=256 << 10, format_description="upstream", background=False, **more,
+    )  # fmt: skip
+
+
+def publish(store: Store, gtid: str, size: int = 0, *, wait: bool = True) -> None:
+    with store.begin() as group:
+        group.write(transaction(f"group {gtid}", size))
+        group.commit(Gtid.parse(gtid), wait=wait)
+
+
+def test_a_state_of_one_first_group_survives_a_restart() -> None:
+    disk = SimDisk()
+    with Store.open("/s", options(), disk=disk) as store:
+        store.set_binlog_state(BinlogState.parse("5-5-1"))
+        publish(store, "0-1-1")
+    with Store.open("/s", options(), disk=disk) as store:
+        assert str(store.state()) == "5-5-1,0-1-1"
+
+
+def test_a_reset_that_failed_half_way_is_finished_at_the_next_opening() -> None:
+    disk = SimDisk()
+    store = Store.open("/s", options(), disk=disk)
+    publish(store, "0-1-1")
+    disk.faults.append(Fault(lambda op: op.kind == "unlink"))
+    with pytest.raises(DiskError):
+        store.reset(BinlogState.parse("0-1-9"))
+    with pytest.raises(StoreFailed):
+        store.begin()
+    store.close()
+    with Store.open("/s", options(), disk=disk) as store:
+        assert str(store.state()) == "0-1-9"
+        assert list(store.reader("0-1-9")) == []
+
+
+def test_a_group_begun_before_a_reset_can_be_prepared_after_it() -> None:
+    with Store.open("/s", options(), disk=SimDisk()) as store:
+        with store.begin() as group:
+            store.reset()
+            group.write(transaction("early"))
+            group.prepare(NAME)
+        assert [prepared.xid for prepared in store.prepared()] == [NAME]
+        store.commit_prepared(NAME, Gtid(0, 1, 1))
+        assert [str(group.gtid) for group in store.reader()] == ["0-1-1"]
+
+
+def test_a_group_with_purged_pieces_is_told_as_damage_with_both_places() -> None:
+    with Store.open("/s", options(), disk=SimDisk()) as store:
+        with store.begin() as group:
+            group.write(transaction("large", 3000))
+            store.switch_file()
+            group.commit(Gtid(0, 1, 1))
+        store.switch_file()
+        store.switch_file()
+        assert store.purge_to("binlog-000001.ibb").removed == ["binlog-000000.ibb"]
+        (large,) = store.reader()
+        places = r"binlog-000000.*of commit record binlog-000001.*file is missing"
+        with pytest.raises(FormatError, match=places):
+            list(large.pieces())
+
+
+def test_the_last_bytes_of_a_page_are_filled_after_a_restart() -> None:
+    """One to three bytes are left, in which no chunk fits; the log that knew of them is empty."""
+    for size in range(330, 380):
+        disk = SimDisk()
+        with Store.open("/s", options(), disk=disk) as store:
+            publish(store, "0-1-1", size)
+            end = store.end()
+        room = 512 - 4 - end.offset % 512
+        if not 1 <= room <= 3:
+            continue
+        for number in (2, 3):
+            with Store.open("/s", options(), disk=disk) as store:
+                if number == 2:
+                    assert store.end() == end
+                else:
+                    publish(store, "0-1-2")
+        page = disk.contents("/s/binlog-000000.ibb")[end.offset : end.offset + room]
+        assert page == b"\xff" * room
+        return
+    raise AssertionError
+
+
+def test_a_log_that_has_lost_what_the_last_page_holds_is_not_believed_in_silence() -> None:
+    disk = SimDisk()
+    with Store.open("/s", options(), disk=disk) as store:
+        publish(store, "0-1-1")
+        publish(store, "0-1-2")
+    (log,) = {op.path for op in disk.log[-30:] if op.kind == "write" and "redo" in op.path}
+    at = disk.contents(log).rindex(b"RdG1")
+    disk.damage(log, at + 40, b"damage")
+    with Store.open("/s", options(), disk=disk) as store:
+        (copy,) = store.copies_set_aside
+        assert b"group 0-1-2" in disk.contents(copy)
+
+
+def test_recovery_writes_no_page_before_the_log_is_certain() -> None:
+    """A killed process leaves redo that only the operating system has."""
+    disk = SimDisk()
+    store = Store.open("/s", options(flush_log_at_commit=2), disk=disk)
+    publish(store, "0-1-1")
+    disk.end_process()
+    disk.log.clear()
+    Store.open("/s", options(), disk=disk)
+    kinds = [(op.kind, op.path.rpartition("/")[2][:9]) for op in disk.log]
+    assert kinds.index(("sync", "ibb-redo-")) < kinds.index(("write", "binlog-00"))
+
+
+def test_a_failed_write_of_the_log_leaves_nothing_of_the_group_after_power_loss() -> None:
+    disk = SimDisk()
+    store = Store.open("/s", options(), disk=disk)
+    publish(store, "0-1-1")
+    disk.faults.append(Fault(lambda op: op.kind == "write" and "redo" in op.path))
+    with pytest.raises(StoreFailed):
+        publish(store, "0-1-2")
+    after = disk.crashed(random.Random(1), keep=0.9)
+    with Store.open("/s", options(), disk=after) as store:
+        assert [str(group.gtid) for group in store.reader()] == ["0-1-1"]
+
+
+def test_pages_that_vanished_from_the_end_are_told() -> None:
+    """The log is empty after an opening; only its header knows how far the files went."""
+    disk = SimDisk()
+    with Store.open("/s", options(), disk=disk) as store:
+        publish(store, "0-1-1", 3000)
+        end = store.end()
+    Store.open("/s", options(), disk=disk).close()
+    page = end.offset // 512 * 512
+    disk.damage("/s/binlog-000000.ibb", page, bytes(512))
+    with pytest.raises(FormatError, match=rf"durable up to {end} by the word of the redo log"):
+        Store.open("/s", options(), disk=disk)
+
+
+def test_files_that_vanished_altogether_are_told() -> None:
+    disk = SimDisk()
+    with Store.open("/s", options(), disk=disk) as store:
+        publish(store, "0-1-1")
+    Store.open("/s", options(), disk=disk).close()
+    for name in disk.list("/s"):
+        if name.endswith(".ibb"):
+            disk.unlink(f"/s/{name}")
+    with pytest.raises(FormatError, match="no file holds anything"):
+        Store.open("/s", options(), disk=disk)
