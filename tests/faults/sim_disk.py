@@ -2,25 +2,27 @@
 A disk in memory that crashes, fails and lies on demand; the same seed gives the same run.
 
 Every write is kept in a list until the file is synced, every change of names until the directory
-is. `crash` makes of it what a power loss may leave: synced bytes, and of the rest any part in any
-order, writes torn between sectors. A `Fault` makes the nth operation that it matches fail.
+is. `crashed` makes of it what a power loss may leave: synced bytes, and of the rest any part in
+any order, writes torn between sectors. A `Fault` makes the nth operation that it matches fail; a
+`Lie` changes what a read returns.
 """
 
 from __future__ import annotations
 
 import errno
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ibb.storage.errors import DiskError, StoreLocked
 
 SECTOR = 512
 Buffer = bytes | bytearray | memoryview
+Lie = Callable[[str, int, bytes], bytes]  # path, offset, what is there -> what is returned
 
 
-@dataclass(frozen=True)
-class Op:
+class Op(NamedTuple):
     """An operation about to happen."""
 
     kind: str  # open, read, write, truncate, allocate, sync, rename, unlink, sync_dir, make_dir
@@ -30,6 +32,10 @@ class Op:
 
 class PowerLost(BaseException):
     """The machine went down: nothing above may catch it."""
+
+    def __init__(self, op: Op | None = None) -> None:
+        super().__init__(op)
+        self.op = op
 
 
 @dataclass
@@ -78,14 +84,26 @@ def _apply(data: bytearray, write: _Write) -> None:
 
 
 class SimDisk:
-    """Implements `Disk`. *capacity* bounds the bytes of all files (None: no bound)."""
+    """
+    Implements `Disk`.
 
-    def __init__(self, *, capacity: int | None = None) -> None:
+    Args:
+        capacity: bytes of all files; None: no bound.
+        now: the time that files are changed at; None: the number of changes so far.
+    """
+
+    def __init__(
+        self, *, capacity: int | None = None, now: Callable[[], float] | None = None
+    ) -> None:
         self.capacity = capacity
         self.faults: list[Fault] = []
+        self.struck = 0  # operations that failed on purpose, for want of room too
+        self.sync_failed = False  # so that what can be read is perhaps not what will be left
+        self.lies: list[Lie] = []
         self.operations = 0
         self.crash_at: int | None = None
         self.log: list[Op] = []
+        self._now = now or self._count
         self._names: dict[str, _Inode] = {}
         self._durable_names: dict[str, _Inode] = {}
         self._pending_names: list[tuple[str, _Inode | None]] = []
@@ -100,33 +118,38 @@ class SimDisk:
         op = Op(kind, path, self.operations)
         self.log.append(op)
         if self.crash_at is not None and self.operations >= self.crash_at:
-            raise PowerLost
+            raise PowerLost(op)
         for fault in self.faults:
             if fault.strikes(op):
+                self.struck += 1
                 raise DiskError(fault.code, "simulated", operation=kind, path=path)
 
-    def crashed(self, rng: random.Random, keep: float) -> SimDisk:
-        """Return the disk after a power loss: each unsynced change survives with chance *keep*."""
-        after = SimDisk(capacity=self.capacity)
+    def crashed(self, rng: random.Random, keep: float, *, under: str = "") -> SimDisk:
+        """
+        Return the disk after a power loss: each unsynced change survives with chance *keep*.
+
+        With *keep* 1 all of them do, in order. Only files whose path begins with *under* are on it.
+        """
+        after = SimDisk(capacity=self.capacity, now=self._now if self._is_clocked else None)
+        after.sync_failed = self.sync_failed
         after._directories = set(self._directories)
         names = dict(self._durable_names)
         for path, inode in self._pending_names:
-            if rng.random() < keep:
+            if keep >= 1 or rng.random() < keep:
                 if inode is None:
                     names.pop(path, None)
                 else:
                     names[path] = inode
         for path, inode in names.items():
-            data = bytearray(inode.durable)
-            survivors = [
-                part for write in inode.pending for part in _torn(write, rng) if rng.random() < keep
-            ]
-            rng.shuffle(survivors)
-            for part in survivors:
-                _apply(data, part)
-            copy = _Inode(bytearray(data), bytearray(data))
-            after._names[path] = after._durable_names[path] = copy
+            if path.startswith(under):
+                data = inode.current if keep >= 1 else _left_of(inode, rng, keep)
+                copy = _Inode(bytearray(data), bytearray(data), changed_at=inode.changed_at)
+                after._names[path] = after._durable_names[path] = copy
         return after
+
+    def end_process(self) -> None:
+        """The process is gone and its locks with it; what is not synced stays as it is."""
+        self._locks.clear()
 
     def damage(self, path: str, offset: int, data: bytes) -> None:
         """Change bytes under everybody's feet."""
@@ -136,6 +159,30 @@ class SimDisk:
 
     def contents(self, path: str) -> bytes:
         return bytes(self._names[path].current)
+
+    def remove_tree(self, path: str) -> None:
+        """Make a directory and its files vanish at once, as if they had never been."""
+        prefix = f"{path}/"
+        for names in (self._names, self._durable_names):
+            for name in [name for name in names if name.startswith(prefix)]:
+                del names[name]
+        self._pending_names = [
+            (name, inode) for name, inode in self._pending_names if not name.startswith(prefix)
+        ]
+        self._directories.discard(path)
+
+    @property
+    def used(self) -> int:
+        """Bytes of all files."""
+        return sum(len(inode.current) for inode in self._names.values())
+
+    @property
+    def _is_clocked(self) -> bool:
+        return self._now != self._count
+
+    def _count(self) -> float:
+        self._time += 1.0
+        return self._time
 
     # Disk
 
@@ -161,10 +208,10 @@ class SimDisk:
         )
 
     def size(self, path: str) -> int:
-        return len(self._names[path].current)
+        return len(self._inode(path, "measure").current)
 
     def modified_at(self, path: str) -> float:
-        return self._names[path].changed_at
+        return self._inode(path, "look at").changed_at
 
     def make_dir(self, path: str) -> None:
         self.step("make_dir", path)
@@ -178,13 +225,21 @@ class SimDisk:
 
     def unlink(self, path: str) -> None:
         self.step("unlink", path)
+        self._inode(path, "remove")
         del self._names[path]
         self._pending_names.append((path, None))
 
     def sync_dir(self, path: str) -> None:
         self.step("sync_dir", path)
-        self._durable_names = dict(self._names)
-        self._pending_names.clear()
+        prefix = path.rstrip("/") + "/"
+        waiting, self._pending_names = self._pending_names, []
+        for name, inode in waiting:
+            if not name.startswith(prefix) or "/" in name[len(prefix) :]:
+                self._pending_names.append((name, inode))
+            elif inode is None:
+                self._durable_names.pop(name, None)
+            else:
+                self._durable_names[name] = inode
 
     def lock(self, path: str) -> SimLock:
         if path in self._locks:
@@ -192,24 +247,36 @@ class SimDisk:
         self._locks.add(path)
         return SimLock(self._locks, path)
 
-    def change(self, inode: _Inode, write: _Write) -> None:
+    def change(self, path: str, inode: _Inode, write: _Write) -> None:
         size = write.new_size if write.new_size is not None else write.offset + len(write.data)
         growth = size - len(inode.current)
-        used = sum(len(other.current) for other in set_of(self._names.values()))
-        if self.capacity is not None and growth > 0 and used + growth > self.capacity:
-            raise DiskError(errno.ENOSPC, "simulated", operation="write", path="")
-        self._time += 1.0
-        inode.changed_at = self._time
+        if self.capacity is not None and growth > 0 and self.used + growth > self.capacity:
+            self.struck += 1
+            raise DiskError(errno.ENOSPC, "simulated", operation="write", path=path)
+        inode.changed_at = self._now()
         inode.pending.append(write)
         _apply(inode.current, write)
 
+    def _inode(self, path: str, operation: str) -> _Inode:
+        inode = self._names.get(path)
+        if inode is None:
+            raise DiskError(errno.ENOENT, "no such file", operation=operation, path=path)
+        return inode
 
-def set_of(inodes: object) -> list[_Inode]:
-    """Return inodes once each; they are told apart by identity."""
-    return list({id(inode): inode for inode in inodes}.values())  # type: ignore[attr-defined]
+
+def _left_of(inode: _Inode, rng: random.Random, keep: float) -> bytearray:
+    """Return what a power loss leaves of a file."""
+    data = bytearray(inode.durable)
+    survivors = [
+        part for write in inode.pending for part in _torn(write, rng) if rng.random() < keep
+    ]
+    rng.shuffle(survivors)
+    for part in survivors:
+        _apply(data, part)
+    return data
 
 
-def _torn(write: _Write, rng: random.Random) -> list[_Write]:
+def _torn(write: _Write, rng: random.Random) -> Iterable[_Write]:
     """Cut a write between sectors, at most into a few parts, so that parts may get lost."""
     if write.new_size is not None or len(write.data) <= SECTOR:
         return [write]
@@ -242,30 +309,45 @@ class SimFile:
 
     def read_at(self, offset: int, size: int) -> bytes:
         self._disk.step("read", self._path)
-        return bytes(self._inode.current[offset : offset + size])
+        data = bytes(self._inode.current[offset : offset + size])
+        for lie in self._disk.lies:
+            data = lie(self._path, offset, data)
+        return data
 
     def write_at(self, offset: int, data: Buffer | Sequence[Buffer]) -> None:
         parts = [data] if isinstance(data, bytes | bytearray | memoryview) else data
-        joined = b"".join(bytes(part) for part in parts)
-        self._disk.step("write", self._path)
-        self._disk.change(self._inode, _Write(offset, joined))
+        joined = b"".join(parts)
+        try:
+            self._disk.step("write", self._path)
+        except DiskError:  # a write that failed may have got somewhere
+            self._disk.change(self._path, self._inode, _Write(offset, joined[: len(joined) // 2]))
+            raise
+        self._disk.change(self._path, self._inode, _Write(offset, joined))
 
     def size(self) -> int:
         return len(self._inode.current)
 
     def truncate(self, size: int) -> None:
         self._disk.step("truncate", self._path)
-        self._disk.change(self._inode, _Write(0, b"", size))
+        self._disk.change(self._path, self._inode, _Write(0, b"", size))
 
     def allocate(self, size: int) -> None:
         self._disk.step("allocate", self._path)
         if size > len(self._inode.current):
-            self._disk.change(self._inode, _Write(0, b"", size))
+            self._disk.change(self._path, self._inode, _Write(0, b"", size))
 
     def sync(self) -> None:
-        self._disk.step("sync", self._path)
-        self._inode.durable = bytearray(self._inode.current)
-        self._inode.pending.clear()
+        inode = self._inode
+        try:
+            self._disk.step("sync", self._path)
+        except DiskError:  # whatever got lost, the next sync will not notice
+            self._disk.sync_failed = True
+            inode.durable = _left_of(inode, random.Random(self._disk.operations), 0.5)
+            inode.pending.clear()
+            raise
+        for write in inode.pending:
+            _apply(inode.durable, write)
+        inode.pending.clear()
 
     def close(self) -> None:
         """Nothing to give up."""

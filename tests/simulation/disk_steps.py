@@ -1,0 +1,149 @@
+"""What the disk does to a store: power, failures, no room, lies and damage."""
+
+from __future__ import annotations
+
+import errno
+import random
+
+from ibb.protocol.errors import FormatError
+from ibb.storage import Store
+from ibb.storage.errors import RecoveryError
+from ibb.storage.group_reader import GroupReader
+from ibb.storage.position import Position
+
+from ..faults.sim_disk import Fault, Op
+from .model import Seen, WrongError
+from .reading import is_own, read_group
+from .steps import step
+from .world import STORE, World
+
+FAULT_KINDS = ("open", "read", "write", "truncate", "allocate", "sync", "rename", "unlink",
+               "sync_dir")  # fmt: skip
+SECTOR = 512
+
+
+@step(1.2)
+def lose_power_soon(world: World, rng: random.Random) -> None:
+    """Lose the power at an operation not far away; at once if that was said before."""
+    more = rng.choice((1, 3, 10, 30, 100))
+    world.said = f"in {more} operations"
+    if world.disk.crash_at is not None:
+        world.disk.crash_at = world.disk.operations + 1
+        world.store.sync()
+        world.store.switch_file()
+    world.disk.crash_at = world.disk.operations + more
+
+
+@step(1)
+def fault(world: World, rng: random.Random) -> None:
+    kind = rng.choice(FAULT_KINDS)
+    code = rng.choice((errno.EIO, errno.EIO, errno.ENOSPC))
+    if kind in ("read", "sync", "unlink", "sync_dir"):
+        code = errno.EIO
+    times = rng.choice((1, 1, 3, 1000))
+    nth = rng.choice((1, 2, 5, 20))
+    world.said = f"{errno.errorcode[code]} on {kind} {nth}, {times} times"
+
+    def matches(op: Op) -> bool:
+        return op.kind == kind
+
+    world.disk.faults.append(Fault(matches, code, nth, times))
+
+
+@step(1)
+def disk_works(world: World, rng: random.Random) -> None:
+    world.heal()
+
+
+@step(0.5)
+def disk_full(world: World, rng: random.Random) -> None:
+    world.disk.capacity = world.disk.used + rng.choice((0, 2000, 10_000))
+
+
+@step(1)
+def room_again(world: World, rng: random.Random) -> None:
+    world.disk.capacity = None
+
+
+@step(1)
+def lying_read(world: World, rng: random.Random) -> None:
+    """Change what a follower's next reads return: it must notice, and go on when they are true."""
+    if not world.followers:
+        return
+    world.note_durable()
+    follower = rng.choice(world.followers)
+    bit, short = rng.random(), rng.random() < 0.3
+
+    def lie(path: str, offset: int, data: bytes) -> bytes:
+        if not path.endswith(".ibb") or not data:
+            return data
+        at = int(bit * len(data))
+        if short:
+            return data[:at]
+        return data[:at] + bytes([data[at] ^ 1 << int(bit * 997) % 8]) + data[at + 1 :]
+
+    world.disk.lies.append(lie)
+    try:
+        follower.read_one()
+    except FormatError as error:
+        if error.file is None:
+            raise WrongError(f"damage without a file: {error}") from error
+        world.said = "noticed"
+    finally:
+        world.disk.lies.clear()
+
+
+@step(0.6)
+def damage_at_rest(world: World, rng: random.Random) -> None:
+    """Open a damaged copy of the closed store: all of it is there, or it is told."""
+    copy = world.disk.crashed(rng, 1.0, under=STORE)
+    copy.capacity = None
+    world.note_durable()
+    Store.open(STORE, world.options, disk=copy, clock=world.clock).close()
+    names = [name for name in copy.list(STORE) if name.endswith((".ibb", ".log"))]
+    path = f"{STORE}/{rng.choice(names)}"
+    contents = copy.contents(path)
+    used = len(contents.rstrip(b"\0"))
+    if not used:
+        return
+    at = rng.randrange(used)
+    if rng.random() < 0.5:
+        data = bytes([contents[at] ^ 1 << rng.randrange(8)])
+    else:
+        at -= at % SECTOR
+        data = bytes(len(contents[at : at + SECTOR]))
+    if contents[at : at + len(data)] == data:
+        return
+    world.said = f"{path} at {at}: {len(data)} bytes"
+    copy.damage(path, at, data)
+    try:
+        store = Store.open(STORE, world.options, disk=copy, clock=world.clock)
+    except (FormatError, RecoveryError):
+        return
+    check_damaged(world, store, path)
+
+
+def check_damaged(world: World, store: Store, path: str) -> None:
+    """Read each file from its beginning; what is not the truth must be an error with a name."""
+    told = bool(store.copies_set_aside)
+    stream: list[Seen] = []
+    pages, model = store.pages, world.model
+    for file_no in range(pages.first_file(), pages.last_file() + 1):
+        reader = GroupReader(pages, Position(file_no, 0))
+        try:
+            while (group := reader.next()) is not None and group.position < (file_no + 1, 0):
+                one = read_group(group, pages.first_file())
+                if not is_own(group):
+                    stream.append(one)
+        except FormatError as error:
+            told = True
+            if error.file is None and "file" not in str(error):
+                raise WrongError(f"damage without a file: {error}") from error
+    for one in stream:
+        if None not in (one.gtid, one.data) and model.items[model.index(one.gtid)].data != one.data:
+            raise WrongError(f"damaged {path}: group {one.gtid} has other contents")
+    found = {one.gtid for one in stream}
+    first = pages.first_file()
+    for item in model.items[model.first_left(first) : model.safe]:
+        if item.gtid is not None and item.gtid not in found and not told:
+            raise WrongError(f"damaged {path}: {item.gtid} is lost and nobody is told")
