@@ -167,7 +167,7 @@ def _used_disk(options: StoreOptions) -> SparseDisk:
     if options.file_pages > FREE_PAGES:
         # The redo log must know nothing of the pages that are about to change.
         store._engine.checkpoint()
-        store._engine._redo.begin_next_segment()
+        store._engine._redo.begin_next_segment(store._engine.writer.end)
         store.close()
         size, image = options.page_size, disk.images[f"{DIRECTORY}/binlog-000000.ibb"]
         with_state, without = (_garbage_page(state, size) for state in (EMPTY_STATE, b""))

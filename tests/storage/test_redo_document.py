@@ -41,7 +41,7 @@ def store(image):
 
 def test_the_example_is_what_is_written():
     image = example()
-    assert image[32:36] == crc32c(image[:32]).to_bytes(4, "little")
+    assert image[48:52] == crc32c(image[:48]).to_bytes(4, "little")
     first = encode_group(1, 1, [Change(0, 0, 0, HEADER.encode_fields()), Change(0, 1, 0, STATE)])
     assert len(first) == 129
     assert image[4096:] == first + encode_group(130, 130, [Change(0, 1, 5, NODE)])
@@ -82,9 +82,9 @@ def test_damage_before_a_synced_group_is_shown_where_it_is():
 
 def test_a_segment_of_another_version_is_told():
     image = bytearray(example())
-    image[8] = 2
-    image[32:36] = crc32c(bytes(image[:32])).to_bytes(4, "little")
+    image[8] = 3
+    image[48:52] = crc32c(bytes(image[:48])).to_bytes(4, "little")
     (segment,) = inspect_segments(store(bytes(image)), "/s")
-    assert segment.status.startswith("redo log format 2 is unknown")
+    assert segment.status.startswith("redo log format 3 is unknown")
     (line,) = inspect_groups(store(bytes(image)), "/s")
-    assert "redo log format 2 is unknown" in line.status
+    assert "redo log format 3 is unknown" in line.status
