@@ -190,7 +190,7 @@ def test_a_redo_log_that_ends_before_the_files_do():
 
 def test_a_redo_log_of_an_unknown_version():
     disk, segment = closed_store()
-    head = bytearray(disk.contents(segment)[:32])
+    head = bytearray(disk.contents(segment)[:48])
     head[8] = 9
     disk.damage(segment, 0, bytes(head) + crc32c(head).to_bytes(4, "little"))
     found = list(verify_directory(disk, "/s"))
