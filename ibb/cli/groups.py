@@ -14,6 +14,7 @@ from ibb.storage.file_name import binlog_name
 from ibb.storage.group_range import groups_between
 from ibb.storage.group_summary import GroupSummary, summarise
 from ibb.storage.read_only import ReadOnlyHistory
+from ibb.storage.recovered_view import recovered_view
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,11 +34,13 @@ def groups(
     """
     List the event groups in DIRECTORY, oldest first.
 
-    The directory is only read, and may be in use. sha256 is that of the group's events as stored,
+    The directory is only read, and may be in use: groups that are only in its redo log yet are
+    listed too. sha256 is that of the group's events as stored,
     GTID event first; positions are GTID lists such as 0-1-100,7-1-5.
     """
     show: Callable[[GroupSummary], str] = _as_json if as_json else _as_line
-    history = ReadOnlyHistory(OsDisk(), directory, follow_unsynced=True)
+    disk = recovered_view(OsDisk(), directory)
+    history = ReadOnlyHistory(disk, directory, follow_unsynced=True)
     try:
         found = groups_between(
             history,

@@ -5,6 +5,7 @@ import lzma
 import subprocess
 import sys
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,19 @@ def directory(tmp_path):
             publish(store, Gtid(0, 1, seq))
             publish(store, Gtid(1, 1, seq))
     return tmp_path / "store"
+
+
+def test_groups_that_only_the_redo_log_has_are_listed_and_nothing_is_touched(tmp_path):
+    with Store.open(tmp_path / "store", replace(SMALL, background=False)) as store:
+        for seq in range(1, 40):
+            publish(store, Gtid(0, 1, seq), size=3000, wait=True)
+            if seq == 20:
+                store.switch_file()
+        before = {path: path.read_bytes() for path in (tmp_path / "store").iterdir()}
+        found = objects(tmp_path / "store")
+        assert [one["gtid"] for one in found] == [f"0-1-{seq}" for seq in range(1, 40)]
+        assert {path: path.read_bytes() for path in (tmp_path / "store").iterdir()} == before
+    assert objects(tmp_path / "store") == found
 
 
 def gtids(*arguments):

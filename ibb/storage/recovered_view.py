@@ -1,0 +1,26 @@
+"""A directory as the next opening of its store would find it, without a byte of it changed."""
+
+from .disk import Disk
+from .reset_marker import ResetMarker
+from .verify_redo import check_redo
+
+
+def recovered_view(disk: Disk, directory: str) -> Disk:
+    """
+    Return a disk on which the redo log has been applied to the files.
+
+    The newest groups of a store that is in use, or that was not closed, are only in its redo log
+    until their page is full. Where there is no redo log, or it is damaged, or the files are about
+    to be deleted, the files are as they are.
+
+    Args:
+        disk: where the directory is; it is only read.
+        directory: its path.
+
+    Raises:
+        FormatError: the reset marker is damaged.
+        DiskError: files cannot be read.
+    """
+    if ResetMarker(disk, directory).read() is not None:
+        return disk
+    return check_redo(disk, directory).disk
