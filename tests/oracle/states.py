@@ -79,11 +79,11 @@ class StateCheck:
         begins_file = self._before is None or self._before.place.file_no != file.number
         if begins_file:
             self._since, self._base = Running(), None
-        is_state = chunk.starts and chunk.type == GTID_STATE
-        if is_state and (at or not _has_state(file, page)):
-            self._report(chunk.place, "state record where none is due")
-        elif at == 0 and _has_state(file, page) and not self._is_inside_or_behind_state(chunk):
+        is_due = at == 0 and _has_state(file, page) and not self._is_inside_or_behind_state(chunk)
+        if is_due:
             self._check_page(chunk, file, page, begins_file=begins_file)
+        elif chunk.starts and chunk.type == GTID_STATE:
+            self._report(chunk.place, "state record where none is due")
         if chunk.starts and chunk.type == COMMIT:
             commit = self._binlog.commits.get(chunk.place)
             if commit is not None and commit.gtid is not None:

@@ -163,6 +163,26 @@ def test_a_full_state_may_fill_its_pages_exactly(page_size, pages, state_pages, 
     assert FoundGtid(*entries[-1]) in binlog.states[0, page_size].entries
 
 
+@pytest.mark.parametrize("delta", DELTAS)
+@pytest.mark.parametrize("state_pages", [1, 2])
+@pytest.mark.parametrize("page_size", PAGE_SIZES)
+def test_a_record_goes_on_behind_a_full_state_of_any_size(page_size, state_pages, delta):
+    """Also if the state leaves one to three bytes of its last page, or none."""
+    edge = EdgeStore(options_for(page_size, pages=4))
+    size = state_pages * (page_size - 7) + delta
+    edge.store.reset(BinlogState(entries_of_size(size, Gtid(DOMAIN, SERVER, SEQ - 1))))
+    while edge.page < 3:
+        edge.publish()
+    edge.end_record_at(20)
+    across = edge.published[-1][0]
+    edge = edge.reopen(killed=True)
+    edge.publish()
+    binlog = edge.check()
+    state = next(record for record in binlog.records if record.place == (1, page_size))
+    assert (state.type, state.is_nested, len(state.data)) == (GTID_STATE, True, size)
+    assert record_of(binlog, across).end > state.end
+
+
 @pytest.mark.parametrize(("state_pages", "pages", "at_page"), [(1, 16, 8), (2, 64, 16)])
 @pytest.mark.parametrize(
     ("page_size", "delta"),
