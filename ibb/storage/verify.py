@@ -19,7 +19,7 @@ from .directory import BinlogDirectory
 from .disk import Disk
 from .errors import DiskError
 from .file_name import binlog_name
-from .finding import Finding, Kind, Severity
+from .finding import Finding, Kind, Place, Severity
 from .position import Position
 from .redo import SEGMENT_NAMES
 from .reset_marker import MARKER_NAME, ResetMarker
@@ -163,7 +163,7 @@ class _DirectoryCheck:
                 before = state.file_no
             self._finish()
             yield from self._losses.take()
-            yield from check_sequence(self._files)
+            yield from check_sequence(self._files, own_redo=self._redo.found)
             if self._files and self._is_at_rest():
                 yield from self._formats.unmatched(self._files[0].file_no)
         finally:
@@ -172,7 +172,7 @@ class _DirectoryCheck:
     def _check_redo(self) -> RedoCheck:
         """Apply the redo log to a shadow; a store in use may need another look."""
         if MARKER_NAME in self._snapshot.names:
-            return RedoCheck(self._real, None, [])  # of files that will be deleted
+            return RedoCheck(self._real, None, [], found=True)  # of files that will be deleted
         for _ in range(LOOKS_MAX):
             check = check_redo(self._real, self._path)
             if not check.findings or self._is_at_rest():
@@ -237,14 +237,17 @@ class _DirectoryCheck:
             yield from self._pages.walk(file, header, pages, growing=file_no + 1 >= self._newest)
         finally:
             file.close()
-        ends_early = file_no < self._newest_valid and self._pages.unused is not None
-        if ends_early and self._is_at_rest():
-            self._end_early()
+        unused = self._pages.unused
+        if file_no < self._newest_valid and unused is not None and self._is_at_rest():
+            self._end_early(unused, pages)
 
-    def _end_early(self) -> None:
+    def _end_early(self, unused: Place, pages: int) -> None:
         """Report a file that is not full although a later one is used."""
-        place = self._pages.unused
-        assert place is not None
+        place = self._pages.end_early(unused)
+        if place is None:
+            if unused.page_no == pages - 1:
+                return
+            place = unused._replace(page_no=unused.page_no + 1, offset=0)
         text = "data ends here although a later file is used"
         if self._chunks.is_open:
             truncated = "binlog tablespace truncated in the middle of record"

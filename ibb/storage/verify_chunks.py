@@ -9,6 +9,7 @@ from ibb.protocol.gtid import Gtid
 
 from .chunk import CONTINUATION, FILLER, LAST, UNUSED, chunk_area_end, last_chunk_start, read_chunk
 from .finding import Finding, Kind, Place
+from .page import page_is_zero
 from .record import RecordType
 from .record_reader import NESTED_TYPES, TYPE_MAX
 from .verify_records import RecordCheck, RecordChecks
@@ -54,7 +55,8 @@ class ChunkChecks:
             start: chunks before this offset were taken before.
 
         Returns:
-            Where unused bytes begin; the end of the chunk area if there are none.
+            Where unused bytes begin, even if they are too few for a chunk; the end of the chunk
+            area if there are none.
         """
         area_end = chunk_area_end(len(page))
         last_start = last_chunk_start(len(page))
@@ -87,7 +89,10 @@ class ChunkChecks:
                 self._begin(record_type, view[data_start:at], last=bool(flags & LAST))
                 if record_type == RecordType.DUMMY and at != area_end:
                     self._report_padding(file_no, page_no, at, page)
-        if page[at:area_end] != _PADDED_ENDS[area_end - at]:
+        rest = page[at:area_end]
+        if rest and page_is_zero(rest):
+            return at  # the next record will pad it
+        if rest != _PADDED_ENDS[len(rest)]:
             self._report_padding(file_no, page_no, at, page)
         return area_end
 

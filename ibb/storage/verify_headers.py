@@ -145,14 +145,20 @@ def _classify(start: bytes, file_no: int) -> Kind:
     return Kind.HEADER_FILE_NUMBER
 
 
-def check_sequence(files: list[FileState]) -> Iterator[Finding]:
-    """Yield what is odd about the headers of files one behind the other."""
+def check_sequence(files: list[FileState], *, own_redo: bool) -> Iterator[Finding]:
+    """
+    Yield what is odd about the headers of files one behind the other.
+
+    Args:
+        files: in order.
+        own_redo: a store's redo log tells where they end, however many empty ones follow.
+    """
     for before, after in pairwise(state.header for state in files if state.header is not None):
         if after.lsn < before.lsn:
             text = f"LSN {after.lsn} is lower than {before.lsn} in {binlog_name(before.file_no)}"
             yield Finding.in_page(Kind.HEADER_LSN, after.file_no, 0, text)
     newest = files[-EMPTY_FILES_MAX - 1 :]
-    if len(newest) > EMPTY_FILES_MAX and all(state.empty for state in newest):
+    if not own_redo and len(newest) > EMPTY_FILES_MAX and all(state.empty for state in newest):
         text = "Last 3 binlog tablespace files are all empty"
         yield Finding.in_file(Kind.NEWEST_EMPTY, newest[0].file_no, text)
 

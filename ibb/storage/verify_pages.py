@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from ibb.protocol.errors import FormatError
 
-from .chunk import TYPE_MASK, chunk_area_end
+from .chunk import TYPE_MASK, chunk_area_end, last_chunk_start
 from .directory import TORN_READS_MAX
 from .disk import File
 from .errors import DiskError
@@ -124,7 +124,23 @@ class PageChecks:
             text = "bytes behind the last chunk are not zero"
             self._losses.report(Finding.at(Kind.BYTES_BEHIND_END, self.unused, text))
 
+    def end_early(self, unused: Place) -> Place | None:
+        """
+        Return where data ends too early when something follows; None: no chunk fits there.
+
+        Bytes that are left over must be padding then, but readers do not look.
+        """
+        if unused.offset <= last_chunk_start(unused.page_size):
+            return unused
+        text = "the end of the page is not filled up as it should be"
+        self._losses.report(Finding.at(Kind.PADDING, unused, text))
+        return None
+
     def _report_hole(self, unused: Place, used_page: int) -> None:
+        if self.end_early(unused) is None:
+            unused = unused._replace(page_no=unused.page_no + 1, offset=0)
+            if unused.page_no == used_page:
+                return
         if unused.offset:
             text = f"nothing is written here although page {used_page} is used"
             self._chunks.skip(Finding.at(Kind.UNUSED_BYTES, unused, text))

@@ -32,11 +32,13 @@ class RedoCheck(NamedTuple):
         disk: to read the files from: as they are, or as they will be.
         end: of the binlog behind the last change in the log; None: the log tells nothing.
         findings: about the log and the pages in it.
+        found: there is a redo log that can be applied.
     """
 
     disk: Disk
     end: Position | None
     findings: list[Finding]
+    found: bool = False
 
 
 def check_redo(disk: Disk, directory: str) -> RedoCheck:
@@ -67,7 +69,7 @@ def check_redo(disk: Disk, directory: str) -> RedoCheck:
         text = f"{pages.unwritten} pages are only in the redo log: the store is in use, or was"
         text += " not closed; opening it writes them"
         findings.append(Finding(kind=Kind.NOT_CLOSED, text=text))
-    return RedoCheck(shadow, replayed.end, findings)
+    return RedoCheck(shadow, replayed.end, findings, found=True)
 
 
 def _check_segments(disk: Disk, directory: str) -> list[Finding]:

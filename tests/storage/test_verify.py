@@ -24,6 +24,7 @@ from ..faults.sim_disk import Fault, PowerLost, SimDisk
 from .binlog_builder import event
 from .conftest import SAMPLES
 from .events import transaction
+from .random_history import DIRECTORY, RandomHistory
 from .verify_rig import SIZE, Binlog, digest, findings, told
 
 NAMES = sorted(path.name.removesuffix(".tar.xz") for path in SAMPLES.glob("*.tar.xz"))
@@ -356,3 +357,31 @@ def test_a_gap_of_many_domains_names_the_first_of_them(tmp_path):
     binlog.raw(Position(0, 2 * SIZE + 7), b"\xff")
     (found,) = findings(tmp_path)
     assert found.lost == "3-1-1, 4-1-1, 5-1-1, 6-1-1, 7-1-1"
+
+
+class VerifiedHistory(RandomHistory):
+    """Checks its directory each time before it is opened."""
+
+    def _open_store(self):
+        if not self.disk.exists(DIRECTORY):
+            return super()._open_store()
+        totals = Totals()
+        found = list(verify_directory(self.disk, DIRECTORY, totals=totals))
+        for finding in found:
+            whole_in_redo = finding.text.endswith("has this page whole")
+            assert finding.severity is Severity.NOTE or whole_in_redo, finding
+            assert finding.lost == "nothing"
+        store = super()._open_store()
+        if totals.groups:
+            assert store.state() == totals.last
+        return store
+
+
+@pytest.mark.parametrize("seed", range(1000, 1030))
+def test_nothing_is_found_in_any_life_of_a_store(seed):
+    """Large and prepared groups, lists, rollbacks, switches, other settings, power losses."""
+    history = VerifiedHistory(seed)
+    history.run()
+    found, totals = check(history.disk, DIRECTORY)
+    assert found == []
+    assert totals.groups == len(history.diary.published)

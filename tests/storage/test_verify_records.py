@@ -417,3 +417,25 @@ def test_a_format_description_is_no_finding(binlog):
     event = FormatDescription.default("10.11.99-MariaDB", 1, 1_700_000_000).to_store()
     wrap(binlog, RecordType.COMMIT, b"\0" + event)
     assert told(binlog.path) == []
+
+
+@pytest.mark.parametrize("left", [1, 2, 3])
+def test_bytes_too_few_for_a_chunk_are_padded_by_what_follows(binlog, left):
+    """At the end of data they are still zero; before a used page that is odd, but costs nothing."""
+    binlog.groups(1)
+    builder = binlog.builder
+    builder.chunk(0x43, bytes(5) + b"x" * (builder.room - 8 - left))
+    assert builder.room == left
+    binlog.write()
+    assert told(binlog.path) == []
+    place = builder.position
+    binlog.groups(8).write()
+    assert told(binlog.path) == []
+    binlog.sealed(place, bytes(left))
+    assert told(binlog.path) == [at("padding", place)]
+    assert totals(binlog.path).groups == 9
+    binlog.raw(Position(0, 2 * SIZE), bytes(SIZE))
+    assert told(binlog.path)[:2] == [
+        at("padding", place),
+        ("zero-page", "binlog-000000.ibb", 2, None, "0-1-2..4"),
+    ]
