@@ -216,3 +216,12 @@ class Dump:
                 break
             found.append(group)
         return found
+
+
+async def dumping(server, position="", *, checksum=True, non_block=True, server_id=0, **variables):
+    """Log in, begin a dump, and take what comes before its first group."""
+    client = await RawClient.logged_in(server)
+    await client.prepare(position, checksum=checksum, **variables)
+    dump = await client.dump(non_block=non_block, server_id=server_id)
+    await dump.preamble(rotate_checksum=checksum)
+    return dump

@@ -17,15 +17,7 @@ from ibb.storage.store import Store
 
 from ..storage.events import query, xid
 from .conftest import SMALL, publish
-from .raw_client import RawClient, until_sessions
-
-
-async def dumping(server, position="", *, checksum=True, non_block=True, server_id=0, **variables):
-    client = await RawClient.logged_in(server)
-    await client.prepare(position, checksum=checksum, **variables)
-    dump = await client.dump(non_block=non_block, server_id=server_id)
-    await dump.preamble(rotate_checksum=checksum)
-    return dump
+from .raw_client import RawClient, dumping, until_sessions
 
 
 @pytest.mark.parametrize("checksum", [True, False])
@@ -270,77 +262,6 @@ async def test_a_listed_file_starts_at_its_first_group(serve, sample):
         await dump.preamble(rotate_checksum=True)
         wanted = [group["gtid"] for group in expected["groups"] if group["file"] >= 30]
         assert [str(group.gtid) for group in await dump.groups()] == wanted
-
-
-async def test_a_second_dump_with_the_same_server_id_ends_the_first(serve, store):
-    server = await serve(store)
-    first = await dumping(server, "0-1-10", non_block=False, server_id=5)
-    other = await dumping(server, "0-1-10", non_block=False, server_id=6)
-    second = await dumping(server, "0-1-10", non_block=False, server_id=5)
-    with pytest.raises(SqlError) as caught:
-        await first.event()
-    assert caught.value.code == 4052
-    assert await first.client.packet() is None
-    publish(store, Gtid(0, 1, 11), wait=True)
-    assert (await second.next_group()).gtid.seq == 11
-    assert (await other.next_group()).gtid.seq == 11
-    for dump in (first, other, second):
-        await dump.client.close()
-
-
-async def test_stopping_the_server_tells_every_dump(serve, store):
-    server = await serve(store)
-    dump = await dumping(server, "0-1-10", non_block=False, server_id=5)
-    stopping = asyncio.create_task(server.stop())
-    with pytest.raises(SqlError) as caught:
-        await dump.event()
-    assert caught.value.code == 1053
-    assert await dump.client.packet() is None
-    await dump.client.close()
-    await stopping
-
-
-async def test_a_client_that_quits_or_vanishes_ends_its_dump(serve, store):
-    server = await serve(store)
-    quitting = await dumping(server, "0-1-10", non_block=False, server_id=5)
-    vanishing = await dumping(server, "0-1-10", non_block=False, server_id=6)
-    await quitting.client.send(b"\x01")
-    await vanishing.client.close()
-    await until_sessions(server, 0)
-    await quitting.client.close()
-
-
-async def test_files_that_a_dump_still_has_to_send_are_kept_from_purge(serve, store):
-    for seq in range(11, 61):
-        publish(store, Gtid(0, 1, seq), size=200_000)
-    store.sync()
-    newest = f"binlog-{store.end().file_no:06d}.ibb"
-    server = await serve(store)
-    client = await RawClient.logged_in(server)
-    await client.prepare("0-1-10")
-    dump = await client.dump(server_id=5)
-    await dump.preamble(rotate_checksum=True)
-    client.writer.transport.pause_reading()
-    kept = await asyncio.to_thread(store.purge_to, newest)
-    assert kept.kept is not None
-    assert kept.reasons == ["it is in use by a binlog dump thread (connected slave)"]
-    client.writer.transport.abort()
-    await until_sessions(server, 0)
-    reasons = kept.reasons
-    while "it is in use by a binlog dump thread (connected slave)" in reasons:
-        reasons = (await asyncio.to_thread(store.purge_to, newest)).reasons
-    assert store.files()[0].file_no >= store.end().file_no - 1
-
-
-async def test_bytes_too_many_behind_the_command_change_nothing(serve, store):
-    server = await serve(store)
-    async with await RawClient.logged_in(server) as client:
-        await client.prepare("0-1-8")
-        dump = await client.dump(non_block=True)
-        client.writer.write(b"\x00")
-        await dump.preamble(rotate_checksum=True)
-        assert len(await dump.groups()) == 2
-        assert await client.packet() is None
 
 
 async def test_damage_ends_the_dump_with_its_place(serve, sample_folder, tmp_path):
