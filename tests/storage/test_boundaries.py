@@ -172,7 +172,7 @@ def test_a_record_goes_on_behind_a_full_state_of_any_size(page_size, state_pages
     size = state_pages * (page_size - 7) + delta
     edge.store.reset(BinlogState(entries_of_size(size, Gtid(DOMAIN, SERVER, SEQ - 1))))
     while edge.page < 3:
-        edge.publish()
+        edge.publish(page_size // 4)
     edge.end_record_at(20)
     across = edge.published[-1][0]
     edge = edge.reopen(killed=True)
