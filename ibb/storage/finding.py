@@ -105,6 +105,7 @@ class Kind(StrEnum):
     REDO_DAMAGED = "redo-damaged", _DAMAGE, "the redo log cannot be applied"
     REDO_DIFFERS = "redo-differs", _DAMAGE, "a page is not what the redo log says"
     REDO_BEHIND = "redo-behind", _DAMAGE, "the files go on where the redo log has ended"
+    FILES_CUT = "files-cut", _DAMAGE, "the files end before a place that was durable"
     NOT_CLOSED = "not-closed", _NOTE, "the newest pages are only in the redo log"
     SIDECAR = "sidecar", _WARNING, "the list of format descriptions cannot be used"
     SIDECAR_ENTRY = "sidecar-entry", _NOTE, "that list and the records do not agree"

@@ -33,12 +33,14 @@ from .disk import Disk, File
 from .errors import DiskError, StoreFailed, StoreFull
 from .position import Position
 from .redo_record import (
+    GROUP_HEADER_SIZE,
     MAGIC,
     Change,
     RedoGroup,
     encode_group,
     group_size,
     parse_group,
+    peek_synced_lsn,
 )
 
 FORMAT_VERSION = 2
@@ -51,6 +53,7 @@ _SEGMENT_HEADER = struct.Struct("<8sIIQQQQ")
 _CRC = struct.Struct("<I")
 _BUFFER_BYTES_MAX = 4 << 20  # appended and not yet handed to the disk
 _SCAN_WINDOW = 1 << 20
+_OVERLAP = GROUP_HEADER_SIZE - 1  # bytes of a window that the next one has again
 
 
 class Segment(NamedTuple):
@@ -134,20 +137,26 @@ def read_groups(disk: Disk, directory: str, segment: Segment) -> Iterator[RedoGr
 
 
 def _check_torn_tail(file: File, path: str, offset: int, lsn: int) -> None:
-    """Tell the torn end of the log from damage in its middle."""
+    """
+    Tell the torn end of the log from damage in its middle.
+
+    What is left of an earlier use of the segment can be many small groups: only one that claims
+    what would prove damage is read.
+    """
     start = offset
-    while len(window := file.read_at(start, _SCAN_WINDOW + len(MAGIC) - 1)) >= len(MAGIC):
+    while len(window := file.read_at(start, _SCAN_WINDOW + _OVERLAP)) > _OVERLAP:
         at = window.find(MAGIC)
-        while at >= 0:
-            raw = file.read_at(start + at, GROUP_SIZE_MAX)
-            later = parse_group(memoryview(raw), 0, None)
-            if later is not None and later.synced_lsn > lsn:
-                raise FormatError(
-                    f"redo group {lsn} is damaged although it had been synced "
-                    f"before group {later.lsn}; nothing was changed",
-                    file=path,
-                    offset=offset,
-                )
+        while 0 <= at < len(window) - _OVERLAP:
+            if peek_synced_lsn(window, at) > lsn:
+                raw = file.read_at(start + at, GROUP_SIZE_MAX)
+                later = parse_group(memoryview(raw), 0, None)
+                if later is not None:
+                    raise FormatError(
+                        f"redo group {lsn} is damaged although it had been synced "
+                        f"before group {later.lsn}; nothing was changed",
+                        file=path,
+                        offset=offset,
+                    )
             at = window.find(MAGIC, at + 1)
         start += _SCAN_WINDOW
 

@@ -85,6 +85,12 @@ def encode_group(lsn: int, synced_lsn: int, changes: list[Change]) -> bytes:
     return b"".join((head, _CRC.pack(crc32c(payload, crc32c(head))), payload))
 
 
+def peek_synced_lsn(data: bytes, at: int) -> int:
+    """Return the synced LSN in the head of what may be a group at byte *at*; nothing is checked."""
+    synced_lsn: int = _HEAD.unpack_from(data, at)[3]
+    return synced_lsn
+
+
 def parse_group(data: memoryview, at: int, lsn: int | None) -> RedoGroup | None:
     """
     Read the group at byte *at*, or return None when no valid one is there.

@@ -265,6 +265,17 @@ class _DirectoryCheck:
                 self._chunks.skip(Finding.at(Kind.TRUNCATED_RECORD, self._pages.unused, text))
             if end > redo_end:
                 self._losses.report(_behind(redo_end, end))
+        begun_at = self._redo.begun_at
+        if begun_at is not None and end < begun_at and self._is_at_rest():
+            text = f"the files end at {end}, but by the word of the redo log they were durable up"
+            self._chunks.skip(
+                Finding(
+                    kind=Kind.FILES_CUT,
+                    text=f"{text} to {begun_at}",
+                    file=binlog_name(begun_at.file_no),
+                    offset=begun_at.offset,
+                )
+            )
         self._losses.finish()
         self._count()
 

@@ -32,12 +32,14 @@ class RedoCheck(NamedTuple):
         disk: to read the files from: as they are, or as they will be.
         end: of the binlog behind the last change in the log; None: the log tells nothing.
         findings: about the log and the pages in it.
+        begun_at: the files hold everything up to there, by the word of the log.
         found: there is a redo log that can be applied.
     """
 
     disk: Disk
     end: Position | None
     findings: list[Finding]
+    begun_at: Position | None = None
     found: bool = False
 
 
@@ -69,7 +71,7 @@ def check_redo(disk: Disk, directory: str) -> RedoCheck:
         text = f"{pages.unwritten} pages are only in the redo log: the store is in use, or was"
         text += " not closed; opening it writes them"
         findings.append(Finding(kind=Kind.NOT_CLOSED, text=text))
-    return RedoCheck(shadow, replayed.end, findings, found=True)
+    return RedoCheck(shadow, replayed.end, findings, replayed.begun_at, found=True)
 
 
 def _check_segments(disk: Disk, directory: str) -> list[Finding]:

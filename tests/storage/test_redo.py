@@ -187,3 +187,18 @@ def test_one_sync_serves_all_who_wait() -> None:
         assert not thread.is_alive()
     assert redo.synced_lsn == redo.next_lsn
     assert sum(op.kind == "sync" for op in disk.log) - before <= 2
+
+
+def test_what_an_earlier_use_left_is_not_read_group_by_group() -> None:
+    """A segment of small old groups behind the end is scanned once."""
+    disk = SimDisk()
+    old = b"".join(encode_group(lsn, 1, []) for lsn in range(5000, 8000))
+    redo = log(disk)
+    end = redo.append([change(1)])
+    redo.sync_to(end)
+    disk.damage(PATH, SEGMENT_DATA_OFFSET + end - FIRST_LSN, old)
+    disk.log.clear()
+    segment = find_newest_segment(disk, "/s")
+    assert segment is not None
+    assert [group.lsn for group in read_groups(disk, "/s", segment)] == [FIRST_LSN]
+    assert sum(op.kind == "read" for op in disk.log) < 20

@@ -385,3 +385,21 @@ def test_nothing_is_found_in_any_life_of_a_store(seed):
     found, totals = check(history.disk, DIRECTORY)
     assert found == []
     assert totals.groups == len(history.diary.published)
+
+
+def test_files_that_lost_their_end(tmp_path):
+    """A closed store's redo log says how far the files were durable."""
+    for numbers in (range(1, 20), range(20, 22)):
+        with Store.open(tmp_path, SMALL) as store:
+            for number in numbers:
+                publish(store, number, 200)
+    Store.open(tmp_path, replace(SMALL, format_description="upstream")).close()  # writes nothing
+    newest = max(file for file in tmp_path.glob("*.ibb") if any(file.read_bytes()))
+    image = bytearray(newest.read_bytes())
+    used = max(page for page in range(16) if any(image[page * SIZE : (page + 1) * SIZE]))
+    assert used > 1
+    image[used * SIZE : (used + 1) * SIZE] = bytes(SIZE)
+    newest.write_bytes(image)
+    found = findings(tmp_path)
+    assert [(str(each.kind), each.file) for each in found] == [("files-cut", newest.name)]
+    assert found[0].lost == "unknown: no GTID state follows"
