@@ -397,7 +397,6 @@ def test_files_that_lost_their_end(tmp_path):
     newest = max(file for file in tmp_path.glob("*.ibb") if any(file.read_bytes()))
     image = bytearray(newest.read_bytes())
     used = max(page for page in range(16) if any(image[page * SIZE : (page + 1) * SIZE]))
-    assert used > 1
     image[used * SIZE : (used + 1) * SIZE] = bytes(SIZE)
     newest.write_bytes(image)
     found = findings(tmp_path)
