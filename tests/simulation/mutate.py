@@ -25,7 +25,7 @@ STORAGE = ROOT / "ibb" / "storage"
 HANG_SECONDS = 1800.0  # for all seeds of one mutant
 
 
-def judge(mutant: Mutant, seeds: int) -> str:
+def judge(mutant: Mutant, seeds: int, *, tests: bool) -> str:
     """Return by what a mutant was found out, or `survived`."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
@@ -42,6 +42,8 @@ def judge(mutant: Mutant, seeds: int) -> str:
             return f"killed by seed {found[1]}"
         if "fine" not in said:
             return "killed: the simulation does not run"
+        if not tests:
+            return "survived"
         pytest = ["-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "tests/storage"]
         said = _run(root, pytest)
         if said is None:
@@ -74,12 +76,17 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=2000, help="for each mutant, at the most")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="at a time")
     parser.add_argument("--only", default="", metavar="TEXT", help="mutants with this in the name")
+    parser.add_argument("--no-tests", action="store_true", help="the simulation alone")
     settings = parser.parse_args()
     console = Console(soft_wrap=True, highlight=False)
     mutants = [mutant for mutant in make_mutants(STORAGE) if settings.only in mutant.name]
     survived = 0
+
+    def judge_one(mutant: Mutant) -> str:
+        return judge(mutant, settings.seeds, tests=not settings.no_tests)
+
     with ThreadPoolExecutor(settings.jobs) as pool:
-        verdicts = pool.map(lambda mutant: judge(mutant, settings.seeds), mutants)
+        verdicts = pool.map(judge_one, mutants)
         for mutant, verdict in zip(mutants, verdicts, strict=True):
             survived += verdict == "survived"
             console.print(f"{verdict:<32} {mutant.name}", markup=False)

@@ -30,6 +30,7 @@ WEIGHTS: dict[str, float] = {}
 
 GROUPS_MAX = 6  # open at a time
 FOLLOWERS_MAX = 4
+BULK_BYTES = 10_000
 EVENT_SIZES = (0, 10, 60, 250, 480, 1200, 4000)
 
 
@@ -153,6 +154,19 @@ def publish_one(world: World, rng: random.Random) -> None:
         refuse(world, group)
         raise
     publish(world, rng, group, wait=rng.random() < 0.7)
+
+
+@step(0.4)
+def publish_many(world: World, rng: random.Random) -> None:
+    """Write so much that the log goes over to its other segment now and then."""
+    for _ in range(rng.choice((5, 20))):
+        group = OpenGroup(world.store.begin(), world.sequence)
+        try:
+            group.add(text(world, rng) + "m" * BULK_BYTES, rng, statement=False)
+        except (StoreFull, DiskError, StoreFailed):
+            refuse(world, group)
+            raise
+        publish(world, rng, group, wait=rng.random() < 0.3)
 
 
 @step(2)

@@ -220,7 +220,11 @@ class World:
                 model.begin_anew(model.resets_to)
             model.resets_to = None
             at_least = min(at_least, len(model.items))
-        model.adopt(model.survivors(found, at_least))
+        count = model.survivors(found, at_least)
+        reached = model.items[at_least - 1].end if at_least else None
+        if reached is not None and self.store.end() < reached:
+            raise WrongError(f"the binlog ends at {self.store.end()}, it had reached {reached}")
+        model.adopt(count)
 
     def _compare_formats(self, stream: list[Seen]) -> None:
         """The last format description before each place must be found there."""

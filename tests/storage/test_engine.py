@@ -1,0 +1,39 @@
+"""What may wait in memory is bounded, also while no commit waits for the disk."""
+
+from ibb.protocol.gtid import Gtid
+from ibb.storage import Store, StoreOptions
+from ibb.storage.redo import _BUFFER_BYTES_MAX
+
+from ..faults.sim_disk import SimDisk
+from .events import transaction
+
+RECORD_BYTES_MAX = 40_000
+
+
+def published(options: StoreOptions, bytes_wanted: int) -> Store:
+    store = Store.open("/s", options, disk=SimDisk())
+    for number in range(1, bytes_wanted // 30_000 + 1):
+        with store.begin() as group:
+            group.write(transaction("x", 30_000))
+            group.commit(Gtid(0, 1, number))
+        assert store._engine._redo._buffered <= _BUFFER_BYTES_MAX + RECORD_BYTES_MAX
+        pages = options.fifo_pages_max + RECORD_BYTES_MAX // options.page_size
+        assert len(store._engine._fifo) <= pages
+    return store
+
+
+def options(**more) -> StoreOptions:
+    return StoreOptions(
+        flush_log_at_commit=0, flush_log_interval=1e9, background=False,
+        format_description="upstream", max_binlog_size=64 << 20, **more,
+    )  # fmt: skip
+
+
+def test_the_log_waits_in_memory_up_to_a_limit() -> None:
+    store = published(options(fifo_pages_max=4096), 5 << 20)
+    assert store.end().offset < 1 << 16  # nothing was synced for that
+    store.close()
+
+
+def test_full_pages_wait_in_memory_up_to_a_limit() -> None:
+    published(options(fifo_pages_max=16), 2 << 20).close()
