@@ -20,6 +20,7 @@ from .world import World, random_options
 
 LEASE_NAMES = ("spark", "archive", "night")
 HOLDS_MAX = 3
+CRASH_AFTER_KILL = 0.4  # chance of a power loss while the store is opened again
 
 
 @step(2)
@@ -135,6 +136,7 @@ def is_reachable(world: World, lease: Lease) -> bool:
 
 
 def after_purge(world: World, before: list[Lease]) -> None:
+    check_pins(world)
     for lease in before:
         if not is_reachable(world, lease):
             raise WrongError(f"files that lease {lease.name} needs are gone")
@@ -144,6 +146,13 @@ def after_purge(world: World, before: list[Lease]) -> None:
     needed = [hold.file_no for hold in world.holds]
     if needed and numbers[0] > min(needed):
         raise WrongError(f"a file that is held is gone: {numbers[0]} > {min(needed)}")
+
+
+def check_pins(world: World) -> None:
+    """Only groups that are open, and prepared transactions, keep files."""
+    owners = {group.writer for group in world.groups} | set(world.store._committer._prepared)
+    if stray := set(world.store._engine.writer.pins._pins) - owners:
+        raise WrongError(f"files are kept for {stray}, which is gone")
 
 
 @step(1.5)
@@ -232,4 +241,6 @@ def restart(world: World, rng: random.Random) -> None:
 
 @step(0.4)
 def kill(world: World, rng: random.Random) -> None:
+    if rng.random() < CRASH_AFTER_KILL:
+        world.disk.crash_at = world.disk.operations + rng.choice((5, 15, 30))
     world.end_process()

@@ -67,7 +67,9 @@ def locks_in(folder: Path) -> list[str]:
 def _modules(folder: Path) -> list[Path]:
     """Return the modules of stores; those that only look at directories are left out."""
     return sorted(
-        path for path in folder.glob("*.py") if not path.name.startswith(("verify_", "shadow_"))
+        path
+        for path in folder.glob("*.py")
+        if not path.name.startswith(("verify_", "shadow_", "inspect_"))
     )
 
 

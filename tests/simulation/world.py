@@ -48,7 +48,7 @@ def random_options(rng: random.Random, format_description: str) -> StoreOptions:
     page_size = rng.choice((512, 512, 1024, 4096))
     return StoreOptions(
         page_size=page_size,
-        max_binlog_size=page_size * rng.choice((4, 6, 8, 13, 32)),
+        max_binlog_size=page_size * rng.choice((4, 6, 8, 13, 32, 200)),
         state_interval=page_size * rng.choice((1, 2, 4, 64)),
         fifo_pages_max=rng.choice((4, 16, 512)),
         redo_segment_size=256 << 10,
