@@ -8,7 +8,7 @@ import pytest
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.checksum import crc32c
 from ibb.protocol.gtid import Gtid
-from ibb.storage import Store, StoreOptions
+from ibb.storage import Store
 from ibb.storage.disk import OsDisk
 from ibb.storage.errors import DiskError
 from ibb.storage.finding import Severity
@@ -23,26 +23,10 @@ from ibb.storage.verify import Totals, verify_directory
 from ..faults.sim_disk import Fault, PowerLost, SimDisk
 from .binlog_builder import event
 from .conftest import SAMPLES
-from .events import transaction
 from .random_history import DIRECTORY, RandomHistory
-from .verify_rig import SIZE, Binlog, digest, findings, told
+from .verify_rig import SIZE, SMALL, Binlog, digest, findings, publish, told
 
 NAMES = sorted(path.name.removesuffix(".tar.xz") for path in SAMPLES.glob("*.tar.xz"))
-SMALL = StoreOptions(
-    page_size=512,
-    max_binlog_size=16 * 512,
-    state_interval=1024,
-    redo_segment_size=256 << 10,
-    oob_piece_size=700,
-    fifo_pages_max=8,
-    background=False,
-)
-
-
-def publish(store, number, size=0, domain=0):
-    with store.begin() as group:
-        group.write(transaction(f"insert {number}", size))
-        group.commit(Gtid(domain, 1, number))
 
 
 def check(disk, path="/s"):
@@ -385,20 +369,3 @@ def test_nothing_is_found_in_any_life_of_a_store(seed):
     found, totals = check(history.disk, DIRECTORY)
     assert found == []
     assert totals.groups == len(history.diary.published)
-
-
-def test_files_that_lost_their_end(tmp_path):
-    """A closed store's redo log says how far the files were durable."""
-    for numbers in (range(1, 20), range(20, 22)):
-        with Store.open(tmp_path, SMALL) as store:
-            for number in numbers:
-                publish(store, number, 200)
-    Store.open(tmp_path, replace(SMALL, format_description="upstream")).close()  # writes nothing
-    newest = max(file for file in tmp_path.glob("*.ibb") if any(file.read_bytes()))
-    image = bytearray(newest.read_bytes())
-    used = max(page for page in range(16) if any(image[page * SIZE : (page + 1) * SIZE]))
-    image[used * SIZE : (used + 1) * SIZE] = bytes(SIZE)
-    newest.write_bytes(image)
-    found = findings(tmp_path)
-    assert [(str(each.kind), each.file) for each in found] == [("files-cut", newest.name)]
-    assert found[0].lost == "0-1-20 at least"

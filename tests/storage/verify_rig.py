@@ -4,6 +4,7 @@ import hashlib
 
 from ibb.protocol.errors import FormatError
 from ibb.protocol.gtid import Gtid
+from ibb.storage import StoreOptions
 from ibb.storage.directory import BinlogDirectory
 from ibb.storage.disk import OsDisk
 from ibb.storage.file_name import binlog_name
@@ -14,8 +15,18 @@ from ibb.storage.record_reader import RecordReader
 from ibb.storage.verify import Totals, verify_directory
 
 from .binlog_builder import BinlogBuilder, event, reseal
+from .events import transaction
 
 SIZE = 512  # bytes a page
+SMALL = StoreOptions(
+    page_size=512,
+    max_binlog_size=16 * 512,
+    state_interval=1024,
+    redo_segment_size=256 << 10,
+    oob_piece_size=700,
+    fifo_pages_max=8,
+    background=False,
+)
 
 
 def numbered(seq):
@@ -130,3 +141,10 @@ def count_records(path, file_no):
         if error.file == binlog_name(file_no):
             raise
     return count
+
+
+def publish(store, number, size=0, domain=0):
+    """Commit a transaction of about *size* bytes, if that is more than its least."""
+    with store.begin() as group:
+        group.write(transaction(f"insert {number}", size))
+        group.commit(Gtid(domain, 1, number))
