@@ -133,3 +133,16 @@ def test_events_before_the_damage_are_shown(tmp_path):
     view = inspect_record(Inspector(OsDisk(), str(tmp_path)).pages, place)
     assert [line.type for line in view.events][:2] == ["Gtid", "Query"]
     assert "Page corruption" in view.damage
+
+
+def test_a_head_that_is_cut_by_its_page_s_end_is_read_on(tmp_path):
+    binlog = Binlog(tmp_path, interval=0).groups(1)
+    builder = binlog.builder
+    builder.chunk(0x44, b"\xff" * (builder.room - 3 - 20))
+    place = builder.commit(numbered(2), event(50))
+    binlog.write()
+    *_, last = Inspector(OsDisk(), str(tmp_path)).chunks(0, 1)
+    assert (last.offset, last.part, last.meaning) == (place.offset - SIZE, "first", "group 0-1-2")
+    binlog.raw(Position(0, 2 * SIZE + 5), b"\xff")
+    *_, last = Inspector(OsDisk(), str(tmp_path)).chunks(0, 1)
+    assert last.meaning.startswith("goes on, but cannot be read: Page corruption")

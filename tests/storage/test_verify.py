@@ -6,18 +6,15 @@ from dataclasses import replace
 import pytest
 
 from ibb.protocol.binlog_state import BinlogState
-from ibb.protocol.checksum import crc32c
 from ibb.protocol.gtid import Gtid
 from ibb.storage import Store
 from ibb.storage.disk import OsDisk
 from ibb.storage.errors import DiskError
 from ibb.storage.finding import Severity
 from ibb.storage.group_reader import GroupReader
-from ibb.storage.page import seal_page
+from ibb.storage.oob import OobForest
 from ibb.storage.position import Position
 from ibb.storage.read_only import ReadOnlyHistory
-from ibb.storage.redo import SEGMENT_DATA_OFFSET, SEGMENT_NAMES
-from ibb.storage.reset_marker import ResetMarker
 from ibb.storage.verify import Totals, verify_directory
 
 from ..faults.sim_disk import Fault, PowerLost, SimDisk
@@ -130,93 +127,6 @@ def test_after_a_power_loss_every_durable_group_is_there(seed):
     assert totals.groups in (durable, durable + 1)
     with Store.open("/s", SMALL, disk=after) as store:
         assert str(store.state()) == str(totals.last)
-
-
-def closed_store():
-    """Return a disk with a store that was closed; all of it is in one redo segment."""
-    disk = SimDisk()
-    with Store.open("/s", SMALL, disk=disk) as store:
-        for number in range(1, 20):
-            publish(store, number, 100)
-        segment = max(
-            SEGMENT_NAMES,
-            key=lambda name: int.from_bytes(disk.contents(f"/s/{name}")[16:24], "little"),
-        )
-    assert check(disk)[0] == []
-    return disk, f"/s/{segment}"
-
-
-def group_offsets(disk, segment):
-    """Return where the groups of a redo segment begin."""
-    data, at, offsets = disk.contents(segment), SEGMENT_DATA_OFFSET, []
-    while data[at : at + 4] == b"RdG1":
-        offsets.append(at)
-        at += 28 + int.from_bytes(data[at + 4 : at + 8], "little")
-    return offsets
-
-
-def test_damage_in_the_middle_of_the_redo_log():
-    disk, segment = closed_store()
-    place = group_offsets(disk, segment)[5]
-    disk.damage(segment, place + 40, b"\xff\x00\xff")
-    found = list(verify_directory(disk, "/s"))
-    assert [(str(finding.kind), finding.offset) for finding in found] == [("redo-damaged", place)]
-    assert segment.endswith(found[0].file)
-
-
-def test_a_redo_log_that_ends_before_the_files_do():
-    """Opening such a store would take the last groups for what had not become durable."""
-    disk, segment = closed_store()
-    offsets = group_offsets(disk, segment)
-    disk.damage(segment, offsets[-1], b"\0\0\0\0")
-    assert [kind for kind, _ in check(disk)[0]] == ["redo-behind"]
-    assert check(disk)[1].groups == 19
-
-
-def test_a_redo_log_of_an_unknown_version():
-    disk, segment = closed_store()
-    head = bytearray(disk.contents(segment)[:48])
-    head[8] = 9
-    disk.damage(segment, 0, bytes(head) + crc32c(head).to_bytes(4, "little"))
-    found = list(verify_directory(disk, "/s"))
-    assert [str(finding.kind) for finding in found] == ["redo-damaged"]
-    assert "redo log format 9 is unknown" in found[0].text
-
-
-def test_a_segment_that_was_torn_when_it_was_begun():
-    disk, segment = closed_store()
-    other = next(f"/s/{name}" for name in SEGMENT_NAMES if not segment.endswith(name))
-    disk.damage(other, 0, b"ibbRedo1")
-    disk.damage(other, 30, b"\x77")
-    assert check(disk)[0] == [("redo-segment", Severity.NOTE)]
-
-
-def test_a_page_that_is_not_what_the_redo_log_says():
-    disk, _ = closed_store()
-    image = bytearray(disk.contents("/s/binlog-000000.ibb"))
-    page = image[512:1024]
-    page[300] ^= 1
-    seal_page(page)
-    disk.damage("/s/binlog-000000.ibb", 512, bytes(page))
-    assert check(disk)[0] == [("redo-differs", Severity.DAMAGE)]
-
-
-def test_a_damaged_page_that_the_redo_log_has():
-    disk, _ = closed_store()
-    disk.damage("/s/binlog-000000.ibb", 600, b"\xff\xff")
-    found = list(verify_directory(disk, "/s"))
-    assert [(str(f.kind), f.file, f.page, f.lost) for f in found] == [
-        ("page-checksum", "binlog-000000.ibb", 1, "nothing")
-    ]
-    assert check(disk)[1].groups == 19
-
-
-def test_a_reset_that_has_begun():
-    disk, _ = closed_store()
-    ResetMarker(disk, "/s").write(BinlogState())
-    assert check(disk)[0] == [("reset-unfinished", Severity.NOTE)]
-    disk.damage("/s/ibb-reset", 0, b"\xff\xff\xff\xff")
-    assert check(disk)[0] == [("reset-marker", Severity.WARNING)]
 
 
 # What lies beside the files
@@ -369,3 +279,22 @@ def test_nothing_is_found_in_any_life_of_a_store(seed):
     found, totals = check(history.disk, DIRECTORY)
     assert found == []
     assert totals.groups == len(history.diary.published)
+
+
+def test_a_large_file_that_another_program_fills_while_it_is_read(tmp_path):
+    """What the first look at it had not, the second has: groups with pieces, too."""
+    binlog = Binlog(tmp_path, page_size=16384, pages=200, interval=4).groups(40, 9000).write()
+    steps = []
+
+    def go_on(done, total):
+        steps.append(done)
+        if len(steps) == 1:
+            forest = OobForest()
+            for _ in range(3):
+                binlog.builder.oob(forest, event(5000))
+            binlog.builder.commit(Gtid(5, 1, 1), lists=[forest.reference()])
+            binlog.groups(150, 9000).write()
+
+    totals = Totals()
+    assert list(verify_directory(OsDisk(), str(tmp_path), progress=go_on, totals=totals)) == []
+    assert totals.groups == 191

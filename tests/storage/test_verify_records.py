@@ -13,11 +13,13 @@ from ibb.storage.record import (
     XaComplete,
     XaPrepare,
     Xid,
+    encode_state,
     encode_xa_complete,
     encode_xa_prepare,
 )
 
 from .binlog_builder import BinlogBuilder, event, gtid_event
+from .state_of_size import entries_of_size
 from .verify_rig import SIZE, Binlog, at, findings, numbered, told, totals
 
 HEADER = 512  # bytes of page 0
@@ -301,3 +303,66 @@ def test_bytes_too_few_for_a_chunk_are_padded_by_what_follows(binlog, left):
         at("padding", place),
         ("zero-page", "binlog-000000.ibb", 2, None, "0-1-2..4"),
     ]
+
+
+def test_stray_continuations_are_told_one_by_one(binlog):
+    places = []
+    for _ in range(2):
+        binlog.groups(1)
+        for _ in range(2):
+            places.append(binlog.builder.position)
+            binlog.builder.chunk(0xC1, b"?")
+    binlog.groups(8).write()
+    assert told(binlog.path) == [at("continuation", place) for place in places]
+
+
+def test_a_wrong_full_state_does_not_make_those_after_it_wrong(tmp_path):
+    """They are compared with what page 1 should have told."""
+    binlog = Binlog(tmp_path).groups(12)
+    binlog.builder.fill_file()
+    builder = binlog.builder
+    builder.since = BinlogState()
+    builder.state([Gtid(9, 1, 1)])
+    binlog.groups(12).write()
+    assert told(tmp_path) == [at("state-differs", (1, SIZE))]
+
+
+def test_no_second_state_is_due_behind_one_that_fills_its_page(binlog):
+    """The record goes on at once, also where the next state would be due. ibb-format 9.2."""
+    builder = binlog.builder
+    builder.interval = 1
+    for gtid in entries_of_size(SIZE - 4 - 3):
+        builder.full.update(gtid)
+        builder.since.update(gtid)
+    builder.full = BinlogState(builder.full.entries())
+    builder.place = SIZE
+    builder.state(builder.full.entries())
+    assert builder.place == 2 * SIZE
+    builder.since = BinlogState()
+    builder.record(RecordType.OOB, bytes(5) + b"x" * 700)
+    binlog.write()
+    assert "state-missing" not in [kind for kind, *_ in told(binlog.path)]
+
+
+def test_what_is_prepared_is_not_known_behind_damage(binlog):
+    """The record that completed it may have been there."""
+    reference = OobReference(1, Position(0, 600), Position(0, 600))
+    prepare = encode_xa_prepare(XaPrepare(1, Xid(1, b"g", b"b"), reference))
+    binlog.builder.record(RecordType.XA_PREPARE, prepare)
+    binlog.groups(1)
+    place = binlog.builder.position
+    binlog.builder.chunk(0xC1, b"?")
+    binlog.groups(8).write()
+    assert told(binlog.path) == [at("continuation", place)]
+
+
+@pytest.mark.parametrize(("said", "kinds"), [(0, []), (1, ["xa-reference"])])
+def test_how_far_back_a_state_says_that_a_restart_must_look(binlog, said, kinds):
+    reference = OobReference(1, Position(0, 600), Position(0, 600))
+    prepare = encode_xa_prepare(XaPrepare(1, Xid(1, b"g", b"b"), reference))
+    binlog.builder.record(RecordType.XA_PREPARE, prepare)
+    binlog.groups(1)
+    fill_page(binlog.builder)
+    binlog.builder.chunk(0x42, encode_state([numbered(1)], said))
+    binlog.write()
+    assert [kind for kind, *_ in told(binlog.path)] == kinds
