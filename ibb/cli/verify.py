@@ -18,7 +18,10 @@ from ibb.storage.verify import Totals, verify_directory
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ibb.protocol.binlog_state import BinlogState
+
 EXIT_FOUND = 1
+_DOMAINS_SHOWN = 4  # in the summary
 _COLOURS = {Severity.NOTE: "blue", Severity.WARNING: "yellow", Severity.DAMAGE: "red"}
 
 
@@ -89,11 +92,18 @@ def _as_line(finding: Finding) -> str:
 
 
 def _summary(totals: Totals, bad: int, seconds: float) -> str:
-    state = "" if totals.last is None else str(totals.last.position())
-    before = "" if totals.first is None else str(totals.first.position())
+    state, before = _short(totals.last), _short(totals.first)
     rate = totals.size / max(seconds, 1e-6) / 1e6
     return (
         f"{totals.files} files, {totals.size} bytes, {totals.pages} used pages, "
         f"{totals.records} records, {totals.groups} groups, GTIDs from '{before}' to '{state}', "
         f"{seconds:.1f} s ({rate:.0f} MB/s): {bad or 'nothing'} found"
     )
+
+
+def _short(state: BinlogState | None) -> str:
+    """Return a GTID position that fits on a line."""
+    gtids = [] if state is None else list(state.position())
+    shown = ",".join(map(str, gtids[:_DOMAINS_SHOWN]))
+    more = len(gtids) - _DOMAINS_SHOWN
+    return f"{shown},... {more} domains more" if more > 0 else shown

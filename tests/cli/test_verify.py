@@ -46,6 +46,14 @@ def test_a_sound_directory(directory):
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+def test_a_summary_fits_on_a_line_whatever_the_number_of_domains(tmp_path):
+    with tarfile.open(SAMPLES / "wide-state-1.tar.xz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    (summary,) = verify(tmp_path).stdout.splitlines()
+    assert "... 292 domains more'" in summary
+    assert len(summary) < 250
+
+
 def test_a_damaged_directory(directory):
     damage(directory)
     done = verify(directory)
