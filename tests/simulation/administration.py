@@ -8,7 +8,7 @@ import random
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.storage import Store
-from ibb.storage.errors import DiskError, DomainInUse, StoreBusy, StoreNotEmpty
+from ibb.storage.errors import DiskError, DomainInUse, StoreBusy, StoreFull, StoreNotEmpty
 from ibb.storage.gtid_search import TooOld, find_start
 from ibb.storage.holds import HoldKind
 from ibb.storage.leases import Lease
@@ -91,6 +91,10 @@ def begin_anew(world: World, state: BinlogState, *, only_state: bool = False) ->
         if not busy:
             raise WrongError("no transaction is in the way of RESET MASTER") from None
         return
+    except (DiskError, StoreFull):
+        if not world.has_failed:  # before it began, or when all but the format description was done
+            world.verify(0)
+        raise
     if busy:
         raise WrongError("RESET MASTER went over a transaction")
     world.model.begin_anew(state)
