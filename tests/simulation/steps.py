@@ -274,6 +274,8 @@ def read(world: World, rng: random.Random) -> None:
     if world.followers:
         if rng.random() < 0.3:
             world.store.refresh()
+            if world.store.end() < world.written_end():
+                raise WrongError("a reader at the end has not got what was written")
         world.note_durable()
         rng.choice(world.followers).read(rng.choice((1, 5, 100)))
 
