@@ -1,0 +1,121 @@
+"""
+How fast and how fresh a reader is served: a rate for each, one for all together, and a delay.
+
+A bucket lets bytes pass at a rate. Whoever takes more than it holds gets them all the same and is
+told how long to wait before the next: so a batch is never cut, and readers that share a bucket
+take turns. A delay keeps groups back until they are old enough, in the order of the history: the
+first one that is too young stops those behind it as well.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ibb.storage.clock import Clock
+
+BURST_SECONDS: Final = 0.25  # of its rate that a bucket holds: what may pass at once
+RATE_MAX: Final = 1 << 50  # bytes a second
+
+
+class TokenBucket:
+    """
+    Bytes that may pass now. Calls come from one thread.
+
+    Args:
+        rate: bytes a second, 0 for no limit; may be changed at any time.
+        monotonic: seconds since some moment.
+    """
+
+    def __init__(self, rate: int, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._rate = 0
+        self._held = 0.0  # bytes; below zero is debt
+        self._filled_at = monotonic()
+        self.rate = rate
+
+    @property
+    def rate(self) -> int:
+        """Bytes a second, 0 for no limit."""
+        return self._rate
+
+    @rate.setter
+    def rate(self, rate: int) -> None:
+        assert 0 <= rate <= RATE_MAX
+        if rate != self._rate:
+            self._rate = rate
+            self._held = rate * BURST_SECONDS
+            self._filled_at = self._monotonic()
+
+    def take(self, size: int) -> float:
+        """Let *size* bytes pass; return the seconds to wait before the next are taken."""
+        if not self._rate:
+            return 0.0
+        now = self._monotonic()
+        grown = self._held + (now - self._filled_at) * self._rate
+        self._held = min(grown, self._rate * BURST_SECONDS) - size
+        self._filled_at = now
+        return max(0.0, -self._held / self._rate)
+
+
+class Pace(NamedTuple):
+    """
+    What one reader is allowed.
+
+    Attributes:
+        own: its own bucket.
+        shared: the one of all readers together.
+        delay: seconds that a group must be old; 0: none.
+        clock: the time.
+    """
+
+    own: TokenBucket
+    shared: TokenBucket
+    delay: float
+    clock: Clock
+
+    def sent(self, size: int) -> float:
+        """Note that *size* bytes go out; return the seconds to wait before the next batch."""
+        return max(self.own.take(size), self.shared.take(size))
+
+    def too_young(self, timestamp: int) -> float:
+        """
+        Return the seconds until a group may be served, 0 for now.
+
+        Args:
+            timestamp: of its GTID event, in whole seconds since 1970.
+        """
+        return max(0.0, timestamp + self.delay - self.clock.now()) if self.delay else 0.0
+
+
+class Pacing:
+    """
+    The limits of one server.
+
+    Args:
+        rate: bytes a second for each reader that has no limit of its own, 0 for none.
+        total_rate: bytes a second for all readers together, 0 for none.
+        clock: the time.
+
+    Attributes:
+        rate: as above; readers that connect from now on get it.
+        shared: the bucket of all readers.
+    """
+
+    def __init__(self, rate: int, total_rate: int, clock: Clock) -> None:
+        self.rate = rate
+        self.shared = TokenBucket(total_rate, clock.monotonic)
+        self._clock = clock
+
+    def for_reader(self, *, rate: int = 0, delay: float = 0.0) -> Pace:
+        """
+        Return the pace of a reader that begins now.
+
+        Args:
+            rate: its account's own limit in bytes a second, 0 for the server's.
+            delay: seconds that its account's groups must be old.
+        """
+        own = TokenBucket(rate or self.rate, self._clock.monotonic)
+        return Pace(own, self.shared, delay, self._clock)

@@ -1,0 +1,81 @@
+"""Rates are kept over time, batches pass whole, and nothing young is served to who is delayed."""
+
+import pytest
+
+from ibb.server.pacing import BURST_SECONDS, Pacing, TokenBucket
+
+
+class StoppedClock:
+    def __init__(self):
+        self.seconds = 1000.0
+
+    def now(self):
+        return 1_700_000_000 + self.seconds
+
+    def monotonic(self):
+        return self.seconds
+
+
+@pytest.fixture
+def clock():
+    return StoppedClock()
+
+
+def time_to_send(bucket, clock, sizes):
+    """Send batches one after the other as a dump does; return the seconds that it took."""
+    began = clock.seconds
+    for size in sizes:
+        clock.seconds += bucket.take(size)
+    return clock.seconds - began
+
+
+@pytest.mark.parametrize("sizes", [[100] * 1000, [50_000, 50_000], [100_000], [1] * 5 + [99_995]])
+def test_a_rate_is_kept_whatever_the_batches(clock, sizes):
+    assert sum(sizes) == 100_000
+    took = time_to_send(TokenBucket(10_000, clock.monotonic), clock, sizes)
+    assert took == pytest.approx(10 - BURST_SECONDS)
+
+
+def test_no_rate_is_no_limit(clock):
+    assert time_to_send(TokenBucket(0, clock.monotonic), clock, [1 << 40] * 3) == 0
+
+
+def test_an_idle_reader_saves_up_no_more_than_a_burst(clock):
+    bucket = TokenBucket(1000, clock.monotonic)
+    clock.seconds += 3600
+    assert time_to_send(bucket, clock, [1000] * 10) == pytest.approx(10 - BURST_SECONDS)
+
+
+def test_a_rate_can_be_changed(clock):
+    bucket = TokenBucket(10, clock.monotonic)
+    assert bucket.take(1000) > 90
+    bucket.rate = 1000
+    assert bucket.take(1250) == pytest.approx(1)
+    bucket.rate = 0
+    assert bucket.take(1 << 30) == 0
+
+
+def test_readers_share_the_rate_of_all(clock):
+    pacing = Pacing(0, 1000, clock)
+    first, second = pacing.for_reader(), pacing.for_reader()
+    assert first.sent(1250) == pytest.approx(1)
+    assert second.sent(1000) == pytest.approx(2)
+    assert first.sent(1000) == pytest.approx(3)
+
+
+def test_the_slower_of_both_limits_counts(clock):
+    pacing = Pacing(100, 1000, clock)
+    assert pacing.for_reader().sent(1025) == pytest.approx(10)
+    assert pacing.for_reader(rate=5000).sent(1000) == pytest.approx(1.775)
+    assert pacing.for_reader(rate=50).own.rate == 50
+
+
+def test_a_group_waits_until_it_is_old_enough(clock):
+    pace = Pacing(0, 0, clock).for_reader(delay=60)
+    written = int(clock.now())
+    assert pace.too_young(written) == 60
+    clock.seconds += 59
+    assert pace.too_young(written) == 1
+    clock.seconds += 1
+    assert pace.too_young(written) == 0
+    assert Pacing(0, 0, clock).for_reader().too_young(written + 10) == 0
