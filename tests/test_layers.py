@@ -76,13 +76,13 @@ def test_imports_point_downwards(path):
 
 
 @pytest.mark.parametrize("path", MODULES, ids=str)
-def test_imports_are_relative_inside_a_layer_and_absolute_across(path):
+def test_imports_are_relative_inside_a_folder_and_absolute_across(path):
     tree = ast.parse((ROOT / path).read_text())
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
-            assert node.level <= 1, f"{path}:{node.lineno}: relative import across layers"
-            own = f"ibb.{path.parts[1]}" if len(path.parts) > 2 else None
+            assert node.level <= 1, f"{path}:{node.lineno}: relative import across folders"
+            own = ".".join(path.parts[:-1]) if len(path.parts) > 2 else None
             absolute = node.level == 0 and node.module is not None
             assert not (own and absolute and f"{node.module}.".startswith(f"{own}.")), (
-                f"{path}:{node.lineno}: inside a layer imports are relative"
+                f"{path}:{node.lineno}: inside a folder imports are relative"
             )

@@ -11,10 +11,10 @@ import click
 from ibb.protocol.gtid import GtidPosition
 from ibb.storage.disk import OsDisk
 from ibb.storage.file_name import binlog_name
-from ibb.storage.group_range import groups_between
-from ibb.storage.group_summary import GroupSummary, summarise
+from ibb.storage.inspect.group_range import groups_between
+from ibb.storage.inspect.group_summary import GroupSummary, summarise
+from ibb.storage.inspect.recovered_view import recovered_view
 from ibb.storage.read_only import ReadOnlyHistory
-from ibb.storage.recovered_view import recovered_view
 
 if TYPE_CHECKING:
     from collections.abc import Callable

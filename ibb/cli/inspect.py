@@ -10,9 +10,9 @@ import click
 
 from ibb.storage.disk import OsDisk
 from ibb.storage.file_name import binlog_name, parse_binlog_name
-from ibb.storage.inspect_files import Inspector
-from ibb.storage.inspect_record import inspect_record
-from ibb.storage.inspect_redo import inspect_groups, inspect_segments
+from ibb.storage.inspect.files import Inspector
+from ibb.storage.inspect.record import inspect_record
+from ibb.storage.inspect.redo import inspect_groups, inspect_segments
 from ibb.storage.position import Position
 
 from .table import table
@@ -20,8 +20,8 @@ from .table import table
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ibb.storage.inspect_files import FileLine
-    from ibb.storage.inspect_record import RecordView
+    from ibb.storage.inspect.files import FileLine
+    from ibb.storage.inspect.record import RecordView
 
 REDO = "redo"
 _HEX_BYTES = 16  # a line

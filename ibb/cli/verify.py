@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ibb.storage.disk import OsDisk
-from ibb.storage.finding import NOTHING, Finding, Severity
 from ibb.storage.verify import Totals, verify_directory
+from ibb.storage.verify.finding import NOTHING, Finding, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Callable

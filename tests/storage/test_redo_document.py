@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ibb.protocol.checksum import crc32c
 from ibb.storage.file_header import FileHeader
-from ibb.storage.inspect_redo import ChangeLine, inspect_groups, inspect_segments
+from ibb.storage.inspect.redo import ChangeLine, inspect_groups, inspect_segments
 from ibb.storage.position import Position
 from ibb.storage.recovery import replay
 from ibb.storage.redo_record import Change, encode_group

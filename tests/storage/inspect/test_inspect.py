@@ -8,17 +8,17 @@ from ibb.protocol import compint
 from ibb.protocol.errors import FormatError
 from ibb.storage.disk import OsDisk
 from ibb.storage.errors import DiskError
-from ibb.storage.inspect_files import Inspector
-from ibb.storage.inspect_record import inspect_record
-from ibb.storage.inspect_tree import NODES_DRAWN_MAX, draw_tree
+from ibb.storage.inspect.files import Inspector
+from ibb.storage.inspect.record import inspect_record
+from ibb.storage.inspect.tree import NODES_DRAWN_MAX, draw_tree
 from ibb.storage.oob import OobForest
 from ibb.storage.position import Position
 from ibb.storage.record import OobReference
 
-from ..faults.sim_disk import SimDisk
-from .binlog_builder import event
-from .test_verify_random import DAMAGES, images, seal_all
-from .verify_rig import SIZE, Binlog, numbered
+from ...faults.sim_disk import SimDisk
+from ..binlog_builder import event
+from ..verify.test_random import DAMAGES, images, seal_all
+from ..verify.verify_rig import SIZE, Binlog, numbered
 
 __all__ = ["images"]  # a fixture
 

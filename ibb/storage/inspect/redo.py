@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from itertools import islice
 
 from ibb.protocol.errors import FormatError
-
-from .disk import Disk
-from .file_name import binlog_name
-from .redo import SEGMENT_NAMES, find_newest_segment, read_groups, read_segment_header
+from ibb.storage.disk import Disk
+from ibb.storage.file_name import binlog_name
+from ibb.storage.redo import SEGMENT_NAMES, find_newest_segment, read_groups, read_segment_header
 
 CHANGES_SHOWN_MAX = 100  # of a group
 

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ibb.storage.finding import Severity
 from ibb.storage.page import page_is_zero, sealed_page
 from ibb.storage.verify import Totals, verify_directory
+from ibb.storage.verify.finding import Severity
 
-from ..faults.sim_disk import SimDisk
+from ...faults.sim_disk import SimDisk
 from .verify_rig import SIZE, Binlog
 
 

@@ -8,14 +8,14 @@ from ibb.storage import StoreOptions
 from ibb.storage.directory import BinlogDirectory
 from ibb.storage.disk import OsDisk
 from ibb.storage.file_name import binlog_name
-from ibb.storage.finding import NOTHING
 from ibb.storage.oob import OobForest
 from ibb.storage.position import Position
 from ibb.storage.record_reader import RecordReader
 from ibb.storage.verify import Totals, verify_directory
+from ibb.storage.verify.finding import NOTHING
 
-from .binlog_builder import BinlogBuilder, event, reseal
-from .events import transaction
+from ..binlog_builder import BinlogBuilder, event, reseal
+from ..events import transaction
 
 SIZE = 512  # bytes a page
 SMALL = StoreOptions(

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from ibb.storage.finding import Finding, Kind, Place, Severity
+from ibb.storage.verify.finding import Finding, Kind, Place, Severity
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "verify.md"
+DOCUMENT = Path(__file__).parents[3] / "docs" / "verify.md"
 
 
 def test_the_document_lists_every_kind():

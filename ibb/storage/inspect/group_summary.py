@@ -17,9 +17,8 @@ from ibb.protocol.event_splitter import EventSplitter
 if TYPE_CHECKING:
     from ibb.protocol.fields import Buffer
     from ibb.protocol.gtid import Gtid
-
-    from .group_reader import StoredGroup
-    from .position import Position
+    from ibb.storage.group_reader import StoredGroup
+    from ibb.storage.position import Position
 
 TABLES_MAX: Final = 64  # different tables of a group that are named
 

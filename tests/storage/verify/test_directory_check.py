@@ -10,17 +10,17 @@ from ibb.protocol.gtid import Gtid
 from ibb.storage import Store
 from ibb.storage.disk import OsDisk
 from ibb.storage.errors import DiskError
-from ibb.storage.finding import Severity
 from ibb.storage.group_reader import GroupReader
 from ibb.storage.oob import OobForest
 from ibb.storage.position import Position
 from ibb.storage.read_only import ReadOnlyHistory
 from ibb.storage.verify import Totals, verify_directory
+from ibb.storage.verify.finding import Severity
 
-from ..faults.sim_disk import Fault, PowerLost, SimDisk
-from .binlog_builder import event
-from .conftest import SAMPLES
-from .random_history import DIRECTORY, RandomHistory
+from ...faults.sim_disk import Fault, PowerLost, SimDisk
+from ..binlog_builder import event
+from ..conftest import SAMPLES
+from ..random_history import DIRECTORY, RandomHistory
 from .verify_rig import SIZE, SMALL, Binlog, digest, findings, publish, told
 
 NAMES = sorted(path.name.removesuffix(".tar.xz") for path in SAMPLES.glob("*.tar.xz"))

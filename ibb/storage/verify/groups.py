@@ -4,11 +4,11 @@ import struct
 
 from ibb.protocol.errors import FormatError
 from ibb.protocol.event import HEADER_SIZE, LENGTH_OFFSET, TYPE_OFFSET, EventType
+from ibb.storage.directory import BinlogDirectory
+from ibb.storage.errors import DiskError
+from ibb.storage.group_reader import GroupReader
 
-from .directory import BinlogDirectory
-from .errors import DiskError
 from .finding import Finding, Kind, Place
-from .group_reader import GroupReader
 
 Bytes = bytes | memoryview
 

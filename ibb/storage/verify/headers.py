@@ -6,10 +6,9 @@ from typing import NamedTuple
 
 from ibb.protocol.checksum import crc32c
 from ibb.protocol.errors import FormatError
-
-from .disk import Disk
-from .errors import DiskError
-from .file_header import (
+from ibb.storage.disk import Disk
+from ibb.storage.errors import DiskError
+from ibb.storage.file_header import (
     HEADER_CHECKSUM_AT,
     HEADER_FIELDS_SIZE,
     HEADER_UNIT,
@@ -18,10 +17,11 @@ from .file_header import (
     NO_XA,
     FileHeader,
 )
-from .file_name import binlog_name, is_misspelt, parse_binlog_name
+from ibb.storage.file_name import binlog_name, is_misspelt, parse_binlog_name
+from ibb.storage.page import CHECKSUM_SIZE, PAGE_SIZE_MAX, PAGE_SIZE_MIN, check_page, page_is_zero
+from ibb.storage.recovery import ASIDE_SUFFIX
+
 from .finding import Finding, Kind
-from .page import CHECKSUM_SIZE, PAGE_SIZE_MAX, PAGE_SIZE_MIN, check_page, page_is_zero
-from .recovery import ASIDE_SUFFIX
 
 EMPTY_FILES_MAX = 2  # at the end of a directory that can be recovered
 _WINDOW = 1 << 20  # bytes

@@ -9,8 +9,8 @@ import pytest
 
 from ibb.protocol import compint
 from ibb.storage.file_name import binlog_name
-from ibb.storage.finding import NOTHING
 from ibb.storage.position import Position
+from ibb.storage.verify.finding import NOTHING
 
 from .verify_rig import SIZE, Binlog, at, count_records, told
 

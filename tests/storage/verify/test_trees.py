@@ -3,7 +3,6 @@
 import pytest
 
 from ibb.protocol import compint
-from ibb.storage.finding import NOTHING
 from ibb.storage.oob import OobForest
 from ibb.storage.position import NOWHERE, Position
 from ibb.storage.record import (
@@ -11,8 +10,9 @@ from ibb.storage.record import (
     RecordType,
     encode_oob_header,
 )
+from ibb.storage.verify.finding import NOTHING
 
-from .binlog_builder import event
+from ..binlog_builder import event
 from .verify_rig import SIZE, Binlog, at, findings, numbered, told, totals
 
 HEADER = 512  # bytes of page 0

@@ -6,8 +6,7 @@ Source: ibb-format 5.2, 5.5, 5.6.
 
 from typing import NamedTuple
 
-from .finding import Finding, Kind, Place
-from .record import (
+from ibb.storage.record import (
     GtidState,
     OobReference,
     RecordType,
@@ -15,7 +14,9 @@ from .record import (
     parse_xa_complete,
     parse_xa_prepare,
 )
-from .verify_losses import Losses
+
+from .finding import Finding, Kind, Place
+from .losses import Losses
 
 PREPARED_MAX = 10_000  # transactions that are followed; above that the oldest is forgotten
 

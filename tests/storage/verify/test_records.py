@@ -18,8 +18,8 @@ from ibb.storage.record import (
     encode_xa_prepare,
 )
 
-from .binlog_builder import BinlogBuilder, event, gtid_event
-from .state_of_size import entries_of_size
+from ..binlog_builder import BinlogBuilder, event, gtid_event
+from ..state_of_size import entries_of_size
 from .verify_rig import SIZE, Binlog, at, findings, numbered, told, totals
 
 HEADER = 512  # bytes of page 0

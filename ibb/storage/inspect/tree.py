@@ -3,13 +3,18 @@
 from typing import NamedTuple
 
 from ibb.protocol.errors import FormatError
-
-from .chunk import CONTINUATION, TYPE_MASK
-from .directory import BinlogDirectory
-from .errors import DiskError
-from .position import NOWHERE, Position
-from .record import OOB_HEADER_BYTES_MAX, OobHeader, OobReference, RecordType, parse_oob_header
-from .record_reader import RecordReader
+from ibb.storage.chunk import CONTINUATION, TYPE_MASK
+from ibb.storage.directory import BinlogDirectory
+from ibb.storage.errors import DiskError
+from ibb.storage.position import NOWHERE, Position
+from ibb.storage.record import (
+    OOB_HEADER_BYTES_MAX,
+    OobHeader,
+    OobReference,
+    RecordType,
+    parse_oob_header,
+)
+from ibb.storage.record_reader import RecordReader
 
 NODES_DRAWN_MAX = 1000  # of a list
 INDENT_MAX = 60  # characters; deeper nodes are drawn no further to the right

@@ -11,10 +11,9 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Sequence
 
 from ibb.protocol.checksum import crc32c
-
-from .disk import Buffer, Disk, File, Lock
-from .errors import DiskError
-from .page import PAGE_SIZE_MAX
+from ibb.storage.disk import Buffer, Disk, File, Lock
+from ibb.storage.errors import DiskError
+from ibb.storage.page import PAGE_SIZE_MAX
 
 SHADOW_BYTES_MAX = 256 << 20  # of writes that differ from the disk; the redo log is bounded too
 

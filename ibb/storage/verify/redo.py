@@ -9,16 +9,16 @@ that is certain.
 from typing import NamedTuple
 
 from ibb.protocol.errors import FormatError
+from ibb.storage.chunk import used_end
+from ibb.storage.disk import Disk
+from ibb.storage.errors import DiskError, RecoveryError
+from ibb.storage.file_name import parse_binlog_name
+from ibb.storage.page import check_page, page_is_zero
+from ibb.storage.position import Position
+from ibb.storage.recovery import replay
+from ibb.storage.redo import SEGMENT_NAMES, read_segment_header
 
-from .chunk import used_end
-from .disk import Disk
-from .errors import DiskError, RecoveryError
-from .file_name import parse_binlog_name
 from .finding import Finding, Kind
-from .page import check_page, page_is_zero
-from .position import Position
-from .recovery import replay
-from .redo import SEGMENT_NAMES, read_segment_header
 from .shadow_disk import ShadowDisk
 
 _HEAD_BYTES = 4096  # of a segment, before its groups

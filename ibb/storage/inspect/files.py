@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ibb.protocol.errors import FormatError
-
-from .binlog_files import list_files
-from .chunk import (
+from ibb.storage.binlog_files import list_files
+from ibb.storage.chunk import (
     CHUNK_HEADER_SIZE,
     FILLER,
     TYPE_MASK,
@@ -19,20 +18,21 @@ from .chunk import (
     last_chunk_start,
     read_chunk,
 )
-from .directory import BinlogDirectory
-from .disk import Disk
-from .errors import DiskError
-from .file_header import NO_XA, FileHeader
-from .file_name import binlog_name
-from .inspect_record import GOES_ON, describe, part_of, type_of
-from .open_files import OpenFiles
-from .page import check_page, page_is_zero
-from .position import Position
-from .record import RecordType
-from .record_reader import RecordReader
-from .state_scan import read_state
-from .used_pages import find_used_pages
-from .verify_headers import check_file
+from ibb.storage.directory import BinlogDirectory
+from ibb.storage.disk import Disk
+from ibb.storage.errors import DiskError
+from ibb.storage.file_header import NO_XA, FileHeader
+from ibb.storage.file_name import binlog_name
+from ibb.storage.open_files import OpenFiles
+from ibb.storage.page import check_page, page_is_zero
+from ibb.storage.position import Position
+from ibb.storage.record import RecordType
+from ibb.storage.record_reader import RecordReader
+from ibb.storage.state_scan import read_state
+from ibb.storage.used_pages import find_used_pages
+from ibb.storage.verify.headers import check_file
+
+from .record import GOES_ON, describe, part_of, type_of
 
 STATE_CHARS_MAX = 60  # of a GTID state in a table
 DESCRIBED_BYTES_MAX = 64 << 10  # of a record whose first chunk does not tell enough

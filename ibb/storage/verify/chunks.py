@@ -6,13 +6,21 @@ are given up, and reading goes on where the next record begins. Source: ibb-form
 """
 
 from ibb.protocol.gtid import Gtid
+from ibb.storage.chunk import (
+    CONTINUATION,
+    FILLER,
+    LAST,
+    UNUSED,
+    chunk_area_end,
+    last_chunk_start,
+    read_chunk,
+)
+from ibb.storage.page import page_is_zero
+from ibb.storage.record import RecordType
+from ibb.storage.record_reader import NESTED_TYPES, TYPE_MAX
 
-from .chunk import CONTINUATION, FILLER, LAST, UNUSED, chunk_area_end, last_chunk_start, read_chunk
 from .finding import Finding, Kind, Place
-from .page import page_is_zero
-from .record import RecordType
-from .record_reader import NESTED_TYPES, TYPE_MAX
-from .verify_records import RecordCheck, RecordChecks
+from .records import RecordCheck, RecordChecks
 
 _PADDED_ENDS = tuple(bytes([FILLER]) * size for size in range(4))
 

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 from ibb.protocol.errors import FormatError
+from ibb.storage.disk import Disk
+from ibb.storage.format_catalogue import SIDECAR_NAME, read_sidecar
+from ibb.storage.position import Position
 
-from .disk import Disk
 from .finding import Finding, Kind, Place
-from .format_catalogue import SIDECAR_NAME, read_sidecar
-from .position import Position
-from .verify_losses import Losses
+from .losses import Losses
 
 
 class FormatsCheck:

@@ -8,10 +8,10 @@ Source: ibb-format 5.2, 12.2.
 
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.gtid import Gtid
+from ibb.storage.record import GtidState
 
 from .finding import Finding, Kind, Place
-from .record import GtidState
-from .verify_losses import Losses, describe, range_between
+from .losses import Losses, describe, range_between
 
 PAIRS_NAMED_MAX = 5  # of those in which two states differ
 

@@ -9,19 +9,19 @@ now. Source: ibb-format 4, 5.2, 7.3, 7.4.
 from collections.abc import Iterator
 
 from ibb.protocol.errors import FormatError
+from ibb.storage.chunk import TYPE_MASK, chunk_area_end, last_chunk_start
+from ibb.storage.directory import TORN_READS_MAX
+from ibb.storage.disk import File
+from ibb.storage.errors import DiskError
+from ibb.storage.file_header import FileHeader
+from ibb.storage.page import CHECKSUM_SIZE, check_page, page_is_zero
+from ibb.storage.position import Position
+from ibb.storage.record import RecordType, encode_state
 
-from .chunk import TYPE_MASK, chunk_area_end, last_chunk_start
-from .directory import TORN_READS_MAX
-from .disk import File
-from .errors import DiskError
-from .file_header import FileHeader
+from .chunks import ChunkChecks
 from .finding import Finding, Kind, Place
-from .page import CHECKSUM_SIZE, check_page, page_is_zero
-from .position import Position
-from .record import RecordType, encode_state
-from .verify_chunks import ChunkChecks
-from .verify_losses import Losses
-from .verify_records import RecordChecks
+from .losses import Losses
+from .records import RecordChecks
 
 WINDOW_BYTES = 1 << 20  # read at once
 _STATE_OR_PADDING = frozenset({RecordType.GTID_STATE, RecordType.DUMMY})

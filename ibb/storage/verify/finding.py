@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, Self
 
-from .file_name import binlog_name
-from .position import Position
+from ibb.storage.file_name import binlog_name
+from ibb.storage.position import Position
 
 NOTHING = "nothing"
 

@@ -12,17 +12,23 @@ from typing import Protocol
 from ibb.protocol.errors import FormatError, Truncated
 from ibb.protocol.format_description import FormatDescription
 from ibb.protocol.gtid import Gtid
+from ibb.storage.chunk import FILLER
+from ibb.storage.file_header import FileHeader
+from ibb.storage.group_head import GroupHead, parse_head
+from ibb.storage.record import (
+    OOB_HEADER_BYTES_MAX,
+    GtidState,
+    RecordType,
+    parse_oob_header,
+    parse_state,
+)
+from ibb.storage.record_reader import RECORD_BYTES_MAX
 
-from .chunk import FILLER
-from .file_header import FileHeader
 from .finding import Finding, Kind, Place
-from .group_head import GroupHead, parse_head
-from .record import OOB_HEADER_BYTES_MAX, GtidState, RecordType, parse_oob_header, parse_state
-from .record_reader import RECORD_BYTES_MAX
-from .verify_groups import Bytes, EventWalk, TreeCheck
-from .verify_losses import Losses
-from .verify_states import HistoryCheck
-from .verify_xa import XaCheck
+from .groups import Bytes, EventWalk, TreeCheck
+from .losses import Losses
+from .states import HistoryCheck
+from .xa import XaCheck
 
 QUEUED_STATES_MAX = 100  # inside the head of one commit record, which is smaller than that
 

@@ -1,8 +1,8 @@
 """A directory as the next opening of its store would find it, without a byte of it changed."""
 
-from .disk import Disk
-from .reset_marker import ResetMarker
-from .verify_redo import check_redo
+from ibb.storage.disk import Disk
+from ibb.storage.reset_marker import ResetMarker
+from ibb.storage.verify.redo import check_redo
 
 
 def recovered_view(disk: Disk, directory: str) -> Disk:

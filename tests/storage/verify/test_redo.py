@@ -3,14 +3,14 @@
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.checksum import crc32c
 from ibb.storage import Store
-from ibb.storage.finding import Severity
 from ibb.storage.page import seal_page
 from ibb.storage.redo import SEGMENT_DATA_OFFSET, SEGMENT_NAMES
 from ibb.storage.reset_marker import ResetMarker
 from ibb.storage.verify import verify_directory
+from ibb.storage.verify.finding import Severity
 
-from ..faults.sim_disk import SimDisk
-from .test_verify import SMALL, check, publish
+from ...faults.sim_disk import SimDisk
+from .test_directory_check import SMALL, check, publish
 
 
 def closed_store():

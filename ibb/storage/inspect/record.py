@@ -12,15 +12,13 @@ from ibb.protocol.errors import FormatError
 from ibb.protocol.event import type_name
 from ibb.protocol.event_splitter import EventSplitter
 from ibb.protocol.format_description import FormatDescription
-
-from .chunk import CONTINUATION, LAST
-from .directory import BinlogDirectory
-from .errors import DiskError
-from .group_head import parse_head
-from .group_reader import GroupReader
-from .inspect_tree import draw_tree
-from .position import NOWHERE, Position
-from .record import (
+from ibb.storage.chunk import CONTINUATION, LAST
+from ibb.storage.directory import BinlogDirectory
+from ibb.storage.errors import DiskError
+from ibb.storage.group_head import parse_head
+from ibb.storage.group_reader import GroupReader
+from ibb.storage.position import NOWHERE, Position
+from ibb.storage.record import (
     OobReference,
     RecordType,
     Xid,
@@ -29,7 +27,9 @@ from .record import (
     parse_xa_complete,
     parse_xa_prepare,
 )
-from .record_reader import Record, RecordReader
+from ibb.storage.record_reader import Record, RecordReader
+
+from .tree import draw_tree
 
 ENTRIES_SHOWN_MAX = 8  # of a GTID state, on a line
 EVENTS_SHOWN_MAX = 1000  # of a group

@@ -13,25 +13,25 @@ from typing import NamedTuple
 
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.errors import FormatError
+from ibb.storage.binlog_files import list_files
+from ibb.storage.directory import BinlogDirectory
+from ibb.storage.disk import Disk
+from ibb.storage.errors import DiskError
+from ibb.storage.file_name import binlog_name
+from ibb.storage.position import Position
+from ibb.storage.redo import SEGMENT_NAMES
+from ibb.storage.reset_marker import MARKER_NAME, ResetMarker
 
-from .binlog_files import list_files
-from .directory import BinlogDirectory
-from .disk import Disk
-from .errors import DiskError
-from .file_name import binlog_name
+from .chunks import ChunkChecks
 from .finding import Finding, Kind, Place, Severity
-from .position import Position
-from .redo import SEGMENT_NAMES
-from .reset_marker import MARKER_NAME, ResetMarker
-from .verify_chunks import ChunkChecks
-from .verify_formats import FormatsCheck
-from .verify_groups import TreeCheck
-from .verify_headers import FileState, check_file, check_names, check_sequence, newest_used
-from .verify_losses import Losses
-from .verify_pages import PageChecks
-from .verify_records import RecordChecks
-from .verify_redo import RedoCheck, check_redo
-from .verify_states import HistoryCheck
+from .formats import FormatsCheck
+from .groups import TreeCheck
+from .headers import FileState, check_file, check_names, check_sequence, newest_used
+from .losses import Losses
+from .pages import PageChecks
+from .records import RecordChecks
+from .redo import RedoCheck, check_redo
+from .states import HistoryCheck
 
 REPEATS_MAX = 20  # findings of a kind, other than damage, that are reported one by one
 LOOKS_MAX = 3  # at a redo log that changes while it is read

@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.dump_filter import DumpFilter, Verdict, check_position
 from ibb.protocol.gtid import GtidPosition
-
-from .group_reader import GroupReader
-from .gtid_search import StartPlace, find_start
-from .position import Position
+from ibb.storage.group_reader import GroupReader
+from ibb.storage.gtid_search import StartPlace, find_start
+from ibb.storage.position import Position
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .group_reader import StoredGroup
-    from .history import History
+    from ibb.storage.group_reader import StoredGroup
+    from ibb.storage.history import History
 
 
 def groups_between(
