@@ -90,7 +90,7 @@ class GtidPosition:
                 raise SqlError(
                     1943,
                     "HY000",
-                    f"GTID {earlier} and {gtid} conflict (duplicate domain id {gtid.domain})",
+                    f"GTID {gtid} and {earlier} conflict (duplicate domain id {gtid.domain})",
                 )
             position.set(gtid)
         return position

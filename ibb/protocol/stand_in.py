@@ -19,6 +19,7 @@ QUERY_BYTES_MIN: Final = 34  # header, post-header, NUL of the db name, one char
 
 _QUERY_POST_HEADER: Final = Struct("<IIBHH")  # thread, seconds, size of db, error, size of status
 _USER_VAR_NAME: Final = b"!dummyvar"
+_COMMENT: Final = b"# Dummy event replacing event type %d that slave cannot handle."  # MariaDB's
 _BEGIN: Final = b"BEGIN"
 _STATUS_SKIP: Final = b"\xff"  # status variable code: skip the rest
 
@@ -52,10 +53,10 @@ def replace_with_dummy(event: bytearray) -> None:
         SqlError: 1236, the event is too short for either.
     """
     size = len(event)
-    name = type_name(event[TYPE_OFFSET])
+    code = event[TYPE_OFFSET]
     if size < USER_VAR_BYTES_MIN:
         raise MASTER_FATAL_ERROR_READING_BINLOG.error(
-            f"Failed to replace {name} event with a dummy: it has only {size} bytes"
+            f"Failed to replace {type_name(code)} event with a dummy: it has only {size} bytes"
         )
     if size < QUERY_BYTES_MIN:
         name_size = size - USER_VAR_BYTES_MIN + 1
@@ -66,7 +67,7 @@ def replace_with_dummy(event: bytearray) -> None:
     text_size = size - text_offset
     _become(event, EventType.QUERY)
     event[HEADER_SIZE:text_offset] = bytes(text_offset - HEADER_SIZE)
-    event[text_offset:] = f"# {name} event left out".encode().ljust(text_size)[:text_size]
+    event[text_offset:] = (_COMMENT % code).ljust(text_size)[:text_size]
 
 
 def _become(event: bytearray, code: EventType) -> None:

@@ -59,7 +59,7 @@ def test_domain_named_twice_gets_1943():
         GtidPosition.parse("7-1-1,0-101-29,7-2-4294967296")
     assert (caught.value.code, caught.value.sqlstate) == (1943, "HY000")
     assert caught.value.message == (
-        "GTID 7-1-1 and 7-2-4294967296 conflict (duplicate domain id 7)"
+        "GTID 7-2-4294967296 and 7-1-1 conflict (duplicate domain id 7)"
     )
 
 

@@ -205,7 +205,7 @@ async def test_a_client_that_does_not_read_does_not_grow_memory(serve, store):
         ("0-1-99", 1236, "connecting slave requested to start from GTID 0-1-99, which is not in"),
         ("0-2-5", 1236, "the slave has diverged due to executing extra erroneous transactions"),
         ("garbage", 1941, "Could not parse GTID list"),
-        ("0-1-5,0-1-6", 1943, "GTID 0-1-5 and 0-1-6 conflict (duplicate domain id 0)"),
+        ("0-1-5,0-1-6", 1943, "GTID 0-1-6 and 0-1-5 conflict (duplicate domain id 0)"),
     ],
 )
 async def test_a_position_that_cannot_be_served_is_refused(serve, store, position, code, text):
