@@ -53,8 +53,8 @@ class BinlogFiles:
         Make a file of *size* zero bytes, durable with its name.
 
         Raises:
-            StoreFull: there is no room; no partial file is left.
-            DiskError: it failed otherwise.
+            StoreFull: there is no room.
+            DiskError: it failed otherwise; as with StoreFull, no partial file is left.
         """
         path = self.path(file_no)
         file = self._disk.open(path, create=True)
@@ -64,8 +64,8 @@ class BinlogFiles:
             self._disk.sync_dir(self._directory)
         except DiskError as error:
             file.close()
+            self._disk.unlink(path)
             if error.full:
-                self._disk.unlink(path)
                 raise StoreFull(f"no room for {path} of {size} bytes: {error}") from error
             raise
         with self._mutex:

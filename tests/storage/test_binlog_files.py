@@ -1,9 +1,15 @@
 """The writer's open files."""
 
+import errno
 import threading
 
-from ibb.storage.binlog_files import BinlogFiles
+import pytest
+
+from ibb.storage.binlog_files import BinlogFiles, list_files
 from ibb.storage.disk import OsDisk
+from ibb.storage.errors import DiskError, StoreFull
+
+from ..faults.sim_disk import Fault, SimDisk
 
 
 class SlowFile:
@@ -51,3 +57,17 @@ def test_a_file_is_not_closed_while_all_are_synced(tmp_path):
     assert slow.closed
     assert not files.is_open(0)
     files.sync_all()
+
+
+@pytest.mark.parametrize("kind", ["allocate", "sync", "sync_dir"])
+@pytest.mark.parametrize(("code", "error"), [(errno.EIO, DiskError), (errno.ENOSPC, StoreFull)])
+def test_a_file_that_cannot_be_made_leaves_no_trace(kind, code, error):
+    """A part of it would be listed, and gone when somebody asks for it."""
+    disk = SimDisk()
+    disk.faults.append(Fault(lambda op: op.kind == kind, code))
+    files = BinlogFiles(disk, "/s")
+    with pytest.raises(error):
+        files.create(0, 4096)
+    assert list_files(disk, "/s") == []
+    files.create(0, 4096)
+    assert list_files(disk, "/s") == [0]
