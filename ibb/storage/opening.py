@@ -44,6 +44,7 @@ class Opened(NamedTuple):
         writer: ready to append.
         state: GTID state at the end of the binlog.
         prepared: number of the newest file that exists.
+        recovered: the redo log held changes, and they were applied.
         taken_over: another program wrote the files; the writer must go over to a new one.
         copies_set_aside: files that were copied because something had to be cleared in them.
         prepared_xa: XA transactions that wait for their end.
@@ -52,6 +53,7 @@ class Opened(NamedTuple):
     writer: Writer
     state: BinlogState
     prepared: int
+    recovered: bool
     taken_over: bool
     copies_set_aside: list[str]
     prepared_xa: dict[Xid, PreparedXa]
@@ -121,6 +123,7 @@ def open_writer(
         writer=writer,
         state=found.state,
         prepared=end.file_no,
+        recovered=replayed is not None and replayed.end is not None,
         taken_over=replayed is None,
         copies_set_aside=copies,
         prepared_xa=prepared_xa,
@@ -156,7 +159,9 @@ def _begin(
     place = WriterPlace(header, 1, None, state.copy(), BinlogState())
     writer = Writer(place, fifo, redo, next_file)
     writer.begin_first_file(header)
-    return Opened(writer, state, 0, taken_over=False, copies_set_aside=[], prepared_xa={})
+    return Opened(
+        writer, state, 0, recovered=False, taken_over=False, copies_set_aside=[], prepared_xa={}
+    )
 
 
 def _newest_used(disk: Disk, directory: str, files: BinlogFiles) -> int | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import errno
 import random
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -102,6 +103,8 @@ class SimDisk:
         self.lies: list[Lie] = []
         self.operations = 0
         self.crash_at: int | None = None
+        self.watch: Callable[[], bool] | None = None  # says before each operation if power goes
+        self.strikes: Counter[str] = Counter()  # by operation and error; power losses keep it
         self.log: list[Op] = []
         self._now = now or self._count
         self._names: dict[str, _Inode] = {}
@@ -119,10 +122,16 @@ class SimDisk:
         self.log.append(op)
         if self.crash_at is not None and self.operations >= self.crash_at:
             raise PowerLost(op)
+        if self.watch is not None and self.watch():
+            raise PowerLost(op)
         for fault in self.faults:
             if fault.strikes(op):
-                self.struck += 1
+                self._strike(kind, fault.code)
                 raise DiskError(fault.code, "simulated", operation=kind, path=path)
+
+    def _strike(self, kind: str, code: int) -> None:
+        self.struck += 1
+        self.strikes[f"{errno.errorcode[code]} on {kind}"] += 1
 
     def crashed(self, rng: random.Random, keep: float, *, under: str = "") -> SimDisk:
         """
@@ -132,6 +141,7 @@ class SimDisk:
         """
         after = SimDisk(capacity=self.capacity, now=self._now if self._is_clocked else None)
         after.sync_failed = self.sync_failed
+        after.strikes = self.strikes
         after._directories = set(self._directories)
         names = dict(self._durable_names)
         for path, inode in self._pending_names:
@@ -159,6 +169,10 @@ class SimDisk:
 
     def contents(self, path: str) -> bytes:
         return bytes(self._names[path].current)
+
+    def remove(self, path: str) -> None:
+        """Make a file vanish at once, durably."""
+        del self._names[path], self._durable_names[path]
 
     def remove_tree(self, path: str) -> None:
         """Make a directory and its files vanish at once, as if they had never been."""
@@ -251,7 +265,7 @@ class SimDisk:
         size = write.new_size if write.new_size is not None else write.offset + len(write.data)
         growth = size - len(inode.current)
         if self.capacity is not None and growth > 0 and self.used + growth > self.capacity:
-            self.struck += 1
+            self._strike("growth", errno.ENOSPC)
             raise DiskError(errno.ENOSPC, "simulated", operation="write", path=path)
         inode.changed_at = self._now()
         inode.pending.append(write)

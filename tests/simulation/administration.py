@@ -241,6 +241,12 @@ def restart(world: World, rng: random.Random) -> None:
     world.restart(options)
 
 
+@step(0.3)
+def take_over(world: World, rng: random.Random) -> None:
+    """Go on in files that another program might have written: there is no redo log."""
+    world.restart(world.options, without_log=True)
+
+
 @step(0.4)
 def kill(world: World, rng: random.Random) -> None:
     if rng.random() < CRASH_AFTER_KILL:

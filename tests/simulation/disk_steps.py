@@ -22,7 +22,7 @@ FAULT_KINDS = ("open", "read", "write", "truncate", "allocate", "sync", "rename"
 SECTOR = 512
 
 
-@step(1.2)
+@step(0.7)
 def lose_power_soon(world: World, rng: random.Random) -> None:
     """Lose the power at an operation not far away; at once if that was said before."""
     more = rng.choice((1, 3, 10, 30, 100))
@@ -34,7 +34,7 @@ def lose_power_soon(world: World, rng: random.Random) -> None:
     world.disk.crash_at = world.disk.operations + more
 
 
-@step(1)
+@step(1.5)
 def fault(world: World, rng: random.Random) -> None:
     kind = rng.choice(FAULT_KINDS)
     code = rng.choice((errno.EIO, errno.EIO, errno.ENOSPC))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ..faults.sim_disk import PowerLost
-from . import administration, disk_steps  # noqa: F401 (their steps enter the table)
+from . import administration, aimed_losses, disk_steps  # noqa: F401 (their steps enter the table)
 from .steps import STEPS, WEIGHTS
 from .world import World, disk_may_fail
 
@@ -81,6 +81,8 @@ def run_plan(seed: int, plan: list[Step]) -> Outcome:
     except Exception as error:  # noqa: BLE001 - a run never fails otherwise than by its outcome
         outcome.failure = f"{type(error).__name__}: {error}"
         outcome.trace = traceback.format_exc()
+    if world is not None:
+        outcome.counts += Counter({f"fault {n}": c for n, c in world.disk.strikes.items()})
     return outcome
 
 

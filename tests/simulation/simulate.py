@@ -35,13 +35,19 @@ class Summary:
         table = Table("what", "how often")
         table.add_row("seeds", f"{self.seeds:,}")
         table.add_row("steps", f"{self.steps:,}")
-        points = {name: count for name, count in self.counts.items() if name.startswith("at ")}
-        for name in ("crashes", "kills", "faults", "openings"):
+        for name in ("crashes", "kills", "faults", "openings", "recoveries"):
             table.add_row(name, f"{self.counts[name]:,}")
         table.add_row("seconds", f"{time.monotonic() - self.begun_at:.1f}", end_section=True)
-        for name, count in sorted(points.items(), key=lambda point: -point[1]):
-            table.add_row(f"power lost {name}", f"{count:,}")
+        self._add_rows(table, "fault ")
+        table.add_section()
+        self._add_rows(table, "at ", "power lost ")
         return table
+
+    def _add_rows(self, table: Table, kind: str, before: str = "") -> None:
+        """Add the counts of one kind, the highest first."""
+        rows = [(name, count) for name, count in self.counts.items() if name.startswith(kind)]
+        for name, count in sorted(rows, key=lambda row: -row[1]):
+            table.add_row(f"{before}{name}", f"{count:,}")
 
 
 def run_one(job: tuple[int, int]) -> Outcome:

@@ -18,8 +18,9 @@ from ibb.storage.errors import DiskError, GroupError, StoreFailed, StoreFull
 from ibb.storage.holds import Hold
 from ibb.storage.leases import Lease
 from ibb.storage.position import Position
+from ibb.storage.redo import SEGMENT_NAMES
 
-from ..faults.crash_points import name_crash_point
+from ..faults.crash_points import Aim, name_crash_point
 from ..faults.sim_disk import PowerLost, SimDisk
 from .follower import Follower
 from .model import Found, Item, Model, Seen, WrongError
@@ -73,6 +74,7 @@ class World:
     Attributes:
         counts: crashes, faults, openings, and crash points by name.
         said: what the step under way has done, for people.
+        aims: where the power goes in the openings to come.
     """
 
     def __init__(self, rng: random.Random) -> None:
@@ -87,6 +89,7 @@ class World:
         self.format_description = rng.choice(("own", "upstream"))
         self.options = random_options(rng, self.format_description)
         self.said = ""
+        self.aims: list[Aim] = []
         self.sequence = 0  # of GTIDs, names and contents: no two are the same
         self.store: Store
         self._struck = 0
@@ -107,12 +110,14 @@ class World:
                 self.heal()
                 self._end_process()
             else:
+                self.disk.watch, self.aims = None, []
                 return
         raise WrongError("the store does not open")
 
     def _open(self, at_least: int) -> None:
         self.counts["openings"] += 1
         self.store = Store.open(STORE, self.options, disk=self.disk, clock=self.clock)
+        self.counts["recoveries"] += self.store._engine.opened.recovered
         if self.store.copies_set_aside and not self.disk.sync_failed:
             raise WrongError(f"bytes behind the end: {self.store.copies_set_aside}")
         self._find_out_about_leases()
@@ -130,7 +135,9 @@ class World:
         self._forget_users()
         self.disk = self.disk.crashed(self.rng, keep=self.rng.choice((0.0, 0.5, 0.9)))
         self._struck = 0
-        if self.rng.random() < CRASH_AGAIN:
+        if self.aims:
+            self.disk.watch = self.aims.pop(0)
+        elif self.rng.random() < CRASH_AGAIN:
             self.disk.crash_at = self.rng.choice((2, 8, 15, 25, 40))
 
     def end_process(self) -> None:
@@ -143,14 +150,17 @@ class World:
         self._forget_users()
         self.disk.end_process()
 
-    def restart(self, options: StoreOptions) -> None:
-        """Close in order and open with other settings."""
+    def restart(self, options: StoreOptions, *, without_log: bool = False) -> None:
+        """Close in order and open with other settings, perhaps as files of another program."""
         for group in self.groups:
             group.writer.rollback()
         self._forget_users()
         self.store.close()
         self.model.all_durable()
         self.verify_at_rest()
+        if without_log:
+            for name in SEGMENT_NAMES:
+                self.disk.remove(f"{STORE}/{name}")
         self.options = options
         self.open(at_least=len(self.model.items))
 
