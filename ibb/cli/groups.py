@@ -35,7 +35,7 @@ def groups(
     List the event groups in DIRECTORY, oldest first.
 
     The directory is only read, and may be in use: groups that are only in its redo log yet are
-    listed too. sha256 is that of the group's events as stored,
+    listed too, once they are synced. sha256 is that of the group's events as stored,
     GTID event first; positions are GTID lists such as 0-1-100,7-1-5.
     """
     show: Callable[[GroupSummary], str] = _as_json if as_json else _as_line

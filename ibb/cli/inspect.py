@@ -41,7 +41,8 @@ def inspect(directory: str, place: str | None, *, as_json: bool) -> None:
 
     Without a place: its files. FILE (a name or number): its header and pages. FILE:PAGE: the
     chunks of a page. FILE:PAGE:OFFSET: the record that begins at this byte of the page. redo: the
-    redo log. The directory is only read, and may be in use.
+    redo log. The directory is only read, and may be in use: its redo log is then shown as far as
+    it is synced.
     """
     show = _objects if as_json else _texts
     for line in show(directory, place):

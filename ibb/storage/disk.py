@@ -11,6 +11,7 @@ before a failed sync reached the disk is then unknown for ever.
 import errno
 import fcntl
 import os
+import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol, TypeAlias
@@ -23,11 +24,15 @@ Names: TypeAlias = list[str]
 WRITE_BUFFERS_MAX = 1024  # buffers a call of pwritev takes (IOV_MAX)
 FILE_MODE = 0o640
 DIRECTORY_MODE = 0o750
+LOCK_NOTE_SIZE_MAX = 64  # bytes
 _CANNOT_ALLOCATE = frozenset({errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS})
 
 
 class Lock(Protocol):
     """An exclusive lock that is held."""
+
+    def write_note(self, data: bytes) -> None:
+        """Write *data* over the beginning of the locked file, for others to read; not durable."""
 
     def release(self) -> None:
         """Give the lock up; a second call does nothing."""
@@ -96,6 +101,9 @@ class Disk(Protocol):
             StoreLocked: somebody holds it.
         """
 
+    def lock_note(self, path: str) -> bytes | None:
+        """Return the note in the locked file *path*; None: nobody holds its lock."""
+
 
 class OsDisk:
     """The operating system's file system."""
@@ -155,25 +163,60 @@ class OsDisk:
                 os.close(descriptor)
 
     def lock(self, path: str) -> Lock:
-        """Lock by flock: the kernel lets go of it when the process ends, however it ends."""
+        """
+        Lock the open file: the kernel lets go of it when the process ends, however it ends.
+
+        Unlike flock, such a lock can be asked for without being taken for a moment, which would
+        get in the way of a store that is just being opened.
+        """
         with _reported("lock", path):
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT, FILE_MODE)
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+                fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, _whole_file(fcntl.F_WRLCK))
+                os.ftruncate(descriptor, 0)  # the note of the one before
+            except (BlockingIOError, PermissionError):
                 os.close(descriptor)
                 raise StoreLocked(path) from None
             except OSError:
                 os.close(descriptor)
                 raise
-            return _OsLock(descriptor)
+            return _OsLock(path, descriptor)
+
+    def lock_note(self, path: str) -> bytes | None:
+        """Return the note in a locked file, or None; who locks it does not notice."""
+        with _reported("look at the lock", path):
+            try:
+                descriptor = os.open(path, os.O_RDONLY)
+            except FileNotFoundError:
+                return None
+            try:
+                asked = _whole_file(fcntl.F_RDLCK)
+                answer = fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, asked)
+                if _FLOCK.unpack_from(answer)[0] == fcntl.F_UNLCK:
+                    return None
+                return os.pread(descriptor, LOCK_NOTE_SIZE_MAX, 0)
+            finally:
+                os.close(descriptor)
+
+
+_FLOCK = struct.Struct("hhqqi0q")  # the kernel's struct flock: type, whence, start, length, process
+
+
+def _whole_file(kind: int) -> bytes:
+    return _FLOCK.pack(kind, os.SEEK_SET, 0, 0, 0)
 
 
 class _OsLock:
     """The lock is the open file description: closing it is letting go."""
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, path: str, descriptor: int) -> None:
+        self._path = path
         self._descriptor: int | None = descriptor
+
+    def write_note(self, data: bytes) -> None:
+        assert self._descriptor is not None, f"{self._path} is not locked any more"
+        with _reported("write", self._path, 0):
+            os.pwrite(self._descriptor, data, 0)
 
     def release(self) -> None:
         descriptor, self._descriptor = self._descriptor, None

@@ -31,6 +31,7 @@ from .purge import WriterNeeds
 from .record import encode_state
 from .redo import RedoLog
 from .reset_marker import ResetMarker
+from .synced_note import SyncedNote
 from .writer import NewRecord, Writer, state_fits
 
 FLUSH_PAGES_MIN = 16  # pages in the FIFO for which the housekeeper is woken at once
@@ -53,6 +54,7 @@ class Engine:
         options: settings.
         clock: tells when the log is due to be synced in modes 0 and 2.
         on_file_made: called after a file was made in advance, by the thread that made it.
+        synced_note: where others read how far the log is synced.
 
     Attributes:
         writing: held by whoever writes.
@@ -68,6 +70,7 @@ class Engine:
         options: StoreOptions,
         clock: Clock,
         on_file_made: Callable[[], None],
+        synced_note: SyncedNote,
     ) -> None:
         self._disk = disk
         self._directory = directory
@@ -76,6 +79,7 @@ class Engine:
         self._closed = False
         self._marker = ResetMarker(disk, directory)
         self._on_file_made = on_file_made
+        self._synced_note = synced_note
         self.writing = threading.RLock()
         self.durable = DurableOffset(Position(0, 0), BinlogState())
         self._build()
@@ -335,6 +339,7 @@ class Engine:
 
     def _on_synced(self, lsn: int) -> None:
         self.durable.synced(lsn)
+        self._synced_note.write(lsn)
         if len(self._fifo) >= FLUSH_PAGES_MIN:
             self._housekeeper.wake()
 

@@ -20,6 +20,7 @@ from .page import CHECKSUM_SIZE, page_is_zero, seal_page, sealed_page
 from .position import Position
 from .redo import SEGMENT_NAMES, Segment, find_newest_segment, read_groups
 from .redo_record import Change
+from .synced_note import certain_lsn
 
 ASIDE_SUFFIX = ".aside"
 _COPY_BYTES = 1 << 20
@@ -54,7 +55,12 @@ def is_unused(disk: Disk, path: str) -> bool:
 
 
 def replay(
-    disk: Disk, directory: str, *, apply: bool = True, set_aside: bool = True
+    disk: Disk,
+    directory: str,
+    *,
+    apply: bool = True,
+    set_aside: bool = True,
+    certain_only: bool = False,
 ) -> Replayed | None:
     """
     Apply the redo log to the files; return None when there is no redo log.
@@ -64,6 +70,7 @@ def replay(
         directory: its path.
         apply: False only reads to the end of the log: its files are gone for good.
         set_aside: copy a file first if its last page holds more than the log tells of.
+        certain_only: leave out what a store that has the directory open has not synced yet.
 
     Raises:
         FormatError: the log is damaged before its end.
@@ -73,11 +80,14 @@ def replay(
     segment = find_newest_segment(disk, directory)
     if segment is None:
         return None
+    certain = certain_lsn(disk, directory) if certain_only else None
     _sync_segment(disk, directory, segment)
     replayer = _Replayer(disk, directory)
     end_lsn = segment.first_lsn
     try:
         for group in read_groups(disk, directory, segment):
+            if certain is not None and group.end_lsn > certain:
+                break
             if apply:
                 for change in group.changes():
                     replayer.apply(change)

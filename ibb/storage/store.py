@@ -36,10 +36,9 @@ from .options import StoreOptions
 from .position import Position
 from .purge import PurgeHost, Purger, PurgeResult
 from .record import RecordType, Xid, encode_commit_prefix
+from .synced_note import LOCK_NAME, SyncedNote
 from .writer import NewRecord
 from .xa import PreparedXa
-
-LOCK_NAME = "ibb.lock"
 
 
 class Store:
@@ -59,7 +58,9 @@ class Store:
         self._options = options
         self._clock = clock
         self._lock = lock
-        self._engine = Engine(disk, directory, options, clock, self._purge_automatically)
+        self._engine = Engine(
+            disk, directory, options, clock, self._purge_automatically, SyncedNote(lock)
+        )
         self._committer = GroupCommitter(self._engine)
         self._holds = Holds()
         self.last_automatic_purge: PurgeResult | None = None

@@ -110,7 +110,7 @@ class SimDisk:
         self._names: dict[str, _Inode] = {}
         self._durable_names: dict[str, _Inode] = {}
         self._pending_names: list[tuple[str, _Inode | None]] = []
-        self._locks: set[str] = set()
+        self._locks: dict[str, bytes] = {}  # and their notes
         self._directories: set[str] = set()
         self._time = 0.0
 
@@ -258,8 +258,11 @@ class SimDisk:
     def lock(self, path: str) -> SimLock:
         if path in self._locks:
             raise StoreLocked(path)
-        self._locks.add(path)
+        self._locks[path] = b""
         return SimLock(self._locks, path)
+
+    def lock_note(self, path: str) -> bytes | None:
+        return self._locks.get(path)
 
     def change(self, path: str, inode: _Inode, write: _Write) -> None:
         size = write.new_size if write.new_size is not None else write.offset + len(write.data)
@@ -308,11 +311,15 @@ def _torn(write: _Write, rng: random.Random) -> Iterable[_Write]:
 
 
 class SimLock:
-    def __init__(self, locks: set[str], path: str) -> None:
+    def __init__(self, locks: dict[str, bytes], path: str) -> None:
         self._locks, self._path = locks, path
 
+    def write_note(self, data: bytes) -> None:
+        if self._path in self._locks:  # else the process has ended
+            self._locks[self._path] = data
+
     def release(self) -> None:
-        self._locks.discard(self._path)
+        self._locks.pop(self._path, None)
 
 
 class SimFile:

@@ -74,7 +74,7 @@ class SparseDisk:
     def __init__(self, block_size: int) -> None:
         self.images: dict[str, SparseImage] = {}
         self._block_size = block_size
-        self._locks: set[str] = set()
+        self._locks: dict[str, bytes] = {}  # and their notes
 
     def copy(self) -> SparseDisk:
         """Return the disk as a program finds it after this one was killed."""
@@ -119,14 +119,21 @@ class SparseDisk:
             raise StoreLocked(path)
         return SparseLock(self._locks, path)
 
+    def lock_note(self, path: str) -> bytes | None:
+        return self._locks.get(path)
+
 
 class SparseLock:
-    def __init__(self, locks: set[str], path: str) -> None:
-        locks.add(path)
+    def __init__(self, locks: dict[str, bytes], path: str) -> None:
+        locks[path] = b""
         self._locks, self._path = locks, path
 
+    def write_note(self, data: bytes) -> None:
+        if self._path in self._locks:  # else the process has ended
+            self._locks[self._path] = data
+
     def release(self) -> None:
-        self._locks.discard(self._path)
+        self._locks.pop(self._path, None)
 
 
 class SparseFile:

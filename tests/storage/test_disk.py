@@ -130,3 +130,16 @@ def test_a_lock_is_exclusive_until_released(disk, tmp_path):
     lock.release()
     lock.release()
     disk.lock(f"{tmp_path}/lock").release()
+
+
+def test_who_looks_at_a_lock_reads_its_note_and_takes_nothing(disk, tmp_path):
+    path = f"{tmp_path}/lock"
+    assert disk.lock_note(path) is None
+    lock = disk.lock(path)
+    assert disk.lock_note(path) == b""
+    lock.write_note(b"first")
+    lock.write_note(b"again")
+    assert disk.lock_note(path) == b"again"
+    lock.release()
+    assert disk.lock_note(path) is None
+    disk.lock(path).release()

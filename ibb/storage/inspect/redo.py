@@ -8,6 +8,7 @@ from ibb.protocol.errors import FormatError
 from ibb.storage.disk import Disk
 from ibb.storage.file_name import binlog_name
 from ibb.storage.redo import SEGMENT_NAMES, find_newest_segment, read_groups, read_segment_header
+from ibb.storage.synced_note import certain_lsn
 
 CHANGES_SHOWN_MAX = 100  # of a group
 
@@ -110,6 +111,8 @@ def inspect_groups(disk: Disk, directory: str) -> Iterator[RedoGroupLine]:
     """
     Yield the groups of the newest segment, those that recovery would apply.
 
+    While a store has the directory open they end with the last one that it has synced.
+
     Raises:
         DiskError: the log cannot be read.
     """
@@ -119,7 +122,10 @@ def inspect_groups(disk: Disk, directory: str) -> Iterator[RedoGroupLine]:
         if segment is None:
             return
         lsn = segment.first_lsn
+        certain = certain_lsn(disk, directory)
         for group in read_groups(disk, directory, segment):
+            if certain is not None and group.end_lsn > certain:
+                return
             changes = [
                 ChangeLine(
                     file=binlog_name(change.file_no),

@@ -3,7 +3,7 @@ The redo log against the files: what the next opening of the store would do.
 
 The log is applied to a shadow of the directory. Pages that are not in the files yet, because the
 store is in use or was not closed, are then read from the shadow, so the check sees every group
-that is certain.
+that is certain: of a store in use what it has synced, else all that the next opening brings back.
 """
 
 from typing import NamedTuple
@@ -54,7 +54,7 @@ def check_redo(disk: Disk, directory: str) -> RedoCheck:
     pages = _PageComparison(directory)
     shadow = ShadowDisk(disk, pages.keep)
     try:
-        replayed = replay(shadow, directory, set_aside=False)
+        replayed = replay(shadow, directory, set_aside=False, certain_only=True)
     except FormatError as error:
         name = error.file.rpartition("/")[2] if error.file else None
         findings.append(

@@ -88,6 +88,10 @@ class ShadowDisk:
         """Nothing can be locked here."""
         raise _read_only("lock", path)
 
+    def lock_note(self, path: str) -> bytes | None:
+        """Return the note in the real file, if it is locked."""
+        return self._disk.lock_note(path)
+
     def changes(self, path: str, real: File | None) -> "_Changes":
         """Return what differs in a file, for `_ShadowFile`."""
         found = self._files.get(path)
