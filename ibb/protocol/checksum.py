@@ -8,20 +8,24 @@ nine digits `123456789`, are e3069283 and cbf43926.
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 import google_crc32c
 from crcmod.predefined import mkPredefinedCrcFun
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 CHECKSUM_SIZE: Final = 4  # bytes, of either
 
 
-def choose_crc32c(*, compiled: bool) -> Callable[[bytes, int], int]:
+class Crc32c(Protocol):
+    """How `crc32c` is called."""
+
+    def __call__(self, data: bytes | bytearray | memoryview, value: int = 0, /) -> int:
+        """Return the CRC-32C (Castagnoli) of *data* behind bytes whose CRC-32C is *value*."""
+
+
+def choose_crc32c(*, compiled: bool) -> Crc32c:
     """
-    Return CRC-32C as a function of (data, value of the bytes before).
+    Return the function for CRC-32C; one call deep, since every commit calls it twice.
 
     Args:
         compiled: take google_crc32c's C code (hardware instructions, but it takes only bytes
@@ -29,17 +33,22 @@ def choose_crc32c(*, compiled: bool) -> Callable[[bytes, int], int]:
     """
     if compiled:
         extend = google_crc32c.extend
-        return lambda data, value: int(extend(value, data))
+
+        def by_hardware(data: bytes | bytearray | memoryview, value: int = 0, /) -> int:
+            checksum: int = extend(value, data if isinstance(data, bytes) else bytes(data))
+            return checksum
+
+        return by_hardware
     update = mkPredefinedCrcFun("crc-32c")
-    return lambda data, value: int(update(data, value))
+
+    def by_table(data: bytes | bytearray | memoryview, value: int = 0, /) -> int:
+        checksum: int = update(data if isinstance(data, bytes) else bytes(data), value)
+        return checksum
+
+    return by_table
 
 
-_crc32c = choose_crc32c(compiled=google_crc32c.implementation == "c")
-
-
-def crc32c(data: bytes | bytearray | memoryview, value: int = 0) -> int:
-    """Return the CRC-32C (Castagnoli) of *data* behind bytes whose CRC-32C is *value*."""
-    return _crc32c(data if isinstance(data, bytes) else bytes(data), value)
+crc32c: Final = choose_crc32c(compiled=google_crc32c.implementation == "c")
 
 
 def crc32(data: bytes | bytearray | memoryview, value: int = 0) -> int:

@@ -225,7 +225,11 @@ class _OsLock:
 
 
 class _OsFile:
-    """A file descriptor with positioned reads and writes, which share no file offset."""
+    """
+    A file descriptor with positioned reads and writes, which share no file offset.
+
+    What each commit calls reports its errors without `_reported`, which costs as much as a commit.
+    """
 
     def __init__(self, path: str, descriptor: int) -> None:
         self._path = path
@@ -255,12 +259,19 @@ class _OsFile:
 
     def write_at(self, offset: int, data: Buffer | Sequence[Buffer]) -> None:
         descriptor = self._open_descriptor()
-        buffers = [data] if isinstance(data, (bytes, bytearray, memoryview)) else list(data)
-        with _reported("write", self._path, offset):
+        try:
+            if isinstance(data, (bytes, bytearray, memoryview)):
+                written = os.pwrite(descriptor, data, offset)
+                buffers = [] if written == len(data) else _unwritten([data], written)
+                offset += written
+            else:
+                buffers = list(data)
             while buffers:
                 written = os.pwritev(descriptor, buffers[:WRITE_BUFFERS_MAX], offset)
                 offset += written
                 buffers = _unwritten(buffers, written)
+        except OSError as error:
+            raise _disk_error(error, "write", self._path, offset) from error
 
     def size(self) -> int:
         descriptor = self._open_descriptor()
@@ -285,8 +296,10 @@ class _OsFile:
 
     def sync(self) -> None:
         descriptor = self._open_descriptor()
-        with _reported("sync", self._path):
+        try:
             os.fdatasync(descriptor)  # carries the length as well
+        except OSError as error:
+            raise _disk_error(error, "sync", self._path) from error
 
     def close(self) -> None:
         descriptor, self._descriptor = self._descriptor, None
@@ -311,10 +324,14 @@ def _reported(operation: str, path: str, offset: int | None = None) -> Iterator[
     try:
         yield
     except OSError as error:
-        raise DiskError(
-            error.errno or 0,
-            error.strerror or str(error),
-            operation=operation,
-            path=path,
-            offset=offset,
-        ) from error
+        raise _disk_error(error, operation, path, offset) from error
+
+
+def _disk_error(error: OSError, operation: str, path: str, offset: int | None = None) -> DiskError:
+    return DiskError(
+        error.errno or 0,
+        error.strerror or str(error),
+        operation=operation,
+        path=path,
+        offset=offset,
+    )

@@ -2,12 +2,14 @@
 
 import random
 import threading
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ibb.protocol.errors import FormatError
+from ibb.storage.disk import Buffer
 from ibb.storage.errors import StoreFailed
 from ibb.storage.position import Position
 from ibb.storage.redo import (
@@ -26,7 +28,7 @@ from ibb.storage.redo_record import (
     parse_group,
 )
 
-from ..faults.sim_disk import Fault, SimDisk
+from ..faults.sim_disk import Fault, SimDisk, SimFile
 
 SEGMENT_SIZE = 4 << 20
 PATH = f"/s/{SEGMENT_NAMES[1]}"
@@ -202,3 +204,26 @@ def test_what_an_earlier_use_left_is_not_read_group_by_group() -> None:
     assert segment is not None
     assert [group.lsn for group in read_groups(disk, "/s", segment)] == [FIRST_LSN]
     assert sum(op.kind == "read" for op in disk.log) < 20
+
+
+def test_small_writes_go_where_zeros_were_written_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One write of zeros serves many commits; large writes bring none, and none passes the end."""
+    disk, sizes = SimDisk(), []
+    redo = log(disk)
+    write_at = SimFile.write_at
+
+    def noted(self: SimFile, offset: int, data: Buffer | Sequence[Buffer]) -> None:
+        write_at(self, offset, data)
+        sizes.append(len(data) if isinstance(data, (bytes, bytearray)) else sum(map(len, data)))
+
+    monkeypatch.setattr(SimFile, "write_at", noted)
+    for number in range(40):
+        redo.sync_to(redo.append([change(number)]))
+    assert sizes[0] > 1 << 20
+    assert max(sizes[1:]) < 200
+    redo.sync_to(redo.append([change(number, 60_000) for number in range(20)]))
+    assert 1_200_000 < sizes[-1] < 1_300_000
+    while redo.fits(200):
+        redo.sync_to(redo.append([change(len(sizes), 60_000 if redo.fits(61_000) else 100)]))
+    assert len(disk.contents(PATH)) == SEGMENT_SIZE
+    assert len(read(disk)) == len(sizes) + 19
