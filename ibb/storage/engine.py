@@ -17,7 +17,7 @@ from ibb.protocol.gtid import Gtid
 from .binlog_files import BinlogFiles
 from .clock import Clock
 from .disk import Disk
-from .durable import DurableOffset, PendingLsn
+from .durable import DurableOffset
 from .errors import DiskError, GroupError, StateTooLarge, StoreFailed, StoreFull
 from .housekeeper import Housekeeper
 from .live_pages import LivePages
@@ -28,7 +28,7 @@ from .page_fifo import PageFifo
 from .page_flusher import PageFlusher
 from .position import Position
 from .purge import WriterNeeds
-from .record import encode_state
+from .record import RecordType, encode_state
 from .redo import RedoLog
 from .reset_marker import ResetMarker
 from .synced_note import SyncedNote
@@ -168,10 +168,26 @@ class Engine:
             except BaseException as error:
                 self._redo.fail(error)  # pages in memory may hold half a record
                 raise
-            end = self.writer.end
-            self.durable.add(PendingLsn(lsn, end, _gtid_of(records)))
-            if not self._options.background:
-                self._work()
+            return self._appended(lsn, _gtid_of(records))
+
+    def append_commit(self, data: bytes, gtid: Gtid) -> Appended:
+        """Write a commit record; as `append`, but most of them take a short way."""
+        with self.writing:
+            self.check()
+            try:
+                lsn = self.writer.append_small(RecordType.COMMIT, data, gtid)
+            except BaseException as error:
+                self._redo.fail(error)
+                raise
+            if lsn is None:
+                return self.append(NewRecord(RecordType.COMMIT, data, gtid))
+            return self._appended(lsn, gtid)
+
+    def _appended(self, lsn: int, gtid: Gtid | None) -> Appended:
+        end = self.writer.end
+        self.durable.add(lsn, end, gtid)
+        if not self._options.background:
+            self._work()
         return Appended(end, lsn)
 
     def sync_to(self, lsn: int) -> None:
@@ -218,7 +234,7 @@ class Engine:
             except BaseException as error:
                 self._redo.fail(error)
                 raise
-            self.durable.add(PendingLsn(lsn, self.writer.end, None))
+            self.durable.add(lsn, self.writer.end, None)
             self.sync_to(lsn)
             self.durable.delete_domains(delete_domains)
 

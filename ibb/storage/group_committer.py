@@ -54,11 +54,12 @@ class GroupCommitter:
         self, group: Hashable, gtid: Gtid, lists: list[OobReference], payload: bytes
     ) -> CommitPosition:
         """Write the commit record of an open group."""
-        record = NewRecord(RecordType.COMMIT, encode_commit_prefix(lists) + payload, gtid)
-        with self._engine.writing:
-            appended = self._engine.append(record)
-            self._engine.writer.pins.unpin(group)
-        return commit_position(gtid, appended)
+        engine = self._engine
+        data = encode_commit_prefix(lists) + payload
+        with engine.writing:
+            end, lsn = engine.append_commit(data, gtid)
+            engine.writer.pins.unpin(group)
+        return CommitPosition(gtid, *end, lsn)
 
     def prepare_group(
         self, group: Hashable, xid: Xid, engines: int, oob: OobReference | None

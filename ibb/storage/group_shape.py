@@ -1,6 +1,7 @@
 """The shape of a group: whether events, as they come, make up one whole group."""
 
 from copy import copy
+from struct import Struct
 
 from ibb.protocol.event import HEADER_SIZE, EventType, type_name
 from ibb.protocol.event_group import GroupStep, GroupTracker
@@ -14,6 +15,56 @@ _ANY_GTID = Gtid(0, 0, 1)  # it only stands in messages that nobody sees
 _STANDALONE = int(GtidFlag.STANDALONE)
 _TRANSACTIONAL = int(GtidFlag.TRANSACTIONAL)
 _PARALLEL = int(GtidFlag.ALLOW_PARALLEL)
+
+TRANSACTION_FLAGS2 = _PARALLEL | _TRANSACTIONAL  # of a group that ends with XID
+
+_HEADER = Struct("<4xB4xII2x")  # type, length, log_pos
+_QUERY_SIZES = Struct("<8xB2xH")  # of the db name, of the status variables
+_ENDINGS = (b"COMMIT", b"ROLLBACK")
+_XID = int(EventType.XID)
+_QUERY = int(EventType.QUERY)
+_ROWS = frozenset(
+    map(
+        int,
+        (
+            EventType.TABLE_MAP,
+            EventType.ANNOTATE_ROWS,
+            EventType.WRITE_ROWS_V1,
+            EventType.UPDATE_ROWS_V1,
+            EventType.DELETE_ROWS_V1,
+        ),
+    )
+)
+
+
+def is_whole_transaction(events: bytes) -> bool:
+    """
+    Tell quickly whether *events* are a transaction as most are, whole, with no log positions.
+
+    They are what `GroupShape` would find to be a group with `TRANSACTION_FLAGS2`: rows or
+    statements, then XID. False says only that it takes a closer look.
+    """
+    start, size = 0, len(events)
+    while size - start >= HEADER_SIZE:
+        code, length, log_pos = _HEADER.unpack_from(events, start)
+        end = start + length
+        if log_pos or length < HEADER_SIZE or end > size:
+            return False
+        if code == _XID:
+            return bool(end == size)
+        if code not in _ROWS and not (code == _QUERY and _goes_on(events[start:end])):
+            return False
+        start = end
+    return False
+
+
+def _goes_on(query: bytes) -> bool:
+    """Tell whether a QUERY event is whole and surely does not end its transaction."""
+    if len(query) < HEADER_SIZE + _QUERY_SIZES.size:
+        return False
+    db_size, status_size = _QUERY_SIZES.unpack_from(query, HEADER_SIZE)
+    text = HEADER_SIZE + _QUERY_SIZES.size + status_size + db_size + 1
+    return text <= len(query) and not query[-8:].upper().endswith(_ENDINGS)
 
 
 class GroupShape:

@@ -14,13 +14,14 @@ from typing import Protocol, Self
 from ibb.protocol.errors import FormatError
 from ibb.protocol.event import EventType
 from ibb.protocol.event_splitter import EventPart
+from ibb.protocol.fields import U32
 from ibb.protocol.gtid import Gtid
 from ibb.protocol.gtid_event import GtidEvent, encode_gtid_event, read_gtid
 
 from .commit_position import CommitPosition
 from .errors import GroupError
 from .event_list import EventList, ListMark, without_position
-from .group_shape import GroupShape
+from .group_shape import TRANSACTION_FLAGS2, GroupShape, is_whole_transaction
 from .oob import OobForest
 from .record import OobReference, Xid
 
@@ -69,8 +70,8 @@ class GroupWriter:
         self._store = store
         self._piece_size = piece_size
         self._check_store = check
-        self._statement = EventList()
-        self._transaction = EventList()
+        self._whole: bytes | None = None  # the group, if it came whole in one call
+        self._both: tuple[EventList, EventList] | None = None
         self._savepoints: list[Savepoint] = []
         self._gtid_event: bytes | None = None
         self._timestamp = 0  # of the GTID event that will be made
@@ -94,12 +95,17 @@ class GroupWriter:
             StoreFailed: the store has stopped writing.
         """
         self._check_open()
-        target = self._statement if statement else self._transaction
-        try:
-            for part in target.feed(bytes(events)):
-                self._add(target, part)
-        except FormatError as error:
-            raise GroupError(f"not the events of one group: {error}") from error
+        data = bytes(events)
+        if (
+            self._both is None
+            and self._whole is None
+            and not statement
+            and len(data) < self._piece_size
+            and is_whole_transaction(data)
+        ):
+            self._whole = data
+            return
+        self._feed(self._statement if statement else self._transaction, data)
 
     def savepoint(self) -> Savepoint:
         """
@@ -150,15 +156,7 @@ class GroupWriter:
             StoreFailed: the store has stopped writing.
         """
         self._check_open()
-        head = self._head(gtid)
-        lists = (self._statement, self._transaction)
-        if any(events.forest.count for events in lists):
-            for events in lists:
-                self._write_pieces(events, 1)
-            payload = head
-        else:
-            payload = b"".join((head, *(events.contents() for events in lists)))
-        references = [events.forest.reference() for events in lists if events.forest.count]
+        references, payload = self._finished(gtid)
         position = self._store.commit_group(self, gtid, references, payload)
         self._open = False
         if wait:
@@ -210,6 +208,45 @@ class GroupWriter:
     ) -> None:
         self.rollback()
 
+    @property
+    def _statement(self) -> EventList:
+        return self._lists()[0]
+
+    @property
+    def _transaction(self) -> EventList:
+        return self._lists()[1]
+
+    def _lists(self) -> tuple[EventList, EventList]:
+        """Return both lists; a group that came whole goes into the second of them."""
+        if self._both is None:
+            self._both = EventList(), EventList()
+            whole, self._whole = self._whole, None
+            if whole is not None:
+                self._feed(self._transaction, whole)
+        return self._both
+
+    def _feed(self, target: EventList, data: bytes) -> None:
+        try:
+            for part in target.feed(data):
+                self._add(target, part)
+        except FormatError as error:
+            raise GroupError(f"not the events of one group: {error}") from error
+
+    def _finished(self, gtid: Gtid) -> tuple[list[OobReference], bytes]:
+        """Return what the commit record refers to, and what it holds; write the last pieces."""
+        whole = self._whole
+        if whole is not None:
+            _check_number(gtid)
+            (timestamp,) = U32.unpack_from(whole)
+            return [], encode_gtid_event(gtid, timestamp, TRANSACTION_FLAGS2) + whole
+        head = self._head(gtid)
+        lists = self._lists()
+        if not any(events.forest.count for events in lists):
+            return [], b"".join((head, *(events.contents() for events in lists)))
+        for events in lists:
+            self._write_pieces(events, 1)
+        return [events.forest.reference() for events in lists if events.forest.count], head
+
     def _add(self, target: EventList, part: EventPart) -> None:
         if part.first and self._take_gtid_event(part):
             return
@@ -246,8 +283,7 @@ class GroupWriter:
 
     def _head(self, gtid: Gtid) -> bytes:
         """Return the GTID event, made or as it was written."""
-        if gtid.seq == 0:
-            raise GroupError(f"sequence number 0 in GTID {gtid}")
+        _check_number(gtid)
         flags2 = self._finished_shape(gtid)
         if self._gtid_event is None:
             return encode_gtid_event(gtid, self._timestamp, flags2)
@@ -272,3 +308,8 @@ class GroupWriter:
         self._check_store()
         if not self._open:
             raise GroupError("the group was committed, prepared or rolled back before")
+
+
+def _check_number(gtid: Gtid) -> None:
+    if gtid.seq == 0:
+        raise GroupError(f"sequence number 0 in GTID {gtid}")

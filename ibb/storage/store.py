@@ -56,6 +56,7 @@ class Store:
         self._disk = disk
         self._directory = directory
         self._options = options
+        self._piece_size = options.piece_size
         self._clock = clock
         self._lock = lock
         self._engine = Engine(
@@ -135,7 +136,7 @@ class Store:
     def begin(self) -> GroupWriter:
         """Begin an event group; several may be open at a time."""
         self._engine.check()
-        return GroupWriter(self._committer, self._options.piece_size, self._engine.check)
+        return GroupWriter(self._committer, self._piece_size, self._engine.check)
 
     def write_format_description(self, event: bytes) -> CommitPosition:
         """
@@ -192,6 +193,15 @@ class Store:
             StoreFailed: the store has stopped writing.
         """
         self._committer.rollback_prepared(xid)
+
+    def wait_for(self, position: CommitPosition) -> None:
+        """
+        Return when a commit that did not wait is as safe as `flush_log_at_commit` promises.
+
+        Raises:
+            StoreFailed: the sync failed; what became of the commit is unknown.
+        """
+        self._engine.wait_for(position.lsn)
 
     def sync(self) -> None:
         """Return when everything written so far is durable."""

@@ -29,6 +29,7 @@ from .page_fifo import FifoPage, PageFifo
 from .position import Position
 from .record import RecordType, encode_state
 from .redo import RedoLog
+from .redo_record import Change
 
 STATE_ENTRY_BYTES_MAX = 5 + 5 + 9  # domain, server, sequence number as compressed integers
 
@@ -133,8 +134,9 @@ class Writer:
     @property
     def end(self) -> Position:
         """The end of everything written."""
-        used = self._tail.used if self._tail else 0
-        return Position(self.file_no, self._page_no * self.page_size + used)
+        header, tail = self._header, self._tail
+        used = tail.used if tail is not None else 0
+        return Position(header.file_no, self._page_no * header.page_size + used)
 
     @property
     def tail(self) -> FifoPage | None:
@@ -175,16 +177,44 @@ class Writer:
         starts = [self._append_one(transaction, record) for record in records]
         return starts[0], transaction.commit(self._redo)
 
+    def append_small(self, record_type: RecordType, data: bytes, gtid: Gtid | None) -> int | None:
+        """
+        Write a record that stays inside the page at hand as `append` would, in less time.
+
+        Returns:
+            The LSN behind it; None: nothing was written, call `append`.
+
+        Raises:
+            StoreFailed: the redo log takes nothing more.
+        """
+        page, redo = self._tail, self._redo
+        if page is None or page.flushed_clean or not redo.takes_small:
+            return None
+        start = page.used
+        end = start + CHUNK_HEADER_SIZE + len(data)
+        if end >= page.end:
+            return None
+        if gtid is not None:
+            self._note(gtid)
+        chunk = chunk_header(record_type | LAST, len(data)) + data
+        page.data[start:end] = chunk
+        page.used = end
+        page.last_lsn = lsn = redo.append_small(Change(page.file_no, page.page_no, start, chunk))
+        return lsn
+
+    def _note(self, gtid: Gtid) -> None:
+        """Enter *gtid* into the states."""
+        self._pairs += self._full.seq(gtid.domain, gtid.server) is None
+        self._full.update(gtid)
+        self._differential.update(gtid)
+
     def _append_one(self, transaction: MiniTransaction, record: NewRecord) -> Position:
         assert record.data
         start = self._place_first_chunk(transaction)
         if record.on_start is not None:
             record.on_start(start)
-        gtid = record.gtid
-        if gtid is not None:
-            self._pairs += self._full.seq(gtid.domain, gtid.server) is None
-            self._full.update(gtid)
-            self._differential.update(gtid)
+        if record.gtid is not None:
+            self._note(record.gtid)
         self._write(transaction, record.type, record.data, in_state=False)
         return start
 

@@ -2,14 +2,14 @@
 
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.gtid import Gtid
-from ibb.storage.durable import PENDING_MAX, DurableOffset, PendingLsn
+from ibb.storage.durable import PENDING_MAX, DurableOffset
 from ibb.storage.position import Position
 
 
 def test_moves_to_the_last_entry_that_is_synced() -> None:
     durable = DurableOffset(Position(0, 16384), BinlogState())
     for number in range(1, 6):
-        durable.add(PendingLsn(number * 10, Position(0, 16384 + number), Gtid(0, 1, number)))
+        durable.add(number * 10, Position(0, 16384 + number), Gtid(0, 1, number))
     durable.synced(35)
     assert durable.end == Position(0, 16387)
     assert str(durable.state()) == "0-1-3"
@@ -27,11 +27,11 @@ def test_wakes_those_who_wait_only_when_it_moves() -> None:
     durable.subscribe(lambda: calls.append("b"))
     durable.synced(5)
     assert calls == []
-    durable.add(PendingLsn(10, Position(1, 20000), None))
+    durable.add(10, Position(1, 20000), None)
     durable.synced(10)
     assert calls == ["a", "b"]
     leave()
-    durable.add(PendingLsn(20, Position(1, 20001), None))
+    durable.add(20, Position(1, 20001), None)
     durable.synced(20)
     assert calls == ["a", "b", "b"]
 
@@ -41,7 +41,7 @@ def test_a_full_pending_fifo_extends_its_newest_entry() -> None:
     durable = DurableOffset(Position(0, 0), BinlogState())
     last = PENDING_MAX + 500
     for number in range(1, last + 1):
-        durable.add(PendingLsn(number, Position(0, number), Gtid(number % 3, 1, number)))
+        durable.add(number, Position(0, number), Gtid(number % 3, 1, number))
     durable.synced(PENDING_MAX - 1)
     assert durable.end == Position(0, PENDING_MAX - 1)
     durable.synced(last - 1)

@@ -1,5 +1,6 @@
 """A program publishes groups and reads them back, durable, in bounded memory, over restarts."""
 
+import random
 import threading
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from ibb.storage.errors import GroupError, StoreFailed, StoreFull, StoreLocked
 from ibb.storage.group_reader import GroupReader
 from ibb.storage.position import Position
 from ibb.storage.read_only import ReadOnlyHistory
+from ibb.storage.writer import Writer
 
 from ..faults.sim_disk import Fault, SimDisk
 from .events import query, transaction, xid
@@ -296,3 +298,33 @@ def test_events_type_of_the_last_is_named_in_the_error(tmp_path: Path) -> None:
         pytest.raises(GroupError, match="Rotate event"),
     ):
         group.write(rotate)
+
+
+def test_the_short_way_of_a_commit_writes_what_the_long_one_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Byte for byte, in files and redo log, over pages and files that fill up."""
+
+    def publish(folder: Path) -> dict[str, bytes]:
+        rng = random.Random(5)
+        options = StoreOptions(
+            page_size=512,
+            max_binlog_size=32 * 512,
+            state_interval=4 * 512,
+            redo_segment_size=1 << 20,
+            format_description="upstream",
+            background=False,
+        )
+        with Store.open(folder, options) as store:
+            for number in range(1, 400):
+                with store.begin() as group:
+                    group.write(transaction("x" * rng.randrange(1, 300)))
+                    if rng.random() < 0.2:
+                        group.savepoint()  # takes the events apart
+                    group.commit(Gtid(number % 3, 1, number), wait=rng.random() < 0.5)
+        return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+    short = publish(tmp_path / "short")
+    monkeypatch.setattr(Writer, "append_small", lambda *_: None)
+    monkeypatch.setattr("ibb.storage.group_writer.is_whole_transaction", lambda _: False)
+    assert publish(tmp_path / "long") == short
