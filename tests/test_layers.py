@@ -14,7 +14,8 @@ MAY_IMPORT = {
     "server": {"protocol", "storage", "server"},
     "pipeline": {"protocol", "storage", "pipeline"},
     "demo": {"protocol", "storage", "server", "demo"},
-    "cli": {"protocol", "storage", "server", "demo", "cli"},
+    "bench": {"protocol", "storage", "server", "bench"},
+    "cli": {"protocol", "storage", "server", "demo", "bench", "cli"},
 }
 
 INPUT_OUTPUT = {

@@ -10,6 +10,7 @@ from ibb import __version__
 from ibb.protocol.errors import IbbError
 
 from .account import account
+from .bench import bench
 from .demo import demo
 from .groups import groups
 from .inspect import inspect
@@ -27,7 +28,7 @@ def ibb(*, debug: bool) -> None:
     del debug  # `main` looks for it: it must work for errors of any place
 
 
-for command in (account, demo, groups, inspect, serve, verify):
+for command in (account, bench, demo, groups, inspect, serve, verify):
     ibb.add_command(command)
 
 

@@ -1,0 +1,1 @@
+"""The benchmark suite: figures of this machine, as ratios to what it can do at all."""
