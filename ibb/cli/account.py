@@ -2,37 +2,106 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
-from ibb.server.accounts import PASSWORD_BYTES_MAX, AccountBook, make_account
+from ibb.protocol.authentication import PASSWORD_BYTES_MAX
+from ibb.protocol.socket_peer import METHOD_NAME as UNIX_SOCKET
+from ibb.server.accounts import REQUIREMENTS, AccountBook, make_account
+from ibb.server.auth_methods import DEFAULT_METHOD, METHODS
 from ibb.server.config import ConfigError
+
+_file = click.option(
+    "--file", "path", required=True, type=click.Path(dir_okay=False), help="The accounts file."
+)
+_host = click.option(
+    "--host", default="%", show_default=True, help="Pattern for where USER comes from."
+)
 
 
 @click.group()
 def account() -> None:
-    """Accounts of a server, kept in a file of hashes."""
+    """Accounts of a server, kept in a file of hashes. SIGHUP makes a running server read it."""
 
 
 @account.command()
 @click.argument("user")
-@click.option(
-    "--file", "path", required=True, type=click.Path(dir_okay=False), help="The accounts file."
-)
-@click.option("--host", default="%", show_default=True, help="Pattern for where USER comes from.")
+@_file
+@_host
 @click.option("--grant", "grants", multiple=True, help="Privileges, by MariaDB's names.")
+@click.option(
+    "--method",
+    "methods",
+    multiple=True,
+    type=click.Choice(list(METHODS)),
+    help=f"Way to log in; several are tried in this order. [default: {DEFAULT_METHOD}]",
+)
+@click.option(
+    "--require",
+    type=click.Choice([word for word in REQUIREMENTS if word], case_sensitive=False),
+    help="SSL: only by TLS. X509: with a certificate, too.",
+)
+@click.option("--max-connections", type=click.IntRange(0), default=0, help="At a time; 0: any.")
 @click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
-def add(user: str, path: str, host: str, grants: tuple[str, ...], *, password_stdin: bool) -> None:
+def add(
+    user: str, path: str, host: str, methods: tuple[str, ...], password_stdin: bool, **rest: Any
+) -> None:
     """
     Add USER, or replace it, and make the file if it is missing.
 
-    The file keeps MariaDB's hash of the password; a running server reads it at its next start.
+    The file keeps what MariaDB keeps of a password, never the password.
     """
     book = AccountBook.load(path) if Path(path).exists() else AccountBook()
-    book.add(make_account(user, host, _password(from_stdin=password_stdin), grants))
+    methods = methods or (DEFAULT_METHOD,)
+    needed = set(methods) != {UNIX_SOCKET}
+    password = _password(from_stdin=password_stdin) if needed else ""
+    rest["require"] = rest["require"] or ""
+    book.add(make_account(user, host, password, methods=methods, **rest))
     book.save(path)
+
+
+@account.command("list")
+@_file
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+def list_accounts(path: str, *, as_json: bool) -> None:
+    """List accounts and what they may do; no hashes."""
+    for entry in AccountBook.load(path):
+        shown = {
+            "user": entry.user,
+            "host": entry.host,
+            "methods": [name for name, _ in entry.auth],
+            "grants": sorted(entry.grants),
+            "require": entry.require,
+            "max_connections": entry.max_connections,
+        }
+        click.echo(json.dumps(shown) if as_json else _as_line(shown))
+
+
+@account.command()
+@click.argument("user")
+@_file
+@_host
+def remove(user: str, path: str, host: str) -> None:
+    """Remove USER at one host pattern; its sessions go on until they end."""
+    book = AccountBook.load(path)
+    if not book.remove(user, host):
+        raise ConfigError(f"no account {user}@{host} in {path}")
+    book.save(path)
+
+
+def _as_line(shown: dict[str, Any]) -> str:
+    """Return an account as a person reads it."""
+    words = [f"{shown['user']}@{shown['host']}", f"by {', '.join(shown['methods'])}"]
+    words.append(f"may {', '.join(shown['grants']) or 'log in'}")
+    if shown["require"]:
+        words.append(f"requires {shown['require']}")
+    if shown["max_connections"]:
+        words.append(f"at most {shown['max_connections']} connections")
+    return "  ".join(words)
 
 
 def _password(*, from_stdin: bool) -> str:

@@ -47,6 +47,18 @@ NET_PACKET_TOO_LARGE: Final = ErrorCode(
 )
 NET_PACKETS_OUT_OF_ORDER: Final = ErrorCode(1156, "08S01", "Got packets out of order")
 NET_READ_INTERRUPTED: Final = ErrorCode(1159, "08S01", "Got timeout reading communication packets")
+HOST_IS_BLOCKED: Final = ErrorCode(
+    1129,
+    "HY000",
+    "Host '%s' is blocked because of many connection errors; unblock with "
+    "'mariadb-admin flush-hosts'",
+)
+TOO_MANY_USER_CONNECTIONS: Final = ErrorCode(
+    1203, "42000", "User %s already has more than 'max_user_connections' active connections"
+)
+USER_LIMIT_REACHED: Final = ErrorCode(
+    1226, "42000", "User '%s' has exceeded the '%s' resource (current value: %d)"
+)
 UNKNOWN_SYSTEM_VARIABLE: Final = ErrorCode(1193, "HY000", "Unknown system variable '%s'")
 ERROR_WHEN_EXECUTING_COMMAND: Final = ErrorCode(
     1220, "HY000", "Error when executing command %s: %s"

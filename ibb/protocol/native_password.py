@@ -11,9 +11,14 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from mysql_mimic.auth import NativePasswordAuthPlugin
+
+from .authentication import Verdict, xor
+
+if TYPE_CHECKING:
+    from .authentication import Channel, ClientExchange, Exchange
 
 PLUGIN_NAME: Final = "mysql_native_password"
 NONCE_BYTES: Final = 20
@@ -54,7 +59,7 @@ def scramble_response(password: str, nonce: bytes) -> bytes:
     if not password:
         return b""
     stage1 = hashlib.sha1(password.encode(), usedforsecurity=False).digest()
-    return _xor(stage1, _mask(nonce, stage2(password)))
+    return xor(stage1, _mask(nonce, stage2(password)))
 
 
 def check(response: bytes, nonce: bytes, stage2: bytes) -> bool:
@@ -67,7 +72,7 @@ def check(response: bytes, nonce: bytes, stage2: bytes) -> bool:
     """
     assert len(nonce) == NONCE_BYTES
     fitting = response if len(response) == STAGE2_BYTES else bytes(STAGE2_BYTES)
-    stage1 = _xor(fitting, _mask(nonce, stage2 or NO_PASSWORD_FITS))
+    stage1 = xor(fitting, _mask(nonce, stage2 or NO_PASSWORD_FITS))
     proof = hashlib.sha1(stage1, usedforsecurity=False).digest()
     right = hmac.compare_digest(proof, stage2 or NO_PASSWORD_FITS)
     if not stage2:
@@ -83,6 +88,39 @@ def _mask(nonce: bytes, stage2: bytes) -> bytes:
     return hashlib.sha1(nonce + stage2, usedforsecurity=False).digest()
 
 
-def _xor(left: bytes, right: bytes) -> bytes:
-    assert len(left) == len(right)
-    return bytes(a ^ b for a, b in zip(left, right, strict=True))
+class NativePassword:
+    """The method of every MariaDB account that was made without naming one."""
+
+    name = PLUGIN_NAME
+    plugin = PLUGIN_NAME
+    salt_bytes = 0
+    challenge_bytes = NONCE_BYTES
+    costly = False
+    decoy = hash_text(NO_PASSWORD_FITS)
+
+    def make(self, password: str, salt: bytes) -> str:
+        """Return the authentication string to be kept."""
+        assert not salt
+        return hash_text(stage2(password))
+
+    def check_text(self, text: str) -> None:
+        """Raise ValueError if *text* is no authentication string."""
+        if not text:
+            raise ValueError("a password is needed")
+        parse_hash_text(text)
+
+    def exchange(self, text: str, challenge: bytes, channel: Channel) -> Exchange:
+        """Ask for the response to *challenge*, which has no NUL."""
+        del channel
+        response = yield challenge + b"\0"
+        return Verdict(check(response, challenge, parse_hash_text(text)))
+
+    def trust_key(self, text: str) -> bytes:
+        """Return stage2."""
+        return parse_hash_text(text)
+
+
+def client_exchange(password: str, challenge: bytes, channel: Channel) -> ClientExchange:
+    """Answer as a client does."""
+    del channel
+    yield scramble_response(password, challenge[:NONCE_BYTES])

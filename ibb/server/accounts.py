@@ -3,65 +3,47 @@ Who may log in and what they may do: a TOML file of hashes, changed only as a wh
 
     [[account]]
     user = "repl"
-    host = "%"                      # a pattern, % and _ as in SQL; "%" where left out
-    password = "*6BB4837EB74329105EE4568DDA7DC67ED2CA2AD9"
+    host = "10.0.%"                 # see `host_pattern`; "%" where left out
     grants = ["REPLICATION SLAVE"]
+    require = "SSL"                 # TLS; "X509": and a certificate that ssl_ca vouches for
+    max_connections = 4             # at a time; 0 or left out: no limit of its own
+    [account.auth]                  # ways to log in, tried in this order; see `auth_methods`
+    ed25519 = "LIEvGDGjHTmKyz3peLRjPqahOct5n6/BQCNm1bOvot4"
+    mysql_native_password = "*6BB4837EB74329105EE4568DDA7DC67ED2CA2AD9"
 
-The password is MariaDB's form of SHA1(SHA1(password)). Source: dump-protocol 1.4.
+The strings are what MariaDB keeps in mysql.global_priv. Source: dump-protocol 1.4.
 """
 
 from __future__ import annotations
 
-import re
 import secrets
 import tempfile
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from ibb.protocol.native_password import stage2
+from ibb.protocol.authentication import PASSWORD_BYTES_MAX
+from ibb.protocol.socket_peer import METHOD_NAME as UNIX_SOCKET
 
+from .auth_methods import DEFAULT_METHOD, METHODS
 from .config import ConfigError, read_text_file
-from .like import is_like
+from .host_pattern import check_pattern, matches, vagueness
+from .privileges import REPLICATION_SLAVE, allows, parse_grants
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 ACCOUNTS_FILE_BYTES_MAX: Final = 4 << 20
 USER_CHARS_MAX: Final = 128
-HOST_CHARS_MAX: Final = 255
-PASSWORD_BYTES_MAX: Final = 1024
+ACCOUNT_CONNECTIONS_MAX: Final = 100_000
 
-REPLICATION_SLAVE: Final = "REPLICATION SLAVE"
-CONNECTION_ADMIN: Final = "CONNECTION ADMIN"
-ALL_PRIVILEGES: Final = "ALL PRIVILEGES"
+REQUIRE_NOTHING: Final = ""
+REQUIRE_SSL: Final = "SSL"
+REQUIRE_X509: Final = "X509"
+REQUIREMENTS: Final = (REQUIRE_NOTHING, REQUIRE_SSL, REQUIRE_X509)
 
-# What MariaDB 10.11 accepts in GRANT and a server of binlogs has a use for, by its own names.
-PRIVILEGES: Final = frozenset(
-    {
-        REPLICATION_SLAVE,
-        CONNECTION_ADMIN,
-        ALL_PRIVILEGES,
-        "BINLOG ADMIN",
-        "BINLOG MONITOR",
-        "BINLOG REPLAY",
-        "PROCESS",
-        "READ_ONLY ADMIN",
-        "RELOAD",
-        "REPLICATION MASTER ADMIN",
-        "REPLICATION SLAVE ADMIN",
-        "SHUTDOWN",
-        "SUPER",
-    }
-)
-_PRIVILEGE_ALIASES: Final = {
-    "ALL": ALL_PRIVILEGES,
-    "REPLICATION CLIENT": "BINLOG MONITOR",
-    "REPLICATION REPLICA": REPLICATION_SLAVE,
-    "REPLICATION REPLICA ADMIN": "REPLICATION SLAVE ADMIN",
-}
-_HASH: Final = re.compile(r"\*[0-9A-Fa-f]{40}", re.ASCII)
+_KEYS: Final = {"user", "host", "grants", "require", "max_connections", "auth"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,71 +53,84 @@ class Account:
 
     Attributes:
         user: exact name.
-        host: pattern for the client's address or name, `%` any characters, `_` one.
-        password_hash: 20 bytes, SHA1(SHA1(password)).
+        host: pattern for the client's address or name.
+        auth: names of methods and what they keep, in the order in which they are tried.
         grants: MariaDB's names of privileges.
+        require: what the connection must have besides.
+        max_connections: at a time; 0: no limit of its own.
     """
 
     user: str
     host: str
-    password_hash: bytes
-    grants: frozenset[str]
+    auth: tuple[tuple[str, str], ...]
+    grants: frozenset[str] = frozenset()
+    require: str = REQUIRE_NOTHING
+    max_connections: int = 0
+
+    def __post_init__(self) -> None:
+        if not (0 < len(self.user) <= USER_CHARS_MAX and self.user.isprintable()):
+            raise ConfigError(f"an account's user has 1 to {USER_CHARS_MAX} printable characters")
+        check_pattern(self.host)
+        if not self.auth:
+            raise ConfigError("an account needs a way to log in")
+        for name, text in self.auth:
+            if name not in METHODS:
+                raise ConfigError(f"unknown method: {name!r} (known: {', '.join(METHODS)})")
+            try:
+                METHODS[name].check_text(text)
+            except ValueError as error:
+                raise ConfigError(f"{name}: {error}") from error
+        if self.require not in REQUIREMENTS:
+            raise ConfigError("require must be SSL or X509")
+        if not 0 <= self.max_connections <= ACCOUNT_CONNECTIONS_MAX:
+            raise ConfigError(f"max_connections must be 0 to {ACCOUNT_CONNECTIONS_MAX}")
 
     def may(self, privilege: str) -> bool:
-        """Tell whether *privilege* was granted, by its name or with all."""
-        return not self.grants.isdisjoint((privilege, ALL_PRIVILEGES))
+        """Tell whether *privilege* was granted, by its name, within SUPER, or with all."""
+        return allows(self.grants, privilege)
 
-    def matches(self, host: str) -> bool:
-        """Tell whether the pattern covers *host*."""
-        return is_like(host, self.host)
+    def matches(self, *hosts: str) -> bool:
+        """Tell whether the pattern covers one of *hosts*."""
+        return matches(self.host, hosts)
 
 
-def parse_grants(text: str) -> frozenset[str]:
+def make_account(
+    user: str,
+    host: str,
+    password: str,
+    grants: Iterable[str] = (),
+    *,
+    methods: Sequence[str] = (DEFAULT_METHOD,),
+    require: str = REQUIRE_NOTHING,
+    max_connections: int = 0,
+) -> Account:
     """
-    Read privileges separated by commas, as GRANT has them, in upper or lower case.
+    Return an account with what *methods* keep of *password*; unix_socket needs none.
 
     Raises:
-        ConfigError: one is unknown.
+        ConfigError: a name or the password is empty or too long, or a word is unknown.
     """
-    grants = set()
-    for word in text.split(","):
-        name = " ".join(word.upper().split())
-        name = _PRIVILEGE_ALIASES.get(name, name)
-        if name not in PRIVILEGES:
-            raise ConfigError(f"unknown privilege: {word.strip()!r}")
-        grants.add(name)
-    return frozenset(grants)
-
-
-def make_account(user: str, host: str, password: str, grants: Iterable[str]) -> Account:
-    """
-    Return an account with the hash of *password*.
-
-    Raises:
-        ConfigError: a name or the password is empty or too long, or a privilege is unknown.
-    """
-    if not password:
+    if not password and any(name != UNIX_SOCKET for name in methods):
         raise ConfigError("an account needs a password")
     if len(password.encode()) > PASSWORD_BYTES_MAX:
         raise ConfigError(f"a password has at most {PASSWORD_BYTES_MAX} bytes")
+    if "\0" in password:
+        raise ConfigError("a password has no NUL: clients end it there")
+    auth = {}
+    for name in methods:
+        method = METHODS.get(name)
+        if method is None:
+            raise ConfigError(f"unknown method: {name!r} (known: {', '.join(METHODS)})")
+        salt = secrets.token_bytes(method.salt_bytes)
+        auth[name] = method.make(user if name == UNIX_SOCKET else password, salt)
     privileges = frozenset[str]().union(*map(parse_grants, grants))
-    return _checked(Account(user, host, stage2(password), privileges))
+    return Account(user, host, tuple(auth.items()), privileges, require, max_connections)
 
 
 def made_up_account(user: str) -> tuple[Account, str]:
     """Return an account that may replicate from this machine, and its new random password."""
     password = secrets.token_urlsafe(18)
     return make_account(user, "localhost", password, [REPLICATION_SLAVE]), password
-
-
-def _checked(account: Account) -> Account:
-    if not 0 < len(account.user) <= USER_CHARS_MAX:
-        raise ConfigError(f"an account's user has 1 to {USER_CHARS_MAX} characters")
-    if not 0 < len(account.host) <= HOST_CHARS_MAX:
-        raise ConfigError(f"an account's host has 1 to {HOST_CHARS_MAX} characters")
-    if not (account.user + account.host).isprintable():
-        raise ConfigError("an account's user and host are printable")
-    return account
 
 
 class AccountBook:
@@ -150,7 +145,8 @@ class AccountBook:
         Read an accounts file.
 
         Raises:
-            ConfigError: unreadable, not TOML, or an account is wrong; the message says which.
+            ConfigError: unreadable, not TOML, or an account is wrong; the message says which, and
+                holds nothing of any hash.
         """
         try:
             content = tomllib.loads(read_text_file(path, ACCOUNTS_FILE_BYTES_MAX))
@@ -159,8 +155,16 @@ class AccountBook:
         entries = content.pop("account", [])
         if content or not isinstance(entries, list):
             raise ConfigError(f"{path}: only [[account]] tables are known")
-        accounts = [_from_table(path, number, entry) for number, entry in enumerate(entries, 1)]
-        return cls(accounts)
+        book = cls()
+        for number, entry in enumerate(entries, 1):
+            try:
+                account = _from_table(entry)
+            except ConfigError as error:
+                raise ConfigError(f"{path}: account {number}: {error}") from error
+            if (account.user, account.host) in book._accounts:
+                raise ConfigError(f"{path}: account {number}: its user and host were there before")
+            book.add(account)
+        return book
 
     def save(self, path: str) -> None:
         """
@@ -187,6 +191,10 @@ class AccountBook:
         """Hold *account*, in place of one of the same user and host."""
         self._accounts[account.user, account.host] = account
 
+    def remove(self, user: str, host: str) -> bool:
+        """Forget an account; return whether there was one."""
+        return self._accounts.pop((user, host), None) is not None
+
     def find(self, user: str, hosts: Sequence[str]) -> Account | None:
         """
         Return the account of *user* with the most specific pattern for one of *hosts*, or None.
@@ -195,10 +203,8 @@ class AccountBook:
             user: the name, exactly.
             hosts: address and names by which the client is known.
         """
-        found = [
-            account for account in self if account.user == user and any(map(account.matches, hosts))
-        ]
-        return min(found, key=_vagueness, default=None)
+        found = [account for account in self if account.user == user and account.matches(*hosts)]
+        return min(found, key=lambda account: vagueness(account.host), default=None)
 
     def __iter__(self) -> Iterator[Account]:
         return iter(self._accounts.values())
@@ -207,41 +213,48 @@ class AccountBook:
         return len(self._accounts)
 
 
-def _vagueness(account: Account) -> tuple[bool, int]:
-    """Return a key that is least for literal hosts, then for long beginnings before a wildcard."""
-    literal = re.match(r"[^%_]*", account.host)
-    assert literal is not None
-    return literal.end() < len(account.host), -literal.end()
-
-
-def _from_table(path: str, number: int, entry: object) -> Account:
-    place = f"{path}: account {number}"
-    if not isinstance(entry, dict) or set(entry) - {"user", "host", "password", "grants"}:
-        raise ConfigError(f"{place}: only user, host, password and grants are known")
-    user, host = entry.get("user"), entry.get("host", "%")
-    password, grants = entry.get("password"), entry.get("grants", [])
-    if not isinstance(user, str) or not isinstance(host, str):
-        raise ConfigError(f"{place}: user and host must be strings")
-    if not isinstance(password, str) or _HASH.fullmatch(password) is None:
-        raise ConfigError(f"{place}: password must be * and 40 hexadecimal digits")
+def _from_table(entry: object) -> Account:
+    """Return the account that a TOML table describes; raises ConfigError."""
+    if not isinstance(entry, dict) or set(entry) - _KEYS:
+        raise ConfigError(f"only {', '.join(sorted(_KEYS))} are known")
+    table: dict[str, Any] = {"host": "%", "grants": [], "require": "", "max_connections": 0} | entry
+    if not isinstance(table.get("user"), str) or not isinstance(table["host"], str):
+        raise ConfigError("user and host must be strings")
+    auth, grants = table.get("auth", {}), table["grants"]
+    if not isinstance(auth, dict) or not all(isinstance(text, str) for text in auth.values()):
+        raise ConfigError("auth must be a table of strings")
     if not isinstance(grants, list) or not all(isinstance(grant, str) for grant in grants):
-        raise ConfigError(f"{place}: grants must be a list of strings")
-    privileges = frozenset[str]().union(*map(parse_grants, grants))
-    return _checked(Account(user, host, bytes.fromhex(password[1:]), privileges))
+        raise ConfigError("grants must be a list of strings")
+    if type(table["max_connections"]) is not int or not isinstance(table["require"], str):
+        raise ConfigError("max_connections must be a number, require a string")
+    return Account(
+        table["user"],
+        table["host"],
+        tuple(auth.items()),
+        frozenset[str]().union(*map(parse_grants, grants)),
+        table["require"].upper(),
+        table["max_connections"],
+    )
 
 
 def _as_table(account: Account) -> str:
     grants = ", ".join(f'"{grant}"' for grant in sorted(account.grants))
-    return (
-        "[[account]]\n"
-        f"user = {_toml_string(account.user)}\n"
-        f"host = {_toml_string(account.host)}\n"
-        f'password = "*{account.password_hash.hex().upper()}"\n'
-        f"grants = [{grants}]\n"
-    )
+    lines = [
+        "[[account]]",
+        f"user = {_toml_string(account.user)}",
+        f"host = {_toml_string(account.host)}",
+        f"grants = [{grants}]",
+    ]
+    if account.require:
+        lines.append(f'require = "{account.require}"')
+    if account.max_connections:
+        lines.append(f"max_connections = {account.max_connections}")
+    lines.append("[account.auth]")
+    lines += (f"{name} = {_toml_string(text)}" for name, text in account.auth)
+    return "\n".join(lines) + "\n"
 
 
 def _toml_string(text: str) -> str:
-    """Return printable *text* as a TOML basic string."""
+    """Return *text* as a TOML basic string; MySQL's salts may hold control characters."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+    return '"' + "".join(c if c.isprintable() else f"\\u{ord(c):04X}" for c in escaped) + '"'

@@ -61,6 +61,19 @@ class Config:
     listen: str = _setting("127.0.0.1:3307", "Address to listen on, HOST:PORT; port 0 picks one.")
     socket: str = _setting("", "Unix socket to listen on as well.")
     accounts: str = _setting("", "File of accounts, made by `ibb account`.")
+    skip_ssl: bool = _setting(False, "Offer no TLS.")
+    ssl_cert: str = _setting(
+        "", "Certificate for TLS, PEM, its chain behind it; empty: one that signs itself."
+    )
+    ssl_key: str = _setting("", "Key of the certificate, PEM.")
+    ssl_ca: str = _setting("", "Certificates that vouch for clients' certificates, PEM.")
+    ssl_state: str = _setting(
+        "", "Folder that keeps the self-signed certificate; empty: a new one at each start."
+    )
+    tls_version: str = _setting(
+        "TLSv1.2,TLSv1.3", "Versions of TLS.", choices=("TLSv1.2,TLSv1.3", "TLSv1.3")
+    )
+    require_tls: bool = _setting(False, "Let nobody log in without TLS, but by unix socket.")
     server_id: int = _setting(0, "Replication server id; 0 derives one from host and directory.")
     server_version: str = _setting(SERVER_VERSION_DEFAULT, "Version that clients are told.")
     read_only: bool = _setting(False, "Serve files that another program writes.")
@@ -79,6 +92,18 @@ class Config:
     page_size: int = _setting(16 << 10, "Page size of new binlog files.", unit="bytes")
     state_interval: int = _setting(2 << 20, "Distance of GTID state records.", unit="bytes")
     max_connections: int = _setting(512, "Connections at a time.")
+    max_user_connections: int = _setting(
+        0, "Connections of one account at a time; 0: no limit but max_connections."
+    )
+    max_connections_per_address: int = _setting(
+        0, "Connections from one address at a time; 0: no limit but max_connections."
+    )
+    max_logins_per_address: int = _setting(
+        128, "Connections from one address that have not logged in yet."
+    )
+    max_connect_errors: int = _setting(
+        100, "Failed logins in a row before an address is blocked for a while."
+    )
     connect_timeout: float = _setting(10.0, "Seconds that a login may take.")
     wait_timeout: float = _setting(28800.0, "Seconds that a session may be idle.")
     net_write_timeout: float = _setting(60.0, "Seconds that a client may refuse to read.")
@@ -105,6 +130,25 @@ class Config:
         _check(not (self.read_only and self.upstream), "upstream and read_only exclude each other")
         _check(self.read_only or not self.follow_unsynced, "follow_unsynced needs read_only")
         _check(1 <= self.max_connections <= 100_000, "max_connections must be 1 to 100000")
+        _check(
+            0 <= self.max_user_connections <= 100_000, "max_user_connections must be 0 to 100000"
+        )
+        _check(
+            0 <= self.max_connections_per_address <= 100_000,
+            "max_connections_per_address must be 0 to 100000",
+        )
+        _check(
+            1 <= self.max_logins_per_address <= 100_000,
+            "max_logins_per_address must be 1 to 100000",
+        )
+        _check(
+            1 <= self.max_connect_errors <= 1 << 32, "max_connect_errors must be 1 to 4294967296"
+        )
+        _check(bool(self.ssl_cert) == bool(self.ssl_key), "ssl_cert and ssl_key belong together")
+        _check(not (self.ssl_cert and self.ssl_state), "ssl_state is for no ssl_cert")
+        _check(
+            not (self.skip_ssl and self.require_tls), "require_tls and skip_ssl exclude each other"
+        )
         _check(1 <= self.dump_threads <= 64, "dump_threads must be 1 to 64")
         _check(
             1024 <= self.max_allowed_packet <= 1 << 30,

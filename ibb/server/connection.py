@@ -7,18 +7,25 @@ Source: dump-protocol 1.1; 10, traps 11, 31, 41, 42.
 from __future__ import annotations
 
 import asyncio
+import pwd
+import socket
+import struct
 from typing import TYPE_CHECKING, Final
 
 from ibb.protocol.packet import Packet, PacketReader, frame_all
 
 from .config import END_GRACE_SECONDS, LOGIN_PACKET_BYTES_MAX, WRITE_BUFFER_BYTES
+from .login_guard import address_key
+from .tls_channel import TlsChannel, TlsFailed
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Iterable
 
 READ_BYTES: Final = 64 << 10
 LINGER_BYTES_MAX: Final = 1 << 20  # that a peer may still send after we have ended the connection
 LINGER_SECONDS: Final = 2.0
+_PEER_CREDENTIALS: Final = struct.Struct("3i")  # process, user, group
 
 
 class PeerGone(ConnectionError):  # noqa: N818 - a state of the world, no fault of anybody
@@ -35,6 +42,7 @@ class Connection:
 
     Attributes:
         seq: sequence id of the next packet that is sent.
+        is_tcp: no unix socket.
     """
 
     def __init__(
@@ -49,13 +57,14 @@ class Connection:
         self._writer = writer
         self._write_timeout = write_timeout
         self._packets = PacketReader(LOGIN_PACKET_BYTES_MAX)
-        self._is_tcp = isinstance(writer.get_extra_info("sockname"), tuple)
+        self._tls: TlsChannel | None = None
+        self.is_tcp = isinstance(writer.get_extra_info("sockname"), tuple)
         writer.transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
 
     @property
     def peer(self) -> str:
         """Address of the client, `unix` for a unix socket."""
-        if not self._is_tcp:
+        if not self.is_tcp:
             return "unix"
         name = self._writer.get_extra_info("peername")
         return f"{name[0]}:{name[1]}" if name else "gone"
@@ -63,11 +72,72 @@ class Connection:
     @property
     def hosts(self) -> list[str]:
         """Address and names by which accounts may know the client, the one to show first."""
-        if not self._is_tcp:
+        if not self.is_tcp:
             return ["localhost"]
         address = self.peer.rpartition(":")[0].removeprefix("::ffff:")
         is_loopback = address == "::1" or address.startswith("127.")
         return ["localhost", address] if is_loopback else [address]
+
+    @property
+    def limit_key(self) -> str:
+        """What limits by address count by."""
+        return address_key(self.hosts[-1]) if self.is_tcp else "unix"
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether TLS is on."""
+        return self._tls is not None
+
+    @property
+    def private(self) -> bool:
+        """Whether nobody else can read it: TLS, or a unix socket."""
+        return self.encrypted or not self.is_tcp
+
+    @property
+    def peer_user(self) -> str:
+        """The system's name of who is at the other end of a unix socket, "" where unknown."""
+        if self.is_tcp:
+            return ""
+        link = self._writer.get_extra_info("socket")
+        size = _PEER_CREDENTIALS.size
+        try:
+            data = link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
+            return pwd.getpwuid(_PEER_CREDENTIALS.unpack(data)[1]).pw_name
+        except (OSError, KeyError):
+            return ""
+
+    def peer_certificate(self) -> bytes | None:
+        """Return the client's certificate as DER, which a CA of ours has vouched for, or None."""
+        return None if self._tls is None else self._tls.peer_certificate()
+
+    def cipher(self) -> tuple[str, str]:
+        """Return cipher and version of TLS, empty without."""
+        return ("", "") if self._tls is None else self._tls.cipher()
+
+    async def start_tls(self, context: ssl.SSLContext) -> None:
+        """
+        Encrypt from here on; what the client has sent already must be its handshake.
+
+        Raises:
+            TlsFailed: it is not, or they find no common terms.
+            PeerGone: the connection ended first.
+        """
+        assert self._tls is None
+        tls = TlsChannel(context, server_side=True)
+        data = self._packets.detach()
+        self._packets = PacketReader(LOGIN_PACKET_BYTES_MAX)
+        try:
+            while not tls.shake_hands(data):
+                self._writer.write(tls.outgoing())
+                data = await self._reader.read(READ_BYTES)
+                if not data:
+                    raise PeerGone("the client closed the connection in the TLS handshake")
+        except TlsFailed:
+            self._writer.write(tls.outgoing())  # says why
+            raise
+        self._writer.write(tls.outgoing())
+        self._tls = tls
+        self._packets.feed(tls.receive(b""))
 
     def expect(self, packet_bytes_max: int, seq: int = 0) -> None:
         """Set what the next packet may be: at most this long, with this sequence id."""
@@ -83,7 +153,7 @@ class Connection:
             ProtocolError: too long, or out of order.
         """
         while (packet := self._packets.next_packet()) is None:
-            data = await self._reader.read(READ_BYTES)
+            data = await self._read()
             if not data:
                 inside = " inside a packet" if self._packets.buffered else ""
                 raise PeerGone(f"the client closed the connection{inside}")
@@ -93,9 +163,19 @@ class Connection:
 
     async def discard_until_closed(self) -> None:
         """Throw away what the client still sends; raises PeerGone when it closes."""
-        while await self._reader.read(READ_BYTES):
+        while await self._read():
             pass
         raise PeerGone("the client closed the connection")
+
+    async def _read(self) -> bytes:
+        """Return the next plain bytes, none at the end; raises TlsFailed."""
+        while (data := await self._reader.read(READ_BYTES)) and self._tls is not None:
+            plain = self._tls.receive(data)
+            if due := self._tls.outgoing():
+                self._writer.write(due)
+            if plain or self._tls.ended:
+                return plain
+        return data
 
     async def send(self, payloads: Iterable[bytes]) -> None:
         """Send whole payloads; raises TimeoutError when the client does not read."""
@@ -106,7 +186,7 @@ class Connection:
         """Send framed packets, or pieces of them; raises TimeoutError as `send` does."""
         if self._writer.is_closing():
             raise PeerGone("the client closed the connection")
-        self._writer.write(data)
+        self._writer.write(data if self._tls is None else self._tls.send(data))
         await self.flushed()
 
     async def flushed(self) -> None:
@@ -123,6 +203,8 @@ class Connection:
         """
         try:
             if not self._writer.is_closing():
+                if self._tls is not None:
+                    self._writer.write(self._tls.close())
                 self._writer.write_eof()
             async with asyncio.timeout(LINGER_SECONDS):
                 left = LINGER_BYTES_MAX

@@ -7,7 +7,8 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ibb.protocol.error_codes import CON_COUNT_ERROR
+from ibb.protocol.error_codes import CON_COUNT_ERROR, HOST_IS_BLOCKED
+from ibb.protocol.errors import SqlError
 from ibb.protocol.reply import err
 
 from .config import parse_address
@@ -80,6 +81,26 @@ class Listener:
         if self._host.config.socket:
             _remove_stale_socket(Path(self._host.config.socket))
 
+    def _no_room(self, connection: Connection) -> SqlError | None:
+        """Return why the client cannot even try to log in, or None."""
+        config = self._host.config
+        key = connection.limit_key
+        if self._host.guard.is_blocked(key):
+            return HOST_IS_BLOCKED.error(connection.hosts[0])
+        if len(self._sessions) >= config.max_connections:
+            return CON_COUNT_ERROR.error()
+        if connection.is_tcp:
+            near = [session for session in self._sessions.values() if session.limit_key == key]
+            strangers = sum(session.account is None for session in near)
+            limit = config.max_connections_per_address
+            if strangers >= config.max_logins_per_address or 0 < limit <= len(near):
+                return SqlError(
+                    CON_COUNT_ERROR.code,
+                    CON_COUNT_ERROR.sqlstate,
+                    f"{CON_COUNT_ERROR.text} from {connection.hosts[-1]}",
+                )
+        return None
+
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         config = self._host.config
         connection = Connection(reader, writer, write_timeout=config.net_write_timeout)
@@ -88,8 +109,8 @@ class Listener:
         assert task is not None
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        if len(self._sessions) >= config.max_connections:
-            await _turn_away(connection)
+        if (error := self._no_room(connection)) is not None:
+            await _turn_away(connection, error)
             return
         session = Session(self._host, connection, self.accepted)
         self._sessions[session.id] = session
@@ -100,11 +121,11 @@ class Listener:
             del self._sessions[session.id]
 
 
-async def _turn_away(connection: Connection) -> None:
-    """Say that there are too many: in place of the greeting, and so without an sqlstate."""
-    get_log().warning("client_refused", peer=connection.peer, reason="too many connections")
+async def _turn_away(connection: Connection, error: SqlError) -> None:
+    """Send *error* in place of the greeting, and so without an sqlstate."""
+    get_log().warning("client_refused", peer=connection.peer, reason=error.message)
     try:
-        await connection.send([err(CON_COUNT_ERROR.code, "", CON_COUNT_ERROR.text)])
+        await connection.send([err(error.code, "", error.message)])
     except (OSError, TimeoutError):
         connection.abort()
     await connection.close()  # at once: there may be many of them

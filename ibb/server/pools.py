@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 STATEMENT_THREADS: Final = 1
+LOGIN_THREADS: Final = 1
 
 
 class Pools:
@@ -17,14 +18,17 @@ class Pools:
 
     Attributes:
         dumps: batches of dump sessions.
+        logins: slow password hashes.
         statements: SQL that reads the history, and looks at files that others write.
     """
 
     def __init__(self, dump_threads: int) -> None:
         self.dumps = ThreadPoolExecutor(dump_threads, thread_name_prefix="dump")
+        self.logins = ThreadPoolExecutor(LOGIN_THREADS, thread_name_prefix="login")
         self.statements = ThreadPoolExecutor(STATEMENT_THREADS, thread_name_prefix="statement")
 
     def close(self) -> None:
         """Return when no thread works any more; blocking."""
         self.dumps.shutdown(cancel_futures=True)
+        self.logins.shutdown(cancel_futures=True)
         self.statements.shutdown(cancel_futures=True)

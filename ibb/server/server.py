@@ -10,6 +10,7 @@ The server: a history that others can replicate from.
 from __future__ import annotations
 
 import asyncio
+import secrets
 import socket
 from typing import TYPE_CHECKING
 
@@ -17,16 +18,20 @@ from ibb.protocol.error_codes import SERVER_SHUTDOWN
 from ibb.storage.clock import SystemClock
 
 from .accounts import AccountBook, made_up_account
+from .auth_methods import make_methods
+from .certificate import server_tls
 from .config import Config, ConfigError, derived_server_id, parse_address
 from .durable_signal import DurableSignal
 from .listener import Listener
 from .log import get_log
+from .login_guard import LoginGuard
 from .pools import Pools
 
 if TYPE_CHECKING:
     from ibb.storage.clock import Clock
     from ibb.storage.history import History
 
+    from .certificate import ServerTls
     from .session import Session
 
 MADE_UP_USER = "repl"
@@ -70,9 +75,13 @@ class Server:
         self.questions = 0
         self.aborted_connects = 0
         self.accounts = self._make_up_account() if accounts is None else accounts
+        self.methods = make_methods()
+        self.decoy_secret = secrets.token_bytes(32)
+        self.tls: ServerTls | None = None
         self.signal: DurableSignal
         self.pools: Pools
         self._clock = clock or SystemClock()
+        self.guard = LoginGuard(self.config.max_connect_errors, self._clock.monotonic)
         self._listener = Listener(self)
         self._started_at = 0.0
 
@@ -95,9 +104,11 @@ class Server:
         Begin to accept connections.
 
         Raises:
+            ConfigError: the certificate cannot be used.
             OSError: the address cannot be had.
         """
         self._started_at = self._clock.monotonic()
+        self.tls = server_tls(self.config, self.host_name())
         self.pools = Pools(self.config.dump_threads)
         self.signal = DurableSignal(self.history, self.pools.statements, self.config.poll_interval)
         try:
@@ -107,6 +118,20 @@ class Server:
             raise
         host, port = self.address
         get_log().info("server_started", host=host, port=port, server_id=self.server_id)
+
+    def reload(self, accounts: AccountBook | None = None) -> None:
+        """
+        Take *accounts* instead of the old ones, and read the certificate's files again.
+
+        Sessions go on with the rights that they began with, as MariaDB's do.
+
+        Raises:
+            ConfigError: the certificate cannot be used; everything stays as it was.
+        """
+        tls = server_tls(self.config, self.host_name()) if self.config.ssl_cert else self.tls
+        self.tls = tls
+        if accounts is not None:
+            self.accounts = accounts
 
     async def stop(self) -> None:
         """End in order: no new connections, each dump told why, then the threads."""

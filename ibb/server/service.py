@@ -31,7 +31,7 @@ PASSWORD_FILE_BYTES_MAX: Final = 4096
 
 async def serve(directory: str, config: Config, on_ready: Callable[[Server], None]) -> None:
     """
-    Serve *directory* until SIGTERM or SIGINT.
+    Serve *directory* until SIGTERM or SIGINT; SIGHUP reads accounts and certificate again.
 
     Args:
         directory: of the `.ibb` files; made if it is missing, unless read only.
@@ -52,6 +52,7 @@ async def serve(directory: str, config: Config, on_ready: Callable[[Server], Non
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stopping.set)
+        loop.add_signal_handler(signal.SIGHUP, _reload, server)
         await server.start()
         relaying: asyncio.Task[None] | None = None
         if address is not None:
@@ -68,6 +69,17 @@ async def serve(directory: str, config: Config, on_ready: Callable[[Server], Non
                 relaying.cancel()
                 await asyncio.gather(relaying, return_exceptions=True)
             await server.stop()
+
+
+def _reload(server: Server) -> None:
+    """Read accounts and certificate again; what is broken changes nothing."""
+    path = server.config.accounts
+    try:
+        server.reload(AccountBook.load(path) if path else None)
+    except ConfigError as error:
+        get_log().error("reload_failed", error=str(error), kept="what was in force before")
+        return
+    get_log().info("reloaded", accounts=len(server.accounts))
 
 
 async def _until(stopping: asyncio.Event, relaying: asyncio.Task[None] | None) -> None:

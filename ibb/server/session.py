@@ -8,12 +8,9 @@ Source: dump-protocol 1 to 3; 10, traps 10, 17, 20, 30, 31, 42.
 from __future__ import annotations
 
 import asyncio
-import secrets
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from ibb.protocol import error_codes as codes
-from ibb.protocol import native_password
-from ibb.protocol.capabilities import SERVER_CAPABILITIES
 from ibb.protocol.command import (
     BinlogDump,
     BinlogDumpGtid,
@@ -31,30 +28,34 @@ from ibb.protocol.command import (
     parse_command,
 )
 from ibb.protocol.errors import FormatError, ProtocolError, SqlError
-from ibb.protocol.handshake import AuthSwitchRequest, Greeting, HandshakeResponse, SslRequest
 from ibb.protocol.packet import PacketsOutOfOrder, PacketTooLarge
 from ibb.protocol.reply import eof, err_of, ok
 
-from .accounts import CONNECTION_ADMIN, REPLICATION_SLAVE
-from .config import END_GRACE_SECONDS, LOGIN_PACKET_BYTES_MAX
+from .config import END_GRACE_SECONDS
 from .connection import Connection, PeerGone
 from .dump_request import heartbeat_period, make_request
 from .dump_session import DumpSession
 from .dump_stream import DumpStream
 from .log import get_log
+from .login import AccessDenied, Login
+from .privileges import CONNECTION_ADMIN, REPLICATION_SLAVE
 from .sql_ast import Kill
 from .sql_parser import parse_statement
 from .statements import Statements, reads_history
+from .tls_channel import TlsFailed
 from .variables import UTF8MB4, SessionVariables
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Coroutine, Mapping
     from typing import Protocol
 
+    from ibb.protocol.authentication import Method
     from ibb.protocol.result_set import ResultSet
 
     from .accounts import Account, AccountBook
+    from .certificate import ServerTls
     from .durable_signal import DurableSignal
+    from .login_guard import LoginGuard
     from .pools import Pools
     from .variables import ServerFacts
 
@@ -62,6 +63,10 @@ if TYPE_CHECKING:
         """What a session needs of the server around it."""
 
         accounts: AccountBook
+        methods: Mapping[str, Method]  # by their names in accounts
+        decoy_secret: bytes  # decides what users who do not exist seem to have
+        tls: ServerTls | None
+        guard: LoginGuard
         signal: DurableSignal
         pools: Pools
         questions: int  # commands answered so far, of all sessions
@@ -75,10 +80,6 @@ if TYPE_CHECKING:
 
         def sessions(self) -> list[Session]:
             """Return all sessions that are connected."""
-
-
-_SCRAMBLE_ALPHABET: Final = bytes(range(0x21, 0x7F))  # no NUL: clients take it for a C string
-_LOGGED_USER_CHARS_MAX: Final = 80
 
 
 class Session:
@@ -118,7 +119,8 @@ class Session:
                 await self._log_in()
             await self._serve()
             in_order = True
-        except PeerGone as error:
+        except (PeerGone, TlsFailed) as error:
+            in_order = isinstance(error, TlsFailed)  # so that the client gets the alert
             if self.account is None:
                 self._refuse(str(error))
         except TimeoutError:
@@ -126,10 +128,15 @@ class Session:
                 self._refuse("login took too long")
             else:
                 self._log.warning("session_timed_out", user=self.account.user)
+        except AccessDenied as denied:
+            self._refuse(str(denied), counts=True)
+            in_order = await self._tell(denied.error)
         except SqlError as error:
+            if self.account is None:
+                self._refuse(error.message)
             in_order = await self._tell(error)
         except (ProtocolError, FormatError) as error:
-            self._refuse(str(error))
+            self._refuse(str(error), counts=self.account is None)
             in_order = await self._tell(_protocol_error(error))
         except OSError as error:
             self._log.info("connection_lost", error=str(error))
@@ -138,6 +145,11 @@ class Session:
             in_order = await self._tell(codes.UNKNOWN_ERROR.error("internal error, see the log"))
         finally:
             await (self._connection.end() if in_order else self._connection.close())
+
+    @property
+    def limit_key(self) -> str:
+        """What limits by address count by."""
+        return self._connection.limit_key
 
     def end(self, error: SqlError) -> None:
         """End the session from outside; a dump tells its client *error* first."""
@@ -155,56 +167,26 @@ class Session:
             return False
         return True
 
-    def _refuse(self, reason: str) -> None:
+    def _refuse(self, reason: str, *, counts: bool = False) -> None:
+        """Log why the client is sent away; what *counts* may block its address."""
         if self.account is None:
             self._host.aborted_connects += 1
         self._log.warning("client_refused", reason=reason)
-
-    # Login
+        key = self._connection.limit_key
+        if counts and (seconds := self._host.guard.failed(key)):
+            self._log.warning("address_blocked", address=key, seconds=seconds)
 
     async def _log_in(self) -> None:
-        connection = self._connection
-        scramble = bytes(
-            secrets.choice(_SCRAMBLE_ALPHABET) for _ in range(native_password.NONCE_BYTES)
-        )
-        greeting = Greeting(
-            f"5.5.5-{self._host.config.server_version}",
-            self.id,
-            scramble,
-            SERVER_CAPABILITIES,
-            UTF8MB4,
-        )
-        connection.seq = 0
-        await connection.send([greeting.encode()])
-        connection.expect(LOGIN_PACKET_BYTES_MAX, 1)
-        packet = await connection.receive()
-        if SslRequest.parse(packet.payload) is not None:
-            raise ProtocolError("the client asks for TLS, which was not offered")
-        response = HandshakeResponse.parse(packet.payload, SERVER_CAPABILITIES)
-        proof = response.auth_response
-        if response.auth_plugin not in (None, "", native_password.PLUGIN_NAME):
-            await connection.send([AuthSwitchRequest.native(scramble).encode()])
-            connection.expect(LOGIN_PACKET_BYTES_MAX, 3)
-            proof = (await connection.receive()).payload
-        self.account = self._authenticate(response.user, proof, scramble)
+        done = await Login(self._host, self._connection, self.id).run()
+        self.account, response = done.account, done.response
+        self._host.guard.succeeded(self._connection.limit_key)
         self._variables = SessionVariables(response.collation or UTF8MB4)
-        user = f"{response.user}@{connection.hosts[0]}"
+        user = f"{response.user}@{self._connection.hosts[0]}"
         self._statements = Statements(self._host, self._variables, self.id, user)
         self._statements.database = response.database
         self._attributes = dict(response.attributes)
         self._log = self._log.bind(user=response.user)
-        await connection.send([ok()])
-
-    def _authenticate(self, user: str, proof: bytes, scramble: bytes) -> Account:
-        """Return the account; a user who does not exist takes the same way and time."""
-        hosts = self._connection.hosts
-        account = self._host.accounts.find(user, hosts)
-        stored = native_password.NO_PASSWORD_FITS if account is None else account.password_hash
-        proven = native_password.check(proof, scramble, stored)
-        if account is None or not proven:
-            self._refuse(f"access denied for user {user[:_LOGGED_USER_CHARS_MAX]!r}")
-            raise codes.ACCESS_DENIED_ERROR.error(user, hosts[0], "YES" if proof else "NO")
-        return account
+        await self._connection.send([ok(info=done.info)])
 
     # Commands
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from ibb.protocol.native_password import stage2
+from ibb.protocol.native_password import hash_text, stage2
 from ibb.server.accounts import AccountBook
 
 
@@ -28,7 +28,9 @@ def test_accounts_are_added_and_replaced(tmp_path):
     assert add(path, *grant, "repl", password=b"new password").returncode == 0
     book = AccountBook.load(str(path))
     assert len(book) == 2
-    assert book.find("repl", ["1.2.3.4"]).password_hash == stage2("new password")
+    assert book.find("repl", ["1.2.3.4"]).auth == (
+        ("mysql_native_password", hash_text(stage2("new password"))),
+    )
     assert book.find("other", ["10.2.3.4"]).grants == {"REPLICATION SLAVE", "RELOAD"}
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 

@@ -3,19 +3,21 @@
 import asyncio
 import contextlib
 import hashlib
+import ssl
 from dataclasses import dataclass, field
 
-from ibb.protocol.capabilities import CLIENT_CAPABILITIES
+from ibb.protocol.capabilities import CLIENT_CAPABILITIES, Capability
 from ibb.protocol.command import BinlogDump, DumpFlag, Query
 from ibb.protocol.event import EventHeader, EventType, without_checksum
 from ibb.protocol.event_group import GroupStep, GroupTracker
 from ibb.protocol.format_description import FormatDescription
 from ibb.protocol.gtid import Gtid
-from ibb.protocol.handshake import Greeting, HandshakeResponse
+from ibb.protocol.handshake import Greeting, HandshakeResponse, SslRequest
 from ibb.protocol.native_password import PLUGIN_NAME, scramble_response
 from ibb.protocol.packet import PacketReader, frame
 from ibb.protocol.reply import is_eof, is_err, parse_err
 from ibb.protocol.result_set import ReplyReader
+from ibb.server.tls_channel import TlsChannel
 
 SECONDS_MAX = 20.0
 PACKET_BYTES_MAX = 64 << 20
@@ -29,6 +31,7 @@ class RawClient:
         self.writer = writer
         self.packets = PacketReader(PACKET_BYTES_MAX)
         self.greeting = None
+        self.tls = None
         self.received = 0
 
     @classmethod
@@ -57,7 +60,8 @@ class RawClient:
 
     async def send(self, payload, seq=0):
         self.packets.expected_seq = None
-        self.writer.write(frame(payload, seq))
+        data = frame(payload, seq)
+        self.writer.write(data if self.tls is None else self.tls.send(data))
         await self.writer.drain()
 
     async def packet(self):
@@ -66,17 +70,53 @@ class RawClient:
         async with asyncio.timeout(SECONDS_MAX):
             while (packet := self.packets.next_packet()) is None:
                 data = await self.reader.read(1 << 16)
-                if not data:
+                if not data or (self.tls is not None and self.tls.ended):
                     assert not self.packets.buffered
                     return None
+                if self.tls is not None:
+                    data = self.tls.receive(data)
                 self.received += len(data)
                 self.packets.feed(data)
         self.seq = packet.seq
         return packet.payload
 
+    async def read_greeting(self):
+        self.greeting = Greeting.parse(await self.packet())
+
+    async def start_tls(self, certificate=None, *, request=True, step=None):
+        """Ask for TLS and begin it, in pieces of *step* bytes, without checking the certificate."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        if certificate is not None:
+            context.load_cert_chain(*certificate)
+        tls = TlsChannel(context, server_side=False)
+        tls.shake_hands(b"")
+        data = tls.outgoing()
+        if request:
+            capabilities = CLIENT_CAPABILITIES | Capability.SSL
+            data = frame(SslRequest(capabilities, 1 << 24, 8).encode(), 1) + data
+        for start in range(0, len(data), step or len(data)):
+            self.writer.write(data[start : start + (step or len(data))])
+            await self.writer.drain()
+        while not tls.shake_hands(await self._read_some()):
+            self.writer.write(tls.outgoing())
+        self.writer.write(tls.outgoing())
+        self.tls = tls
+
+    def fingerprint(self):
+        return hashlib.sha256(self.tls.peer_certificate()).digest()
+
+    async def _read_some(self):
+        async with asyncio.timeout(SECONDS_MAX):
+            data = await self.reader.read(1 << 16)
+        assert data, "the server has closed"
+        return data
+
     async def log_in(self, user="repl", password="secret", *, plugin=PLUGIN_NAME, attributes=None):
         """Log in and return the payload that answers."""
-        self.greeting = Greeting.parse(await self.packet())
+        if self.greeting is None:
+            await self.read_greeting()
         proof = scramble_response(password, self.greeting.scramble)
         response = HandshakeResponse(
             CLIENT_CAPABILITIES,
@@ -87,7 +127,7 @@ class RawClient:
             auth_plugin=plugin,
             attributes=attributes or {},
         )
-        await self.send(response.encode(self.greeting.capabilities), 1)
+        await self.send(response.encode(self.greeting.capabilities), 1 + (self.tls is not None))
         return await self.packet()
 
     async def query(self, sql):

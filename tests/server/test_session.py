@@ -102,10 +102,9 @@ async def test_a_slow_login_is_cut_off_and_counted(serve, store):
         b"\xff" * 300,
         b"\xff\xff\xff\x01" + b"A" * 300,  # announces 16 MiB
         b"\x05\x00\x00\x01hello",
-        b"\x20\x00\x00\x01" + b"\x00\x0a" * 16,  # asks for TLS
         struct.pack("<I", 40 | 1 << 24) + struct.pack("<I", 0x8200) + b"\xff" * 36,
     ],
-    ids=["http", "zeros", "ones", "huge", "short", "tls", "unterminated"],
+    ids=["http", "zeros", "ones", "huge", "short", "unterminated"],
 )
 async def test_garbage_is_refused_with_one_log_line_and_others_go_on(serve, store, garbage, capfd):
     server = await serve(store)

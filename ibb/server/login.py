@@ -1,0 +1,252 @@
+"""
+From the greeting to a proven password: TLS where asked for, then the account's methods in turn.
+
+A user who does not exist takes the same way as one who does: the methods of some account, chosen by
+the name and a secret of this server, are run against strings that fit no password.
+Source: dump-protocol 1.2 to 1.5; 10, traps 21 to 23.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import secrets
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from ibb.protocol import error_codes as codes
+from ibb.protocol import native_password
+from ibb.protocol.authentication import Channel, Verdict, certificate_proof
+from ibb.protocol.capabilities import SERVER_CAPABILITIES, Capability
+from ibb.protocol.errors import ProtocolError
+from ibb.protocol.handshake import (
+    AuthMoreData,
+    AuthSwitchRequest,
+    Greeting,
+    HandshakeResponse,
+    SslRequest,
+)
+
+from .accounts import REQUIRE_NOTHING, REQUIRE_X509
+from .auth_methods import DEFAULT_METHOD
+from .config import LOGIN_PACKET_BYTES_MAX
+from .privileges import CONNECTION_ADMIN
+from .variables import UTF8MB4
+
+if TYPE_CHECKING:
+    from ibb.protocol.authentication import Exchange, Method
+    from ibb.protocol.errors import SqlError
+
+    from .accounts import Account
+    from .connection import Connection
+    from .session import SessionHost
+
+_ALPHABET: Final = bytes(range(0x21, 0x7F))
+_LOGGED_USER_CHARS_MAX: Final = 80
+
+
+class AccessDenied(Exception):  # noqa: N818 - an outcome
+    """
+    The login failed.
+
+    Attributes:
+        error: what the client is told.
+    """
+
+    def __init__(self, reason: str, error: SqlError) -> None:
+        super().__init__(reason)
+        self.error = error
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedIn:
+    """
+    A client that has proven who it is.
+
+    Attributes:
+        account: whose rights it has.
+        response: what it said of itself.
+        info: for the OK, by which it may trust the certificate.
+    """
+
+    account: Account
+    response: HandshakeResponse
+    info: bytes
+
+
+class Login:
+    """
+    The login of one client.
+
+    Args:
+        host: the server around it.
+        connection: the client's.
+        connection_id: what KILL takes.
+    """
+
+    def __init__(self, host: SessionHost, connection: Connection, connection_id: int) -> None:
+        self._host = host
+        self._connection = connection
+        self._connection_id = connection_id
+        self._scramble = random_text(native_password.NONCE_BYTES)
+        self._used_password = False
+        tls = Capability.SSL if host.tls is not None else Capability(0)
+        self._capabilities = SERVER_CAPABILITIES & ~Capability.SSL | tls
+
+    async def run(self) -> LoggedIn:
+        """
+        Greet the client and have it prove who it is; the OK is left to the caller.
+
+        Raises:
+            AccessDenied: it could not; nothing more is to be read from it.
+            SqlError: it could, but there is no room for it.
+            ProtocolError, FormatError: it speaks something else.
+            OSError: the connection ended.
+        """
+        connection = self._connection
+        greeting = Greeting(
+            f"5.5.5-{self._host.config.server_version}",
+            self._connection_id,
+            self._scramble,
+            self._capabilities,
+            UTF8MB4,
+        )
+        connection.seq = 0
+        await connection.send([greeting.encode()])
+        payload = await self._receive()
+        if SslRequest.parse(payload) is not None:
+            if self._host.tls is None:
+                raise ProtocolError("the client asks for TLS, which was not offered")
+            await connection.start_tls(self._host.tls.context)
+            payload = await self._receive()
+        response = HandshakeResponse.parse(payload, self._capabilities)
+        if self._host.config.require_tls and not connection.private:
+            raise self._denied(response, "TLS is required")
+        if self._host.guard.is_blocked(connection.limit_key):
+            raise codes.HOST_IS_BLOCKED.error(connection.hosts[0])
+        account, trust_key = await self._authenticate(response)
+        self._check_count(account)
+        return LoggedIn(account, response, self._certificate_proof(trust_key))
+
+    async def _authenticate(self, response: HandshakeResponse) -> tuple[Account, bytes]:
+        """Return the account that the client has proven to own, and what both sides know."""
+        account = self._host.accounts.find(response.user, self._connection.hosts)
+        trust_key: bytes | None = None
+        chosen = response.auth_plugin or native_password.PLUGIN_NAME
+        answer: bytes | None = response.auth_response
+        for name, text in self._ways(account, response.user, chosen):
+            method = self._host.methods[name]
+            kept = text if account is not None else method.decoy
+            fits = chosen == method.plugin == native_password.PLUGIN_NAME
+            verdict = await self._prove(method, kept, answer if fits else None)
+            answer = None  # to the greeting; it counts once
+            if verdict.proven and account is not None:
+                if verdict.last_word is not None:
+                    await self._connection.send([AuthMoreData(verdict.last_word).encode()])
+                trust_key = method.trust_key(kept)
+                break
+        if account is None or trust_key is None:
+            raise self._denied(response, "wrong user or password")
+        if account.require != REQUIRE_NOTHING and not self._connection.encrypted:
+            raise self._denied(response, "the account requires TLS")
+        if account.require == REQUIRE_X509 and self._connection.peer_certificate() is None:
+            raise self._denied(response, "the account requires a certificate")
+        return account, trust_key
+
+    def _ways(self, account: Account | None, user: str, chosen: str) -> list[tuple[str, str]]:
+        """Return what to try, the way first that the client has chosen by itself if it is one."""
+        model = account or _decoy(self._host, user)
+        ways = model.auth if model is not None else ((DEFAULT_METHOD, ""),)
+        return sorted(ways, key=lambda way: self._host.methods[way[0]].plugin != chosen)
+
+    async def _prove(self, method: Method, text: str, answer: bytes | None) -> Verdict:
+        """
+        Run one method's exchange with the client.
+
+        Args:
+            method: what to run.
+            text: what is kept of the password.
+            answer: the client's to the greeting if it was by this method.
+        """
+        connection = self._connection
+        native = method.plugin == native_password.PLUGIN_NAME
+        challenge = self._scramble if native else random_text(method.challenge_bytes)
+        channel = Channel(private=connection.private, peer_user=connection.peer_user)
+        exchange = method.exchange(text, challenge, channel)
+        step = await self._advance(method, exchange, None)
+        switched = answer is not None
+        if answer is not None:
+            self._used_password = bool(answer)
+            step = await self._advance(method, exchange, answer)
+        while not isinstance(step, Verdict):
+            said = AuthMoreData(step) if switched else AuthSwitchRequest(method.plugin, step)
+            switched = True
+            await connection.send([said.encode()])
+            answer = await self._receive()
+            self._used_password = self._used_password or bool(answer)
+            step = await self._advance(method, exchange, answer)
+        return step
+
+    async def _advance(
+        self, method: Method, exchange: Exchange, answer: bytes | None
+    ) -> bytes | Verdict:
+        if not method.costly or answer is None:
+            return _step(exchange, answer)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._host.pools.logins, _step, exchange, answer)
+
+    async def _receive(self) -> bytes:
+        """Return the next payload of the exchange."""
+        self._connection.expect(LOGIN_PACKET_BYTES_MAX, self._connection.seq)
+        return (await self._connection.receive()).payload
+
+    def _check_count(self, account: Account) -> None:
+        """Raise SqlError if the account has all the connections that it may have."""
+        if account.may(CONNECTION_ADMIN):
+            return
+        name = (account.user, account.host)
+        count = sum(
+            session.account is not None and (session.account.user, session.account.host) == name
+            for session in self._host.sessions()
+        )
+        limit = account.max_connections
+        if limit and count >= limit:
+            raise codes.USER_LIMIT_REACHED.error(account.user, "max_user_connections", limit)
+        limit = self._host.config.max_user_connections
+        if not account.max_connections and limit and count >= limit:
+            raise codes.TOO_MANY_USER_CONNECTIONS.error(account.user)
+
+    def _certificate_proof(self, trust_key: bytes) -> bytes:
+        tls = self._host.tls
+        if tls is None or not self._connection.encrypted or not trust_key:
+            return b""
+        return certificate_proof(trust_key, self._scramble, tls.fingerprint)
+
+    def _denied(self, response: HandshakeResponse, reason: str) -> AccessDenied:
+        used = "YES" if self._used_password or response.auth_response else "NO"
+        shown = response.user[:_LOGGED_USER_CHARS_MAX]
+        error = codes.ACCESS_DENIED_ERROR.error(response.user, self._connection.hosts[0], used)
+        return AccessDenied(f"access denied for user {shown!r}: {reason}", error)
+
+
+def random_text(size: int) -> bytes:
+    """Return a challenge of *size* bytes without NUL, which some clients take for its end."""
+    return bytes(secrets.choice(_ALPHABET) for _ in range(size))
+
+
+def _step(exchange: Exchange, answer: bytes | None) -> bytes | Verdict:
+    """Send *answer* into the exchange; return what it says next, or what it has found."""
+    try:
+        return next(exchange) if answer is None else exchange.send(answer)
+    except StopIteration as end:
+        verdict: Verdict = end.value
+        return verdict
+
+
+def _decoy(host: SessionHost, user: str) -> Account | None:
+    """Return the account whose methods a user who does not exist seems to have, always the same."""
+    accounts = list(host.accounts)
+    if not accounts:
+        return None
+    digest = hmac.digest(host.decoy_secret, user.encode(), "sha256")
+    return accounts[int.from_bytes(digest) % len(accounts)]
