@@ -91,6 +91,13 @@ class Config:
     max_binlog_size: int = _setting(1 << 30, "Size of a binlog file.", unit="bytes")
     page_size: int = _setting(16 << 10, "Page size of new binlog files.", unit="bytes")
     state_interval: int = _setting(2 << 20, "Distance of GTID state records.", unit="bytes")
+    flush_log_at_commit: int = _setting(
+        1,
+        "What a relay waits for: 1 that groups are durable, 2 that the system has them, 0 nothing.",
+    )
+    flush_log_interval: float = _setting(
+        1.0, "Seconds between syncs, with flush_log_at_commit 0 or 2."
+    )
     max_connections: int = _setting(512, "Connections at a time.")
     max_user_connections: int = _setting(
         0, "Connections of one account at a time; 0: no limit but max_connections."
@@ -129,6 +136,7 @@ class Config:
         _check(len(self.server_version) < 50, "server_version must be under 50 bytes")
         _check(not (self.read_only and self.upstream), "upstream and read_only exclude each other")
         _check(self.read_only or not self.follow_unsynced, "follow_unsynced needs read_only")
+        _check(self.flush_log_at_commit in (0, 1, 2), "flush_log_at_commit must be 0, 1 or 2")
         _check(1 <= self.max_connections <= 100_000, "max_connections must be 1 to 100000")
         _check(
             0 <= self.max_user_connections <= 100_000, "max_user_connections must be 0 to 100000"
@@ -172,6 +180,7 @@ class Config:
 
 
 _SECONDS: Final = (
+    "flush_log_interval",
     "connect_timeout",
     "wait_timeout",
     "net_write_timeout",

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ibb.protocol.fields import Buffer
     from ibb.protocol.gtid import Gtid
     from ibb.protocol.packet import PacketFragment
+    from ibb.storage.commit_position import CommitPosition
     from ibb.storage.group_writer import GroupWriter
     from ibb.storage.store import Store
 
@@ -85,13 +86,15 @@ class Ingest:
         self._tracker = GroupTracker()
         self._gtid: Gtid | None = None  # of the group that comes in
         self._writer: GroupWriter | None = None  # None while its events are not wanted
+        self._committed: CommitPosition | None = None  # the last one that nobody has waited for
         self._staged: list[bytes] = []
         self._staged_bytes = 0
         self._large = _LargeEvent()
 
     def feed(self, pieces: Sequence[Buffer]) -> None:
         """
-        Take what was received; on return every group that it completed is durable.
+        Take what was received; on return every group that it completed is as safe as the store's
+        `flush_log_at_commit` promises.
 
         Raises:
             FormatError: a wrong checksum, or events that are none; nothing of it was stored.
@@ -101,14 +104,14 @@ class Ingest:
             NotAscending: see *strict*.
             StoreFull, StoreFailed, DiskError: the store cannot take it.
         """
-        before = self.groups
         try:
             for piece in pieces:
                 for fragment in self._packets.feed(piece):
                     self._take(fragment)
         finally:
-            if self.groups != before:
-                self._store.sync()
+            committed, self._committed = self._committed, None
+            if committed is not None:
+                self._store.wait_for(committed)
 
     def close(self) -> None:
         """Give up what has come of an unfinished group."""
@@ -229,7 +232,7 @@ class Ingest:
             return
         self._hand_over()
         assert self._gtid is not None
-        self._writer.commit(self._gtid, wait=False)
+        self._committed = self._writer.commit(self._gtid, wait=False)
         self._writer = None
         self._state.update(self._gtid)
         self._numbers.note(self._gtid)

@@ -133,6 +133,7 @@ class Relay:
     async def _follow(self) -> None:
         """Connect and take groups; never returns, raises what ends it."""
         config = self._config
+        await self._in_thread(self._store.sync)  # the state says what is durable only
         state = await self._in_thread(self._store.state)
         position = state.position()
         async with asyncio.timeout(config.slave_net_timeout):

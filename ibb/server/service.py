@@ -108,6 +108,8 @@ def _opened(directory: str, config: Config) -> Iterator[Store | ReadOnlyHistory]
             page_size=config.page_size,
             max_binlog_size=config.max_binlog_size,
             state_interval=max(config.state_interval, config.page_size),
+            flush_log_at_commit=config.flush_log_at_commit,
+            flush_log_interval=config.flush_log_interval,
             format_description="upstream",  # a restart of ours is no restart of the writer
         )
     except ValueError as error:

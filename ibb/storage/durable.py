@@ -35,13 +35,18 @@ class DurableOffset:
     Args:
         end: end of the binlog as it was found at the opening.
         state: GTID state there.
+        tells_of_pending: wake also when something begins to wait for a sync, which no commit
+            will do; whoever wants it then syncs.
     """
 
-    def __init__(self, end: Position, state: BinlogState) -> None:
+    def __init__(
+        self, end: Position, state: BinlogState, *, tells_of_pending: bool = False
+    ) -> None:
         self._mutex = threading.Lock()
         self._pending: deque[PendingLsn] = deque()
         self._end = end
         self._state = state.copy()
+        self._tells_of_pending = tells_of_pending
         self._waiters: dict[int, Callable[[], None]] = {}
         self._next_waiter = 0
 
@@ -72,9 +77,14 @@ class DurableOffset:
         """Note what becomes durable with an LSN; called in LSN order."""
         pending: PendingLsn = tuple.__new__(PendingLsn, (lsn, end, gtid))  # faster than a call
         with self._mutex:
+            # Later entries are told of when the ones before them become durable.
+            is_news = self._tells_of_pending and not self._pending
             if len(self._pending) >= PENDING_MAX:
                 pending = _extended(self._pending.pop(), pending)
             self._pending.append(pending)
+            waiters = list(self._waiters.values()) if is_news else []
+        for wake in waiters:
+            wake()
 
     def synced(self, lsn: int) -> None:
         """Move up to what the redo log, synced up to *lsn*, makes certain, and wake who waits."""
@@ -92,7 +102,7 @@ class DurableOffset:
             wake()
 
     def subscribe(self, wake: Callable[[], None]) -> Callable[[], None]:
-        """Have *wake* called, from whichever thread synced, at each move; return the way out."""
+        """Have *wake* called, from whichever thread, at each move; return the way out."""
         with self._mutex:
             key = self._next_waiter
             self._next_waiter += 1

@@ -81,7 +81,9 @@ class Engine:
         self._on_file_made = on_file_made
         self._synced_note = synced_note
         self.writing = threading.RLock()
-        self.durable = DurableOffset(Position(0, 0), BinlogState())
+        self.durable = DurableOffset(
+            Position(0, 0), BinlogState(), tells_of_pending=options.flush_log_at_commit != 1
+        )
         self._build()
 
     def _build(self) -> None:

@@ -145,7 +145,7 @@ class GroupWriter:
             gtid: its id; must be that of the GTID event if one was written.
             wait: return only when the group is as safe as `flush_log_at_commit` promises: with 1,
                 durable. Without it the caller must not tell anybody of the commit before
-                `Store.sync` has returned.
+                `Store.wait_for` or `Store.sync` has returned.
 
         Returns:
             Where the binlog ends behind the group, and the redo LSN that makes it durable.

@@ -44,7 +44,10 @@ class History(Protocol):
 
     def subscribe(self, wake: Callable[[], None]) -> Callable[[], None]:
         """
-        Have *wake* called, from any thread, whenever there is more to read.
+        Have *wake* called, from any thread, when there may be more to read; it must not block.
+
+        That is when the durable end has moved, and in a store whose commits do not sync (modes 0
+        and 2) also when a group begins to wait for a sync, which `refresh` then makes.
 
         Returns:
             A function that ends the subscription.

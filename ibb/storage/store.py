@@ -348,7 +348,7 @@ class Store:
         self._engine.sync()
 
     def subscribe(self, wake: Callable[[], None]) -> Callable[[], None]:
-        """Have *wake* called from any thread when the durable end moves; return the way out."""
+        """Have *wake* called when there may be more to read, see `History.subscribe`."""
         return self._engine.durable.subscribe(wake)
 
     def reader(self, start: str | GtidPosition | None = None) -> Iterator[StoredGroup]:

@@ -67,6 +67,20 @@ def test_any_cut_of_the_stream_stores_the_same(tmp_path_factory, data):
         ]
 
 
+@pytest.mark.parametrize(
+    ("mode", "durable", "is_written"), [(0, 0, False), (2, 0, True), (1, 3, True)]
+)
+def test_feed_waits_for_what_the_mode_promises(tmp_path, mode, durable, is_written):
+    options = replace(
+        SMALL, format_description="upstream", flush_log_at_commit=mode, flush_log_interval=1e6
+    )
+    with Store.open(tmp_path / "relay", options) as store:
+        groups = [event for seq in (1, 2, 3) for event in group(Gtid(0, 1, seq))]
+        ingest(store).feed([framed(*preamble(), *groups)])
+        assert len(contents(store)) == durable
+        assert (store._engine._redo._written_lsn == store._engine._redo.next_lsn) is is_written
+
+
 def test_what_came_whole_is_durable_when_feed_returns(target):
     taking = ingest(target)
     taking.feed([framed(*preamble(), *group(Gtid(0, 1, 1)))])

@@ -189,6 +189,21 @@ async def test_a_connection_cut_inside_a_group_leaves_nothing_of_it(target):
     assert contents(target)[-1][1] == stored(Gtid(0, 1, 2), 300_000)
 
 
+async def test_after_an_interruption_it_asks_behind_what_is_not_synced_yet(tmp_path):
+    options = replace(
+        SMALL, format_description="upstream", flush_log_at_commit=0, flush_log_interval=1e6
+    )
+    first = [*preamble(), *group(Gtid(0, 1, 1)), CUT]
+    with Store.open(tmp_path / "lazy", options) as lazy:
+        async with (
+            FakePrimary(first, [*preamble(), *group(Gtid(0, 1, 2)), HANG]) as primary,
+            Following(lazy, primary.port),
+        ):
+            await until(lambda: len(primary.dumps) == 2)
+            assert "SET @slave_connect_state='0-1-1'" in primary.statements[1]
+            await until(lambda: gtids(lazy) == ["0-1-1", "0-1-2"])
+
+
 def _header(length, seq):
     return (seq << 24 | length).to_bytes(4, "little")
 

@@ -36,6 +36,21 @@ def test_wakes_those_who_wait_only_when_it_moves() -> None:
     assert calls == ["a", "b", "b"]
 
 
+def test_tells_once_of_what_begins_to_wait_for_a_sync() -> None:
+    durable = DurableOffset(Position(0, 0), BinlogState(), tells_of_pending=True)
+    calls: list[Position] = []
+    durable.subscribe(lambda: calls.append(durable.end))
+    for number in (10, 20, 30):
+        durable.add(number, Position(0, number), None)
+    assert calls == [Position(0, 0)]
+    durable.synced(20)
+    durable.add(40, Position(0, 40), None)
+    assert calls == [Position(0, 0), Position(0, 20)]
+    durable.synced(40)
+    durable.add(50, Position(0, 50), None)
+    assert calls == [Position(0, 0), Position(0, 20), Position(0, 40), Position(0, 40)]
+
+
 def test_a_full_pending_fifo_extends_its_newest_entry() -> None:
     """Nothing becomes durable too early, and no GTID is forgotten."""
     durable = DurableOffset(Position(0, 0), BinlogState())
