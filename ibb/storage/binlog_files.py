@@ -8,6 +8,7 @@ most the two newest non-empty files need recovery. Source: ibb-format 3.6, 9.4.
 """
 
 import threading
+from collections.abc import Iterator
 
 from .disk import Disk, File
 from .errors import DiskError, StoreFull
@@ -47,6 +48,15 @@ class BinlogFiles:
     def size(self, file_no: int) -> int:
         """Return a file's physical length in bytes."""
         return self._disk.size(self.path(file_no))
+
+    def sizes(self) -> Iterator[tuple[int, int]]:
+        """Yield the files in order, each with its physical length; not those that vanish now."""
+        for file_no in list_files(self._disk, self._directory):
+            try:
+                yield file_no, self.size(file_no)
+            except DiskError as error:
+                if not error.missing:
+                    raise
 
     def create(self, file_no: int, size: int) -> None:
         """

@@ -47,6 +47,7 @@ class DurableOffset:
         self._end = end
         self._state = state.copy()
         self._tells_of_pending = tells_of_pending
+        self._synced_lsn = 0
         self._waiters: dict[int, Callable[[], None]] = {}
         self._next_waiter = 0
 
@@ -54,6 +55,7 @@ class DurableOffset:
         """Begin at another end; those who wait keep waiting."""
         with self._mutex:
             assert not self._pending
+            self._synced_lsn = 0
             self._end = end
             self._state = state.copy()
 
@@ -74,7 +76,11 @@ class DurableOffset:
             return self._state.copy()
 
     def add(self, lsn: int, end: Position, gtid: Gtid | None) -> None:
-        """Note what becomes durable with an LSN; called in LSN order."""
+        """
+        Note what becomes durable with an LSN; called in LSN order.
+
+        Another thread may have synced the log up to there already: then it is durable now.
+        """
         pending: PendingLsn = tuple.__new__(PendingLsn, (lsn, end, gtid))  # faster than a call
         with self._mutex:
             # Later entries are told of when the ones before them become durable.
@@ -82,13 +88,17 @@ class DurableOffset:
             if len(self._pending) >= PENDING_MAX:
                 pending = _extended(self._pending.pop(), pending)
             self._pending.append(pending)
-            waiters = list(self._waiters.values()) if is_news else []
+            is_synced = lsn <= self._synced_lsn
+            waiters = list(self._waiters.values()) if is_news and not is_synced else []
         for wake in waiters:
             wake()
+        if is_synced:
+            self.synced(lsn)
 
     def synced(self, lsn: int) -> None:
         """Move up to what the redo log, synced up to *lsn*, makes certain, and wake who waits."""
         with self._mutex:
+            self._synced_lsn = max(self._synced_lsn, lsn)
             pending, end = self._pending, self._end
             while pending and pending[0].lsn <= lsn:
                 _, end, gtids = pending.popleft()

@@ -15,7 +15,6 @@ from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.protocol.gtid_event import GtidFlag, encode_gtid_event, read_gtid
 
 from .backup import Backup, copy_store
-from .binlog_files import list_files
 from .clock import Clock, SystemClock
 from .commit_position import CommitPosition
 from .disk import Disk, Lock, OsDisk
@@ -337,10 +336,10 @@ class Store:
         return self._engine.durable.end
 
     def files(self) -> list[BinlogFileInfo]:
-        """Return the files, oldest first, the one made in advance last."""
+        """Return the files, oldest first, the one made in advance last; not those purged now."""
         return [
-            BinlogFileInfo(binlog_name(file_no), file_no, self._engine.files.size(file_no))
-            for file_no in list_files(self._disk, self._directory)
+            BinlogFileInfo(binlog_name(file_no), file_no, size)
+            for file_no, size in self._engine.files.sizes()
         ]
 
     def refresh(self) -> None:

@@ -90,7 +90,7 @@ class World:
         self.options = random_options(rng, self.format_description)
         self.said = ""
         self.aims: list[Aim] = []
-        self.sequence = 0  # of GTIDs, names and contents: no two are the same
+        self.sequence = 1  # of GTIDs, names and contents: no two are the same; a reset sets 1
         self.store: Store
         self._struck = 0
         self.open(at_least=0)

@@ -71,3 +71,15 @@ def test_a_file_that_cannot_be_made_leaves_no_trace(kind, code, error):
     assert list_files(disk, "/s") == []
     files.create(0, 4096)
     assert list_files(disk, "/s") == [0]
+
+
+def test_a_file_that_vanishes_is_not_listed(monkeypatch):
+    """Somebody may purge between a look at the directory and one at the file."""
+    disk = SimDisk()
+    files = BinlogFiles(disk, "/s")
+    for file_no in range(3):
+        files.create(file_no, 4096)
+    listed = disk.list("/s")
+    disk.unlink(files.path(0))
+    monkeypatch.setattr(disk, "list", lambda _: listed)
+    assert list(files.sizes()) == [(1, 4096), (2, 4096)]

@@ -36,6 +36,20 @@ def test_wakes_those_who_wait_only_when_it_moves() -> None:
     assert calls == ["a", "b", "b"]
 
 
+def test_what_is_noted_behind_its_sync_is_durable_at_once() -> None:
+    """The thread that syncs may be faster than the one that wrote; no other sync may follow."""
+    durable = DurableOffset(Position(0, 0), BinlogState(), tells_of_pending=True)
+    calls: list[Position] = []
+    durable.subscribe(lambda: calls.append(durable.end))
+    durable.synced(20)
+    durable.add(10, Position(0, 10), Gtid(0, 1, 1))
+    durable.add(20, Position(0, 20), Gtid(0, 1, 2))
+    assert calls == [Position(0, 10), Position(0, 20)]
+    assert str(durable.state()) == "0-1-2"
+    durable.add(30, Position(0, 30), Gtid(0, 1, 3))
+    assert durable.end == Position(0, 20)
+
+
 def test_tells_once_of_what_begins_to_wait_for_a_sync() -> None:
     durable = DurableOffset(Position(0, 0), BinlogState(), tells_of_pending=True)
     calls: list[Position] = []
