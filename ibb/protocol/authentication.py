@@ -42,7 +42,8 @@ class Verdict(NamedTuple):
 
 
 Exchange: TypeAlias = Generator[bytes, bytes, Verdict]
-ClientExchange: TypeAlias = Generator[bytes, bytes, None]
+# Returns what `certificate_proof` needs, once told of the OK.
+ClientExchange: TypeAlias = Generator[bytes, bytes, bytes]
 
 
 class PasswordCipher(Protocol):

@@ -24,6 +24,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 
 from .authentication import PASSWORD_BYTES_MAX, CannotAuthenticate, Verdict, xor
+from .errors import FormatError
 from .sha256_crypt import DIGEST_CHARS, ROUNDS, sha256_crypt
 
 if TYPE_CHECKING:
@@ -125,19 +126,23 @@ def client_exchange(password: str, challenge: bytes, channel: Channel) -> Client
     Answer as a client does that gives its password to nobody but the right server.
 
     Raises:
+        FormatError: the challenge is too short.
         CannotAuthenticate: the server wants the password itself and may be the wrong one.
     """
     nonce = challenge[:NONCE_BYTES]
+    if len(nonce) != NONCE_BYTES:
+        raise FormatError(f"a nonce of {len(nonce)} bytes, not {NONCE_BYTES}")
     single = _sha256(password.encode())
     answer = yield xor(single, _mask(_sha256(single), nonce))
     if answer != _SEND_PASSWORD:
-        return
+        return b""
     if not (channel.private and channel.trusted):
         raise CannotAuthenticate(
             "the primary wants the password in clear (caching_sha2_password): verify its "
             "certificate with upstream_ssl_ca or upstream_ssl_fp, or use another method"
         )
     yield password.encode() + b"\0"
+    return b""
 
 
 def _check_fast(response: bytes, nonce: bytes, double_hash: bytes) -> bool:

@@ -121,3 +121,4 @@ def client_exchange(password: str, challenge: bytes, channel: Channel) -> Client
     """Answer as a client does."""
     del channel
     yield sign(password, challenge)
+    return public_key(password)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from mysql_mimic.auth import NativePasswordAuthPlugin
 
 from .authentication import Verdict, xor
+from .errors import FormatError
 
 if TYPE_CHECKING:
     from .authentication import Channel, ClientExchange, Exchange
@@ -121,6 +122,9 @@ class NativePassword:
 
 
 def client_exchange(password: str, challenge: bytes, channel: Channel) -> ClientExchange:
-    """Answer as a client does."""
+    """Answer as a client does; raises FormatError for a challenge that is too short."""
     del channel
+    if len(challenge) < NONCE_BYTES:
+        raise FormatError(f"a nonce of {len(challenge)} bytes, not {NONCE_BYTES}")
     yield scramble_response(password, challenge[:NONCE_BYTES])
+    return stage2(password)

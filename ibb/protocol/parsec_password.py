@@ -108,11 +108,12 @@ def client_exchange(password: str, challenge: bytes, channel: Channel) -> Client
         raise FormatError("the server's parsec salt has another form")
     if salt_packet[1] > ITERATIONS_LOG_MAX:
         raise CannotAuthenticate("the server wants too many iterations for parsec")
-    _, secret = key_pair(password, salt_packet[2:], salt_packet[1])
+    public, secret = key_pair(password, salt_packet[2:], salt_packet[1])
     # The server's random bytes alone make the signature fresh: ours may be derived from them.
     nonce = hashlib.sha256(secret + challenge).digest()
     signed = bindings.crypto_sign(challenge + nonce, secret)
     yield nonce + signed[:SIGNATURE_BYTES]
+    return salt_packet + public
 
 
 assert PUBLIC_KEY_BYTES + _SALT_PACKET_BYTES == 52

@@ -84,6 +84,15 @@ class Config:
     upstream: str = _setting("", "Relay from this primary: mariadb://USER@HOST:PORT.")
     upstream_password_file: str = _setting("", "File that holds the upstream's password.")
     upstream_password: str = _setting("", "The upstream's password.", file_only=True)
+    upstream_ssl: str = _setting(
+        "prefer",
+        "TLS towards the upstream.",
+        choices=("off", "prefer", "verify", "unverified"),
+    )
+    upstream_ssl_ca: str = _setting("", "Certificates that vouch for the upstream's, PEM.")
+    upstream_ssl_fp: str = _setting("", "SHA-256 of the upstream's certificate, hexadecimal.")
+    upstream_ssl_cert: str = _setting("", "Our certificate for the upstream, PEM.")
+    upstream_ssl_key: str = _setting("", "Key of our certificate, PEM.")
     gtid_strict_mode: bool = _setting(
         False,
         "Stop the relay at a GTID that is not above its domain's newest.",
@@ -153,6 +162,10 @@ class Config:
             1 <= self.max_connect_errors <= 1 << 32, "max_connect_errors must be 1 to 4294967296"
         )
         _check(bool(self.ssl_cert) == bool(self.ssl_key), "ssl_cert and ssl_key belong together")
+        _check(
+            bool(self.upstream_ssl_cert) == bool(self.upstream_ssl_key),
+            "upstream_ssl_cert and upstream_ssl_key belong together",
+        )
         _check(not (self.ssl_cert and self.ssl_state), "ssl_state is for no ssl_cert")
         _check(
             not (self.skip_ssl and self.require_tls), "require_tls and skip_ssl exclude each other"

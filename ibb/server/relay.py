@@ -22,7 +22,8 @@ from .byte_queue import ByteQueue
 from .config import INGEST_BYTES_MAX
 from .ingest import Ingest, NotAscending
 from .log import get_log
-from .upstream import Upstream, UpstreamRefused
+from .upstream import Upstream
+from .upstream_login import UpstreamRefused
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -20,6 +20,7 @@ from .log import get_log
 from .relay import Relay
 from .server import Server
 from .upstream import UpstreamAddress
+from .upstream_tls import UpstreamTls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -135,4 +136,4 @@ def _upstream(config: Config) -> UpstreamAddress | None:
     if config.upstream_password_file:
         text = read_text_file(config.upstream_password_file, PASSWORD_FILE_BYTES_MAX)
         password = text.removesuffix("\n").removesuffix("\r")
-    return UpstreamAddress.parse(config.upstream, password)
+    return UpstreamAddress.parse(config.upstream, password, UpstreamTls.from_config(config))

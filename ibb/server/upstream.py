@@ -7,39 +7,28 @@ Source: dump-protocol 1, 2.1, 8.
 from __future__ import annotations
 
 import asyncio
-import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
 
 from ibb.protocol import error_codes as codes
-from ibb.protocol import native_password
-from ibb.protocol.capabilities import CLIENT_CAPABILITIES, effective
 from ibb.protocol.command import BinlogDump, DumpFlag, Query, RegisterSlave
-from ibb.protocol.errors import IbbError, ProtocolError, SqlError
-from ibb.protocol.handshake import AuthSwitchRequest, Greeting, HandshakeResponse
-from ibb.protocol.packet import PacketReader, frame
-from ibb.protocol.reply import is_err, is_ok, parse_err
+from ibb.protocol.errors import SqlError
+from ibb.protocol.reply import is_err, parse_err
 from ibb.protocol.result_set import ReplyReader, ResultSet
 from ibb.protocol.rotate import FIRST_POSITION
 
 from .config import READ_BYTES, ConfigError
+from .packet_link import PacketLink
+from .upstream_login import UpstreamRefused, log_in
+from .upstream_tls import UpstreamTls
 
 if TYPE_CHECKING:
     from ibb.protocol.gtid import GtidPosition
     from ibb.protocol.reply import Ok
 
 UPSTREAM_PORT_DEFAULT: Final = 3306
-REPLY_PACKET_BYTES_MAX: Final = 1 << 20  # of an answer to one of our statements
-MAJOR_MIN: Final = 10  # of the primary's version: below, it knows no MariaDB GTIDs
-CLIENT_PACKET_BYTES_MAX: Final = 1 << 30  # what we say that we take
-_COLLATION: Final = 45  # utf8mb4_general_ci
 _CAPABILITY: Final = 4  # knows GTID events
-_VERSION: Final = re.compile(r"(?:5\.5\.5-)?([0-9]{1,4})\.")
-
-
-class UpstreamRefused(IbbError):  # noqa: N818 - a state of the world
-    """This primary cannot be relayed from, now or later, until somebody changes something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +38,11 @@ class UpstreamAddress:
     host: str
     port: int
     user: str
-    password: str
+    password: str = field(repr=False)
+    tls: UpstreamTls = field(default_factory=UpstreamTls)
 
     @classmethod
-    def parse(cls, url: str, password: str) -> UpstreamAddress:
+    def parse(cls, url: str, password: str, tls: UpstreamTls | None = None) -> UpstreamAddress:
         """
         Read `mariadb://USER@HOST:PORT`.
 
@@ -68,7 +58,7 @@ class UpstreamAddress:
             raise ConfigError("upstream must be mariadb://USER@HOST:PORT")
         if parts.password is not None:
             raise ConfigError("upstream: put the password into upstream_password_file")
-        return cls(parts.hostname, port, unquote(parts.username), password)
+        return cls(parts.hostname, port, unquote(parts.username), password, tls or UpstreamTls())
 
     def __str__(self) -> str:
         return f"{self.user}@{self.host}:{self.port}"
@@ -77,11 +67,9 @@ class UpstreamAddress:
 class Upstream:
     """One connection to a primary; made by `connect`."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader = reader
-        self._writer = writer
-        self._packets = PacketReader(REPLY_PACKET_BYTES_MAX)
-        self.server_version = ""
+    def __init__(self, link: PacketLink, server_version: str) -> None:
+        self._link = link
+        self.server_version = server_version
 
     @classmethod
     async def connect(cls, address: UpstreamAddress) -> Upstream:
@@ -90,25 +78,25 @@ class Upstream:
 
         Raises:
             SqlError: the primary refuses, e.g. 1045.
-            UpstreamRefused: it is too old, or wants another kind of login.
+            UpstreamRefused: it is too old, offers no TLS, or wants a login that we have not.
+            UntrustedPrimary: its certificate is not the right one.
             OSError, ProtocolError, FormatError: it is not there, or no MariaDB.
         """
-        reader, writer = await asyncio.open_connection(address.host, address.port, limit=READ_BYTES)
-        upstream = cls(reader, writer)
+        link = PacketLink(
+            *await asyncio.open_connection(address.host, address.port, limit=READ_BYTES)
+        )
         try:
-            await upstream._log_in(address)
+            return cls(link, await log_in(link, address))
         except BaseException:
-            await upstream.close()
+            await link.close()
             raise
-        return upstream
 
     async def query(self, sql: str) -> Ok | ResultSet:
         """Run one statement; raises SqlError when the primary refuses it."""
-        self._send(Query(sql).encode(), 0)
-        self._packets.expected_seq = 1
+        await self._link.send(Query(sql).encode(), new_command=True)
         replies = ReplyReader()
         while True:
-            reply = replies.add(await self._receive())
+            reply = replies.add(await self._link.receive())
             if reply is not None:
                 return reply
 
@@ -157,13 +145,12 @@ class Upstream:
         await self.query(f"SET @slave_connect_state='{position}'")
         await self.query("SET @slave_gtid_strict_mode=0")
         await self.query("SET @slave_gtid_ignore_duplicates=0")
-        self._send(RegisterSlave(server_id, port=port).encode(), 0)
-        self._packets.expected_seq = 1
-        answer = await self._receive()
+        await self._link.send(RegisterSlave(server_id, port=port).encode(), new_command=True)
+        answer = await self._link.receive()
         if is_err(answer):
             raise parse_err(answer)
         dump = BinlogDump(FIRST_POSITION, DumpFlag.SEND_ANNOTATE_ROWS, server_id, "")
-        self._send(dump.encode(), 0)
+        await self._link.send(dump.encode(), new_command=True)
         return checksum == "CRC32"
 
     async def read(self, timeout_seconds: float) -> bytes:
@@ -173,61 +160,9 @@ class Upstream:
         Raises:
             TimeoutError: nothing came, not even a heartbeat.
         """
-        early = self._packets.detach()
-        if early:
-            return early
         async with asyncio.timeout(timeout_seconds):
-            return await self._reader.read(READ_BYTES)
+            return await self._link.read()
 
     async def close(self) -> None:
         """Drop the connection."""
-        self._writer.transport.abort()
-        try:
-            await self._writer.wait_closed()
-        except OSError:
-            return  # it was gone already
-
-    def _send(self, payload: bytes, seq: int) -> None:
-        self._writer.write(frame(payload, seq))  # some hundred bytes: no need to wait
-
-    async def _receive(self) -> bytes:
-        while (packet := self._packets.next_packet()) is None:
-            data = await self._reader.read(READ_BYTES)
-            if not data:
-                raise ConnectionResetError("the primary closed the connection")
-            self._packets.feed(data)
-        return packet.payload
-
-    async def _log_in(self, address: UpstreamAddress) -> None:
-        payload = await self._receive()
-        if is_err(payload):
-            raise parse_err(payload)
-        greeting = Greeting.parse(payload)
-        self.server_version = greeting.server_version
-        version = _VERSION.match(greeting.server_version)
-        if version is None or int(version[1]) < MAJOR_MIN:
-            raise UpstreamRefused(f"the primary is too old: {greeting.server_version}")
-        response = HandshakeResponse(
-            effective(greeting.capabilities, CLIENT_CAPABILITIES),
-            CLIENT_PACKET_BYTES_MAX,
-            _COLLATION,
-            address.user,
-            native_password.scramble_response(address.password, greeting.scramble),
-            auth_plugin=native_password.PLUGIN_NAME,
-            attributes={"_client_name": "ibb"},
-        )
-        self._send(response.encode(greeting.capabilities), 1)
-        self._packets.expected_seq = 2
-        payload = await self._receive()
-        switch = None if is_ok(payload) else AuthSwitchRequest.parse(payload)
-        if switch is not None:
-            if switch.plugin != native_password.PLUGIN_NAME:
-                raise UpstreamRefused(f"the primary wants a login by {switch.plugin}")
-            proof = native_password.scramble_response(address.password, switch.nonce)
-            self._send(proof, 3)
-            self._packets.expected_seq = 4
-            payload = await self._receive()
-        if is_err(payload):
-            raise parse_err(payload)
-        if not is_ok(payload):
-            raise ProtocolError(f"unexpected answer to the login: {payload[:1].hex()}")
+        await self._link.close()

@@ -79,13 +79,22 @@ class MariadbServer(ScratchServer):
             f"GRANT REPLICATION SLAVE, BINLOG MONITOR ON *.* TO {USER}@'127.0.0.1'",
         )
 
-    def replicate_from(self, port: int, *, password: str = PASSWORD, position: str = "") -> None:
-        """Follow the master on loopback *port* from the GTID *position*; does not wait."""
+    def replicate_from(
+        self,
+        port: int,
+        *,
+        host: str = "127.0.0.1",
+        user: str = USER,
+        password: str = PASSWORD,
+        position: str = "",
+        tls: str = "MASTER_SSL=0",
+    ) -> None:
+        """Follow the master on *port* from the GTID *position*; does not wait."""
         self.run(
             "STOP SLAVE",
             f"SET GLOBAL gtid_slave_pos = '{position}'",
-            f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, MASTER_USER='{USER}', "
-            f"MASTER_PASSWORD='{password}', MASTER_SSL=0, MASTER_USE_GTID=slave_pos, "
+            f"CHANGE MASTER TO MASTER_HOST='{host}', MASTER_PORT={port}, MASTER_USER='{user}', "
+            f"MASTER_PASSWORD='{password}', {tls}, MASTER_USE_GTID=slave_pos, "
             "MASTER_CONNECT_RETRY=1",
             "START SLAVE",
         )

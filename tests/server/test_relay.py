@@ -19,7 +19,8 @@ from ibb.protocol.gtid_list import GtidList
 from ibb.server.config import Config
 from ibb.server.ingest import NotAscending
 from ibb.server.relay import Cure, Relay, cure_of
-from ibb.server.upstream import UpstreamAddress, UpstreamRefused
+from ibb.server.upstream import UpstreamAddress
+from ibb.server.upstream_login import UpstreamRefused
 from ibb.storage.errors import DiskError, StoreFailed, StoreFull
 from ibb.storage.group_reader import GroupReader
 from ibb.storage.position import Position
