@@ -42,12 +42,11 @@ if TYPE_CHECKING:
     from .session import SessionHost
 
 _ALPHABET: Final = bytes(range(0x21, 0x7F))
-_LOGGED_USER_CHARS_MAX: Final = 80
 
 
 class AccessDenied(Exception):  # noqa: N818 - an outcome
     """
-    The login failed.
+    The login failed; the text is for the log, and so without any name: people type passwords there.
 
     Attributes:
         error: what the client is told.
@@ -224,9 +223,8 @@ class Login:
 
     def _denied(self, response: HandshakeResponse, reason: str) -> AccessDenied:
         used = "YES" if self._used_password or response.auth_response else "NO"
-        shown = response.user[:_LOGGED_USER_CHARS_MAX]
         error = codes.ACCESS_DENIED_ERROR.error(response.user, self._connection.hosts[0], used)
-        return AccessDenied(f"access denied for user {shown!r}: {reason}", error)
+        return AccessDenied(f"access denied: {reason}", error)
 
 
 def random_text(size: int) -> bytes:

@@ -127,13 +127,13 @@ class Session:
             if self.account is None:
                 self._refuse("login took too long")
             else:
-                self._log.warning("session_timed_out", user=self.account.user)
+                self._log.warning("session_timed_out")
         except AccessDenied as denied:
             self._refuse(str(denied), counts=True)
             in_order = await self._tell(denied.error)
         except SqlError as error:
             if self.account is None:
-                self._refuse(error.message)
+                self._refuse(f"error {error.code}")
             in_order = await self._tell(error)
         except (ProtocolError, FormatError) as error:
             self._refuse(str(error), counts=self.account is None)
@@ -185,7 +185,6 @@ class Session:
         self._statements = Statements(self._host, self._variables, self.id, user)
         self._statements.database = response.database
         self._attributes = dict(response.attributes)
-        self._log = self._log.bind(user=response.user)
         await self._connection.send([ok(info=done.info)])
 
     # Commands

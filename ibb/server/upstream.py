@@ -61,7 +61,8 @@ class UpstreamAddress:
         return cls(parts.hostname, port, unquote(parts.username), password, tls or UpstreamTls())
 
     def __str__(self) -> str:
-        return f"{self.user}@{self.host}:{self.port}"
+        """Return where it is; it goes into the log, where no account belongs."""
+        return f"{self.host}:{self.port}"
 
 
 class Upstream:
