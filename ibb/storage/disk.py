@@ -26,6 +26,7 @@ FILE_MODE = 0o640
 DIRECTORY_MODE = 0o750
 LOCK_NOTE_SIZE_MAX = 64  # bytes
 _CANNOT_ALLOCATE = frozenset({errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS})
+_CANNOT_SEEK_DATA = frozenset({errno.EINVAL, errno.EOPNOTSUPP, errno.ENOTTY})
 
 
 class Lock(Protocol):
@@ -43,6 +44,13 @@ class File(Protocol):
 
     def read_at(self, offset: int, size: int) -> bytes:
         """Return *size* bytes from byte *offset* on, fewer only where the file ends."""
+
+    def next_data(self, offset: int) -> int | None:
+        """
+        Return an offset from *offset* on before which all bytes are zero; None: all are.
+
+        Holes are skipped without being read, so the bytes found may be zero as well.
+        """
 
     def write_at(self, offset: int, data: Buffer | Sequence[Buffer]) -> None:
         """Write all of *data*, one buffer or several one behind the other, at byte *offset*."""
@@ -256,6 +264,18 @@ class _OsFile:
                 offset += len(data)
                 size -= len(data)
             return b"".join(parts)
+
+    def next_data(self, offset: int) -> int | None:
+        descriptor = self._open_descriptor()
+        with _reported("look for data in", self._path, offset):
+            try:
+                return os.lseek(descriptor, offset, os.SEEK_DATA)
+            except OSError as error:
+                if error.errno == errno.ENXIO:
+                    return None
+                if error.errno in _CANNOT_SEEK_DATA:
+                    return offset  # there may be data everywhere
+                raise
 
     def write_at(self, offset: int, data: Buffer | Sequence[Buffer]) -> None:
         descriptor = self._open_descriptor()

@@ -48,6 +48,19 @@ class OpenFiles:
         finally:
             self._give_back(handle)
 
+    def next_data(self, file_no: int, offset: int) -> int | None:
+        """
+        Return where a file may have bytes that are not zero, from *offset* on; None: nowhere.
+
+        Raises:
+            DiskError: the file is missing or cannot be read.
+        """
+        handle = self._take(file_no)
+        try:
+            return handle.file.next_data(offset)
+        finally:
+            self._give_back(handle)
+
     def size(self, file_no: int) -> int:
         """
         Return a file's length in bytes.

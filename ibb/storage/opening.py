@@ -9,8 +9,7 @@ Opening a store: what is there, what the redo log adds, and where the writer goe
 Source: ibb-format 11.1, 11.4, 11.6.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.errors import FormatError
@@ -20,8 +19,10 @@ from .binlog_files import BinlogFiles, list_files
 from .chunk import chunk_area_end, chunks_end
 from .directory import BinlogDirectory
 from .disk import Disk
+from .durable import DurableOffset
 from .file_header import FileHeader
 from .file_name import binlog_name
+from .live_pages import LivePages
 from .options import StoreOptions
 from .page import PAGE_SIZE_MAX, check_page
 from .page_fifo import FifoPage, PageFifo
@@ -29,11 +30,9 @@ from .position import Position
 from .record import Xid
 from .recovery import Replayed, clear_behind, is_unused, replay
 from .redo import FIRST_LSN, RedoLog
-from .state_scan import find_state
+from .state_scan import FoundState, find_state
 from .writer import NextFile, Writer, WriterPlace
 from .xa import PreparedXa, find_prepared
-
-Answer = TypeVar("Answer")
 
 
 class Opened(NamedTuple):
@@ -100,8 +99,8 @@ def open_writer(
     if replayed is not None:
         copies = replayed.copies_set_aside + copies
     files.file(end.file_no).allocate(header.page_count * header.page_size)
-    found = _look(disk, directory, find_state)
     tail = _load_tail(files, end, header.page_size, fifo)
+    found, prepared_xa = _look(disk, directory, fifo, None if replayed is None else end)
     place = WriterPlace(
         header=header,
         page_no=end.offset // header.page_size,
@@ -115,7 +114,6 @@ def open_writer(
         end,
     )
     writer = Writer(place, fifo, redo, next_file)
-    prepared_xa = _look(disk, directory, find_prepared)
     for prepared in prepared_xa.values():
         writer.pins.pin(prepared.xid, prepared.file_no)
         writer.pins.prepare(prepared.xid, prepared.xid)
@@ -198,13 +196,27 @@ def _ends_early(begun_at: Position, found: str) -> FormatError:
     )
 
 
-def _look(disk: Disk, directory: str, question: Callable[[BinlogDirectory], Answer]) -> Answer:
-    """Ask the files as they are on the disk now."""
-    listing = BinlogDirectory(disk, directory)
+def _look(
+    disk: Disk, directory: str, fifo: PageFifo, end: Position | None
+) -> tuple[FoundState, dict[Xid, PreparedXa]]:
+    """
+    Ask the files as they are now for the GTID state and the prepared transactions at their end.
+
+    Args:
+        disk: where they are.
+        directory: their path.
+        fifo: holds the page that is begun.
+        end: of the binlog, by the word of the redo log; None: another program wrote the files.
+    """
+    pages: LivePages | BinlogDirectory
+    if end is None:
+        pages = BinlogDirectory(disk, directory)
+    else:
+        pages = LivePages(fifo, DurableOffset(end, BinlogState()), disk, directory)
     try:
-        return question(listing)
+        return find_state(pages), find_prepared(pages)
     finally:
-        listing.close()
+        pages.close()
 
 
 def _load_tail(

@@ -9,17 +9,20 @@ be bytes all the same, the file is copied aside before they are cleared.
 Source: ibb-format 11.
 """
 
+from collections.abc import Iterable
+from itertools import takewhile
 from typing import NamedTuple
 
 from .binlog_files import list_files
+from .chunk import chunk_area_end
 from .disk import Disk, File
 from .errors import RecoveryError
 from .file_header import HEADER_UNIT, FileHeader
 from .file_name import binlog_name
-from .page import CHECKSUM_SIZE, page_is_zero, seal_page, sealed_page
+from .page import page_is_zero, seal_page, sealed_page
 from .position import Position
 from .redo import SEGMENT_NAMES, Segment, find_newest_segment, read_groups
-from .redo_record import Change
+from .redo_record import CHANGE_HEADER_SIZE, Change, RedoGroup, unpack_change_header
 from .synced_note import certain_lsn
 
 ASIDE_SUFFIX = ".aside"
@@ -83,19 +86,24 @@ def replay(
     certain = certain_lsn(disk, directory) if certain_only else None
     _sync_segment(disk, directory, segment)
     replayer = _Replayer(disk, directory)
-    end_lsn = segment.first_lsn
+    groups = read_groups(disk, directory, segment)
+    if certain is not None:
+        groups = takewhile(lambda group: group.end_lsn <= certain, groups)
     try:
-        for group in read_groups(disk, directory, segment):
-            if certain is not None and group.end_lsn > certain:
-                break
-            if apply:
-                for change in group.changes():
-                    replayer.apply(change)
-            end_lsn = group.end_lsn
+        if apply:
+            end_lsn = replayer.apply(groups)
+        else:
+            end_lsn = max((group.end_lsn for group in groups), default=0)
         end = replayer.finish(set_aside=set_aside)
     finally:
         replayer.close()
-    return Replayed(segment.sequence, segment.begun_at, end_lsn, end, replayer.copies_set_aside)
+    return Replayed(
+        segment.sequence,
+        segment.begun_at,
+        max(end_lsn, segment.first_lsn),
+        end,
+        replayer.copies_set_aside,
+    )
 
 
 def _sync_segment(disk: Disk, directory: str, segment: Segment) -> None:
@@ -120,13 +128,45 @@ class _Replayer:
         self._page = bytearray()
         self._used = 0
         self._page_size = 0
+        self._area_end = 0
         self.copies_set_aside: list[str] = []
 
-    def apply(self, change: Change) -> None:
+    def apply(self, groups: Iterable[RedoGroup]) -> int:
+        """
+        Apply the changes of groups in order; return the LSN behind the last one, 0 without any.
+
+        Raises:
+            FormatError: a change passes the end of its group.
+            RecoveryError: the changes do not follow one another or do not fit the files.
+            DiskError: a file cannot be read or written.
+        """
+        end_lsn = 0
+        for group in groups:
+            end_lsn, payload = group.end_lsn, group.payload
+            length_max = len(payload) - CHANGE_HEADER_SIZE
+            if length_max > 0:
+                # Nearly always the group is one small change that goes on where the page ends.
+                file_no, page_no, offset, length = unpack_change_header(payload)
+                end = offset + length
+                if (
+                    offset == self._used
+                    and length == length_max
+                    and page_no == self._page_no
+                    and file_no == self._file_no
+                    and offset > 0
+                    and end <= self._area_end
+                ):
+                    self._page[offset:end] = payload[CHANGE_HEADER_SIZE:]
+                    self._used = end
+                    continue
+            for change in group.changes():
+                self._apply(change)
+        return end_lsn
+
+    def _apply(self, change: Change) -> None:
         if self._existing and change.file_no < self._existing[0]:
             return  # purged since
-        here = (self._file_no, self._page_no)
-        if (change.file_no, change.page_no) != here:
+        if (change.file_no, change.page_no) != (self._file_no, self._page_no):
             self._next_page(change)
         elif change.offset not in (0, self._used):
             raise RecoveryError(
@@ -135,10 +175,10 @@ class _Replayer:
             )
         if change.page_no == 0:
             self._page[:] = FileHeader.from_fields(change.data, change.file_no).encode()
-            self._used = len(self._page) - CHECKSUM_SIZE
+            self._used = self._area_end
             return
         end = change.offset + len(change.data)
-        if end > len(self._page) - CHECKSUM_SIZE or end < self._used:
+        if end > self._area_end or end < self._used:
             raise RecoveryError(
                 f"redo of {binlog_name(change.file_no)} page {change.page_no} ends at {end}"
             )
@@ -156,7 +196,7 @@ class _Replayer:
                 (self._file_no, self._page_no + 1),
                 (self._file_no + 1, 0),
             )
-            if not follows or self._used != len(self._page) - CHECKSUM_SIZE:
+            if not follows or self._used != self._area_end:
                 raise RecoveryError(
                     f"Missing recovery record between {binlog_name(self._file_no)} page "
                     f"{self._page_no} and {binlog_name(change.file_no)} page {change.page_no}"
@@ -187,6 +227,7 @@ class _Replayer:
             header = FileHeader.parse(self._file.read_at(0, 1 << 16), change.file_no)
         self._file_no = change.file_no
         self._page_size = header.page_size
+        self._area_end = chunk_area_end(header.page_size)
 
     def _write_page(self) -> None:
         assert self._file is not None
@@ -202,14 +243,14 @@ class _Replayer:
         self._write_page()
         self._file.sync()
         used = self._used
-        if used == self._page_size - CHECKSUM_SIZE:
+        if used == self._area_end:
             return Position(self._file_no, (self._page_no + 1) * self._page_size)
         return Position(self._file_no, self._page_no * self._page_size + used)
 
     def _set_aside_longer_page(self, file: File) -> None:
         """Copy the file if its last page goes on behind the log: the log has lost something."""
         stored = file.read_at(self._page_no * self._page_size, self._page_size)
-        behind = stored[self._used : -CHECKSUM_SIZE]
+        behind = stored[self._used : self._area_end]
         whole = len(stored) == self._page_size
         if whole and not page_is_zero(behind) and sealed_page(stored) == stored:
             path = f"{self._directory}/{binlog_name(self._file_no)}"

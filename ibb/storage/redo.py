@@ -43,6 +43,7 @@ from .redo_record import (
     encode_single,
     group_size,
     parse_group,
+    parse_groups,
     peek_synced_lsn,
 )
 
@@ -124,16 +125,13 @@ def read_groups(disk: Disk, directory: str, segment: Segment) -> Iterator[RedoGr
     file = disk.open(path, read_only=True)
     try:
         offset, lsn = SEGMENT_DATA_OFFSET, segment.first_lsn
-        window_start, window = offset, b""
+        group: RedoGroup | None = None
         while True:
-            group = parse_group(memoryview(window), offset - window_start, lsn)
-            if group is None and window_start + len(window) < offset + GROUP_SIZE_MAX:
-                window_start = offset
-                window = file.read_at(offset, GROUP_SIZE_MAX + _SCAN_WINDOW)
-                group = parse_group(memoryview(window), 0, lsn)
-            if group is None:
+            window = file.read_at(offset, GROUP_SIZE_MAX + _SCAN_WINDOW)
+            for group in parse_groups(window, 0, lsn):
+                yield group
+            if group is None or group.end_lsn == lsn:
                 break
-            yield group
             offset += group.end_lsn - lsn
             lsn = group.end_lsn
         _check_torn_tail(file, path, offset, lsn)
@@ -154,7 +152,7 @@ def _check_torn_tail(file: File, path: str, offset: int, lsn: int) -> None:
         while 0 <= at < len(window) - _OVERLAP:
             if peek_synced_lsn(window, at) > lsn:
                 raw = file.read_at(start + at, GROUP_SIZE_MAX)
-                later = parse_group(memoryview(raw), 0, None)
+                later = parse_group(raw, 0, None)
                 if later is not None:
                     raise FormatError(
                         f"redo group {lsn} is damaged although it had been synced "

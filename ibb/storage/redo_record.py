@@ -20,6 +20,7 @@ says that the bad one had been synced before.
 
 import struct
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 from ibb.protocol.checksum import crc32c
@@ -28,7 +29,9 @@ from ibb.protocol.errors import FormatError
 MAGIC = b"RdG1"
 _HEAD = struct.Struct("<4sIQQ")
 _CRC = struct.Struct("<I")
+_WHOLE_HEAD = struct.Struct("<4sIQQI")
 _CHANGE = struct.Struct("<QIHH")
+unpack_change_header = _CHANGE.unpack_from  # file number, page, offset, length; unchecked
 GROUP_HEADER_SIZE = _HEAD.size + _CRC.size
 CHANGE_HEADER_SIZE = _CHANGE.size
 
@@ -48,7 +51,7 @@ class RedoGroup(NamedTuple):
     lsn: int
     end_lsn: int
     synced_lsn: int
-    payload: memoryview
+    payload: bytes
 
     def changes(self) -> Iterator[Change]:
         """
@@ -57,16 +60,16 @@ class RedoGroup(NamedTuple):
         Raises:
             FormatError: a length passes the end of the group.
         """
-        payload, at = self.payload, 0
-        while at < len(payload):
-            if at + CHANGE_HEADER_SIZE > len(payload):
+        payload, at, size = self.payload, 0, len(self.payload)
+        while at < size:
+            start = at + CHANGE_HEADER_SIZE
+            if start > size:
                 raise FormatError(f"redo group {self.lsn} ends inside a change", offset=at)
             file_no, page_no, offset, length = _CHANGE.unpack_from(payload, at)
-            at += CHANGE_HEADER_SIZE
-            if at + length > len(payload):
-                raise FormatError(f"redo change passes the end of group {self.lsn}", offset=at)
-            yield Change(file_no, page_no, offset, payload[at : at + length])
-            at += length
+            at = start + length
+            if at > size:
+                raise FormatError(f"redo change passes the end of group {self.lsn}", offset=start)
+            yield Change(file_no, page_no, offset, payload[start:at])
 
 
 def group_size(changes: list[Change]) -> int:
@@ -100,7 +103,7 @@ def peek_synced_lsn(data: bytes, at: int) -> int:
     return synced_lsn
 
 
-def parse_group(data: memoryview, at: int, lsn: int | None) -> RedoGroup | None:
+def parse_group(data: bytes, at: int, lsn: int | None) -> RedoGroup | None:
     """
     Read the group at byte *at*, or return None when no valid one is there.
 
@@ -109,14 +112,33 @@ def parse_group(data: memoryview, at: int, lsn: int | None) -> RedoGroup | None:
         at: offset in *data*.
         lsn: the LSN that must be there; None takes any.
     """
-    if at + GROUP_HEADER_SIZE > len(data):
-        return None
-    magic, length, found, synced_lsn = _HEAD.unpack_from(data, at)
-    start = at + GROUP_HEADER_SIZE
-    if magic != MAGIC or length > len(data) - start or lsn not in (None, found):
-        return None
-    payload = data[start : start + length]
-    (crc,) = _CRC.unpack_from(data, at + _HEAD.size)
-    if crc32c(payload, crc32c(data[at : at + _HEAD.size])) != crc:
-        return None
-    return RedoGroup(found, found + GROUP_HEADER_SIZE + length, synced_lsn, payload)
+    if lsn is None:
+        if at + GROUP_HEADER_SIZE > len(data):
+            return None
+        lsn = _HEAD.unpack_from(data, at)[2]
+    return next(parse_groups(data, at, lsn), None)
+
+
+def parse_groups(data: bytes, at: int, lsn: int) -> Iterator[RedoGroup]:
+    """
+    Yield the groups one behind the other from byte *at* on, up to the first place without one.
+
+    Args:
+        data: a stretch of a segment.
+        at: offset in *data*.
+        lsn: the LSN that must be there.
+    """
+    # Half a million groups fit in a segment, and a restart waits for this loop.
+    new_group = partial(tuple.__new__, RedoGroup)  # its own constructor is a Python function
+    size, checked, unpack = len(data), _HEAD.size, _WHOLE_HEAD.unpack_from
+    while (start := at + GROUP_HEADER_SIZE) <= size:
+        magic, length, found, synced_lsn, crc = unpack(data, at)
+        end = start + length
+        if magic != MAGIC or found != lsn or end > size:
+            return
+        payload = data[start:end]
+        if crc32c(data[at : at + checked] + payload) != crc:
+            return
+        lsn += end - at
+        yield new_group((found, lsn, synced_lsn, payload))
+        at = end

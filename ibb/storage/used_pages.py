@@ -2,14 +2,16 @@
 How far a file is used, told from its pages alone.
 
 A page is used if it is not all zero, and pages are used in order, so the last one is found by
-bisection. What lies behind it is looked at once, so that a hole is noticed and not taken for the
-end of data. Source: ibb-format 7.3, 14.
+bisection. What lies behind it is looked at once, as far as the file has anything there, so that a
+hole is noticed and not taken for the end of data. Source: ibb-format 7.3, 14.
 """
 
 from typing import NamedTuple
 
 from .open_files import OpenFiles
 from .page import page_is_zero
+
+_WINDOW_BYTES = 1 << 20  # read at a time; whole pages of any size
 
 
 class UsedPages(NamedTuple):
@@ -58,8 +60,21 @@ def find_used_pages(files: OpenFiles, file_no: int, page_size: int, known: int) 
         else:
             high = middle
     if known == 0:
-        # If one of these is used there is a hole, or they were written since the bisection.
-        for page_no in range(low + 1, pages):
-            if files.read(file_no, page_no * page_size, 1) != b"\0":
-                low = page_no
+        # If one of the others is used there is a hole, or it was written since the bisection.
+        low = max(low, _last_begun(files, file_no, page_size, range(low + 1, pages)))
     return UsedPages(low, pages)
+
+
+def _last_begun(files: OpenFiles, file_no: int, page_size: int, pages: range) -> int:
+    """Return the last page of *pages* whose first byte is not zero; 0 if there is none."""
+    last, at, end = 0, pages.start * page_size, pages.stop * page_size
+    while at < end and (found := files.next_data(file_no, at)) is not None:
+        at = max(at, found // page_size * page_size)
+        window = files.read(file_no, at, min(_WINDOW_BYTES, end - at))
+        if not window:
+            break  # it has been cut meanwhile
+        begun = window[::page_size].rstrip(b"\0")
+        if begun:
+            last = at // page_size + len(begun) - 1
+        at += len(window)
+    return last

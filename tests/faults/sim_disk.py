@@ -335,6 +335,12 @@ class SimFile:
             data = lie(self._path, offset, data)
         return data
 
+    def next_data(self, offset: int) -> int | None:
+        self._disk.step("read", self._path)
+        data = self._inode.current[offset:]
+        zeros = len(data) - len(data.lstrip(b"\0"))
+        return None if zeros == len(data) else offset + zeros
+
     def write_at(self, offset: int, data: Buffer | Sequence[Buffer]) -> None:
         parts = [data] if isinstance(data, bytes | bytearray | memoryview) else data
         joined = b"".join(parts)

@@ -42,6 +42,12 @@ class SparseImage:
         skipped = first * self._block_size
         return b"".join(blocks)[start - skipped : stop - skipped]
 
+    def next_data(self, offset: int) -> int | None:
+        """Return the first byte from *offset* on of a block that is not all zero."""
+        first = offset // self._block_size
+        number = min((number for number in self._blocks if number >= first), default=None)
+        return None if number is None else max(offset, number * self._block_size)
+
     def write(self, offset: int, data: bytes) -> None:
         self.size = max(self.size, offset + len(data))
         at = 0
@@ -144,6 +150,9 @@ class SparseFile:
 
     def read_at(self, offset: int, size: int) -> bytes:
         return self._image[offset : offset + size]
+
+    def next_data(self, offset: int) -> int | None:
+        return self._image.next_data(offset)
 
     def write_at(self, offset: int, data: Buffer | Sequence[Buffer]) -> None:
         parts = [data] if isinstance(data, bytes | bytearray | memoryview) else data

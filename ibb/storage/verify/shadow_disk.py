@@ -132,6 +132,13 @@ class _Changes:
         self._blocks[offset] = block, crc32c(beneath)
         self.size = max(self.size, offset + len(block))
 
+    def next_block(self, offset: int) -> int | None:
+        """Return where the next byte of a block is, from *offset* on."""
+        for start in self._starts[bisect_left(self._starts, offset - PAGE_SIZE_MAX) :]:
+            if start + len(self._blocks[start][0]) > offset:
+                return max(start, offset)
+        return None
+
     def overlay(self, offset: int, data: bytes, size: int) -> bytes:
         """Return what *size* bytes from *offset* on are, where the real file has *data*."""
         out = bytearray(data[: max(self.size - offset, 0)])
@@ -162,6 +169,11 @@ class _ShadowFile:
         changes = self._changed
         data = b"" if self._real is None else self._real.read_at(offset, size)
         return data if changes is None else changes.overlay(offset, data, size)
+
+    def next_data(self, offset: int) -> int | None:
+        found = None if self._real is None else self._real.next_data(offset)
+        own = None if self._changed is None else self._changed.next_block(offset)
+        return min((place for place in (found, own) if place is not None), default=None)
 
     def write_at(self, offset: int, data: Buffer | Sequence[Buffer]) -> None:
         new = bytes(data) if isinstance(data, (bytes, bytearray, memoryview)) else b"".join(data)
