@@ -10,6 +10,7 @@ from ibb.storage.group_reader import GroupReader
 from ibb.storage.position import Position
 
 from ..oracle.binlog import Binlog
+from ..oracle.chunks import GTID_STATE
 from ..oracle.files import NO_XA, Place
 from ..oracle.references import check_references
 from ..oracle.states import Running, StateCheck
@@ -47,7 +48,8 @@ def pins_of(binlog: Binlog, diary: Diary) -> list[Pin]:
     for group, (_, number, _) in zip(binlog.groups, diary.published, strict=True):
         ends[number] = group.end
     prepares = {int(xa.xid[1]): (place, xa) for place, xa in binlog.prepares.items()}
-    ordinary = [record.place for record in binlog.records if not record.is_nested]
+    # The state on page 1 is no such record, though it may stand between two that are.
+    ordinary = [record.place for record in binlog.records if record.type != GTID_STATE]
     first_of_files = {place.file_no: place for place in reversed(ordinary)}
     pins = []
     for number, place in first.items():
