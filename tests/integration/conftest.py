@@ -82,9 +82,18 @@ class Rig:
 @contextmanager
 def new_rig() -> Iterator[Rig]:
     """Lend a rig in a folder with a short name: that of a unix socket has 107 bytes at most."""
+    folder = Path(tempfile.mkdtemp(prefix="ibb-"))
+    try:
+        with rig_in(folder) as rig:
+            yield rig
+    finally:
+        shutil.rmtree(folder)
+
+
+@contextmanager
+def rig_in(folder: Path) -> Iterator[Rig]:
+    """Lend a rig in a folder that stays; its processes end."""
     with ExitStack() as ends:
-        folder = Path(tempfile.mkdtemp(prefix="ibb-"))
-        ends.callback(shutil.rmtree, folder)
         yield Rig(folder, ends)
 
 

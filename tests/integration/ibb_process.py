@@ -25,6 +25,12 @@ class IbbProcess(ServeProcess):
             arguments=arguments,
         )
 
+    def strike(self) -> None:
+        """Send SIGKILL from another thread, whatever it does just now."""
+        process = self._process
+        if process is not None:
+            process.kill()
+
     def anonymous_bytes(self) -> int:
         """Return the anonymous resident memory of the process and everything below it."""
         total = 0
