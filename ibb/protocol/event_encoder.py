@@ -1,9 +1,9 @@
 """
 From the events of a group as stored to those that one kind of client gets.
 
-Stored events have no checksum and log_pos 0. A client's have log_pos 0, and a CRC-32 if it asked
-for checksums; some are left out or replaced. Equal settings give equal bytes, always, because
-replicas that reconnect inside a group skip events by their number.
+Stored events have no checksum and log_pos 0. A client's have a CRC-32 if it asked for checksums,
+and positions of its stream if it needs them, else 0; some are left out or replaced. Equal settings
+give equal bytes, always, because replicas that reconnect inside a group skip events by number.
 Source: dump-protocol 4.2, 4.7, 4.12, 5.2; ibb-format 5.1.
 """
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from .event_splitter import EventPart
     from .fields import Buffer
+    from .stream_position import StreamPosition
 
 CAPABILITY_ANNOTATE: Final = 1
 CAPABILITY_HOLES: Final = 2
@@ -100,11 +101,21 @@ class EventEncoder:
         annotate: the client asked for ANNOTATE_ROWS (dump flag 2).
         capability: value of `@mariadb_slave_capability`.
         skip_marked: leave out events marked with `skip_replication`.
+        positions: where the client is; whoever sends the events moves it on. None: log_pos is 0.
     """
 
-    __slots__ = ("_checksum_size", "_fates", "_gtid_standalone_fate", "_marked")
+    __slots__ = ("_checksum_size", "_fates", "_gtid_standalone_fate", "_marked", "_positions")
 
-    def __init__(self, checksum: bool, annotate: bool, capability: int, skip_marked: bool) -> None:
+    def __init__(
+        self,
+        checksum: bool,
+        annotate: bool,
+        capability: int,
+        skip_marked: bool,
+        *,
+        positions: StreamPosition | None = None,
+    ) -> None:
+        self._positions = positions
         drop_or_dummy = _Fate.DROP if capability >= CAPABILITY_HOLES else _Fate.DUMMY
         fates: dict[int, _Fate] = dict.fromkeys(_NEVER_SENT, _Fate.DROP)
         fates |= dict.fromkeys(_REFUSED, _Fate.REFUSE)
@@ -144,7 +155,7 @@ class EventEncoder:
                 if header.type in fates or header.flags & marked:
                     fate = self._fate(header, data)
                 if not last:
-                    large = _LargeEvent(header, fate, self._checksum_size)
+                    large = _LargeEvent(header, fate, self._checksum_size, self._positions)
                     yield from large.encode(part)
                 elif fate is not _Fate.DROP:
                     event = self._whole_event(header, data, fate)
@@ -169,7 +180,7 @@ class EventEncoder:
 
     def _whole_event(self, header: EventHeader, data: bytes | memoryview, fate: _Fate) -> bytes:
         """Return a small event as the client gets it."""
-        event = _patched(header, data, self._checksum_size)
+        event = _patched(header, data, self._checksum_size, self._positions)
         if fate is _Fate.BEGIN:
             replace_with_begin(event)
         elif fate is _Fate.DUMMY:
@@ -182,10 +193,17 @@ class EventEncoder:
 class _LargeEvent:
     """A large event on its way through, with the checksum of what has passed."""
 
-    __slots__ = ("_checksum_size", "_crc", "_fate", "_total_length")
+    __slots__ = ("_checksum_size", "_crc", "_fate", "_positions", "_total_length")
 
-    def __init__(self, header: EventHeader, fate: _Fate, checksum_size: int) -> None:
+    def __init__(
+        self,
+        header: EventHeader,
+        fate: _Fate,
+        checksum_size: int,
+        positions: StreamPosition | None,
+    ) -> None:
         self._fate = fate
+        self._positions = positions
         self._checksum_size = checksum_size
         self._total_length = header.length + checksum_size
         self._crc = 0
@@ -196,7 +214,7 @@ class _LargeEvent:
             return
         data = part.data
         if part.first:
-            event = _patched(part.header, data, self._checksum_size)
+            event = _patched(part.header, data, self._checksum_size, self._positions)
             if self._fate is _Fate.DUMMY:
                 replace_with_dummy(event)
             data = bytes(event)
@@ -211,10 +229,14 @@ class _LargeEvent:
             yield WirePart(U32.pack(self._crc), self._total_length, False, True)
 
 
-def _patched(header: EventHeader, data: Buffer, checksum_size: int) -> bytearray:
-    """Copy the first or only part of an event; give it its length on the wire and log_pos 0."""
+def _patched(
+    header: EventHeader, data: Buffer, checksum_size: int, positions: StreamPosition | None
+) -> bytearray:
+    """Copy the first or only part of an event; give it length and position on the wire."""
     event = bytearray(data)
-    _LENGTH_AND_LOG_POS.pack_into(event, LENGTH_OFFSET, header.length + checksum_size, 0)
+    length = header.length + checksum_size
+    log_pos = 0 if positions is None else positions.log_pos(length)
+    _LENGTH_AND_LOG_POS.pack_into(event, LENGTH_OFFSET, length, log_pos)
     if header.flags & _ACCEPT_OWN:  # means something inside a replica only
         U16.pack_into(event, FLAGS_OFFSET, header.flags & ~_ACCEPT_OWN)
     return event

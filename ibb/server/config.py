@@ -26,6 +26,7 @@ SERVER_ID_MAX: Final = 2**32 - 1
 DERIVED_SERVER_ID_BIT: Final = 1 << 31  # people number their servers from 1 up: stay above
 STREAM_NAME: Final = "ibb-bin.000001"  # the file that every stream says it comes from
 LOGIN_PACKET_BYTES_MAX: Final = 16 << 10  # a handshake response with its connection attributes
+SEMI_SYNC_TIMEOUT_MS_MAX: Final = 2**32 - 1  # 49 days, as MariaDB's
 BATCH_BYTES: Final = 256 << 10  # framed bytes that a dump encodes and writes at a time
 BATCH_GROUPS_MAX: Final = 8192  # groups looked at for one batch, most of them perhaps skipped
 WRITE_BUFFER_BYTES: Final = 256 << 10  # unsent bytes of a connection above which its writer waits
@@ -107,6 +108,22 @@ class Config:
     flush_log_interval: float = _setting(
         1.0, "Seconds between syncs, with flush_log_at_commit 0 or 2."
     )
+    rpl_semi_sync_master_enabled: bool = _setting(
+        False,
+        "Commits return when a semi-synchronous replica has them.",
+    )
+    rpl_semi_sync_master_timeout: int = _setting(
+        10_000,
+        "Milliseconds that a commit waits before waiting is switched off for a while.",
+    )
+    rpl_semi_sync_master_wait_no_slave: bool = _setting(
+        True,
+        "Wait also while no semi-synchronous replica is connected.",
+    )
+    rpl_semi_sync_slave_enabled: bool = _setting(
+        False,
+        "Acknowledge to the upstream what is synced here.",
+    )
     max_connections: int = _setting(512, "Connections at a time.")
     max_user_connections: int = _setting(
         0, "Connections of one account at a time; 0: no limit but max_connections."
@@ -146,6 +163,10 @@ class Config:
         _check(not (self.read_only and self.upstream), "upstream and read_only exclude each other")
         _check(self.read_only or not self.follow_unsynced, "follow_unsynced needs read_only")
         _check(self.flush_log_at_commit in (0, 1, 2), "flush_log_at_commit must be 0, 1 or 2")
+        _check(
+            0 <= self.rpl_semi_sync_master_timeout <= SEMI_SYNC_TIMEOUT_MS_MAX,
+            "rpl_semi_sync_master_timeout must be 0 to 4294967295",
+        )
         _check(1 <= self.max_connections <= 100_000, "max_connections must be 1 to 100000")
         _check(
             0 <= self.max_user_connections <= 100_000, "max_user_connections must be 0 to 100000"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from ibb.protocol.command import BinlogDump, BinlogDumpGtid, DumpFlag
 from ibb.protocol.error_codes import MASTER_FATAL_ERROR_READING_BINLOG
+from ibb.protocol.event_encoder import CAPABILITY_GTID
 from ibb.protocol.gtid import GtidPosition
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class DumpRequest:
         capability: what events the client knows, 0 to 4.
         checksum: events carry a CRC-32.
         skip_marked: leave out events that are marked for skipping.
+        semi_sync: the client acknowledges what it is asked to.
         needs_start_list: begin with a GTID list of the start position, as `mariadb-binlog` wants.
     """
 
@@ -54,6 +56,7 @@ class DumpRequest:
     capability: int
     checksum: bool
     skip_marked: bool
+    semi_sync: bool
     needs_start_list: bool
 
 
@@ -80,6 +83,7 @@ def make_request(
             )
         if connect_state is None:
             connect_state = command.mariadb_gtids
+    capability = max(0, _integer(variables.user("mariadb_slave_capability")))
     until = _text(variables.user("slave_until_gtid"))
     return DumpRequest(
         file_name=command.file_name,
@@ -92,10 +96,11 @@ def make_request(
         until_before=_integer(variables.user("slave_gtid_until_before_gtids")) != 0,
         strict=_integer(variables.user("slave_gtid_strict_mode")) != 0,
         ignore_duplicates=_integer(variables.user("slave_gtid_ignore_duplicates")) != 0,
-        capability=max(0, _integer(variables.user("mariadb_slave_capability"))),
+        capability=capability,
         checksum=wants_checksum(variables),
         skip_marked=variables.skip_replication,
-        needs_start_list=is_tool or command.server_id == 0,
+        semi_sync=_integer(variables.user("rpl_semi_sync_slave")) != 0,
+        needs_start_list=capability >= CAPABILITY_GTID and (is_tool or command.server_id == 0),
     )
 
 

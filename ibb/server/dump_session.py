@@ -60,8 +60,9 @@ class DumpSession:
         self._ended_by: SqlError | None = None
 
     def end(self, error: SqlError) -> None:
-        """Have `run` raise *error* at the next end of a packet."""
+        """Have `run` raise *error* behind the group that is being sent."""
         self._ended_by = error
+        self._stream.stopping = True
         self._signal.nudge()
 
     async def run(self) -> None:
@@ -81,7 +82,7 @@ class DumpSession:
                 await self._connection.write(batch.data)
             else:
                 upcoming = None
-            if self._stream.at_boundary and self._ended_by is not None and upcoming is None:
+            if self._ended_by is not None and upcoming is None and self._stream.between_groups:
                 raise self._ended_by
             if batch.outcome is Outcome.END:
                 if not self._stream.at_boundary:
@@ -100,7 +101,9 @@ class DumpSession:
 
     def _begin_next(self, batch: Batch) -> asyncio.Future[Batch] | None:
         """Start making the next batch, unless the dump ends or waits first."""
-        if batch.outcome is not Outcome.MORE or self._ended_by is not None:
+        if batch.outcome is not Outcome.MORE or (
+            self._ended_by is not None and self._stream.between_groups
+        ):
             return None
         return self._in_pool(self._stream.next_batch)
 

@@ -26,6 +26,7 @@ from ibb.protocol.gtid_list import GtidList, GtidListFlag
 from ibb.protocol.heartbeat import Heartbeat
 from ibb.protocol.packet import CHUNK_BYTES, PacketFramer, frame
 from ibb.protocol.rotate import FIRST_POSITION, Rotate
+from ibb.protocol.stream_position import StreamPosition
 from ibb.storage.errors import DiskError
 from ibb.storage.file_name import parse_binlog_name
 from ibb.storage.group_reader import GroupReader
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 
     from .dump_request import DumpRequest
 
-_STATUS: Final = b"\0"  # first byte of a packet that holds an event
+STATUS: Final = b"\0"  # first byte of a packet that holds an event
 _PURGED: Final = (
     "Could not find GTID state requested by slave in any binlog files. Probably the slave state "
     "is too old and required binlog files have been purged."
@@ -91,6 +92,7 @@ class DumpStream:
 
     Attributes:
         seq: sequence id of the next packet.
+        stopping: begin no group any more; may be set from any thread.
     """
 
     def __init__(
@@ -103,30 +105,34 @@ class DumpStream:
         now: int,
     ) -> None:
         self.seq = 1
+        self.stopping = False
         self._history = history
         self._request = request
         self._server_id = server_id
         self._server_version = server_version
         self._now = now
         self._checksum_alg = CHECKSUM_CRC32 if request.checksum else CHECKSUM_NONE
-        self._name = request.file_name or STREAM_NAME
-        self._encoder = EventEncoder(
-            request.checksum, request.annotate, request.capability, request.skip_marked
-        )
+        self._place = StreamPosition(request.file_name or STREAM_NAME)  # as the client counts
+        self._encoder = self._new_encoder()
         self._hold: Hold | None = None  # keeps from purge what is still to be sent
         self._filter: DumpFilter
         self._reader: GroupReader
+        self._status = STATUS
         self._held: StoredGroup | None = None  # looked at already, not sent
         self._parts: Iterator[WirePart] | None = None  # of the group that is being sent
         self._group: StoredGroup
         self._framer: PacketFramer | None = None  # of the large event that is being sent
         self._reached = GtidPosition()  # what the client has, kept up where it is told of it
-        self._event_bytes = FIRST_POSITION  # never below the replica's own counter
 
     @property
     def at_boundary(self) -> bool:
         """Whether the packets so far are whole."""
         return self._framer is None
+
+    @property
+    def between_groups(self) -> bool:
+        """Whether the groups so far are whole."""
+        return self._parts is None
 
     def start(self) -> Batch:
         """Find the start and return the first packets, or END with the reason against it."""
@@ -168,11 +174,11 @@ class DumpStream:
         """
         Return a framed heartbeat; only between batches that end at a packet's end.
 
-        Its position is not below the replica's counter, which is at most all bytes sent; the wide
-        form holds it beyond 4 GiB.
+        Its position is the replica's own count; the form that holds more than 4 GiB is not used
+        before it must be, since old clients do not know it.
         """
         assert self.at_boundary
-        beat = Heartbeat(self._name, self._event_bytes, self._server_id, wide=True)
+        beat = Heartbeat(self._place.name, self._place.position, self._server_id)
         return self._framed(self._made(beat.encode()))
 
     def _find_start(self) -> StartPlace:
@@ -239,8 +245,7 @@ class DumpStream:
     def _preamble(self, place: StartPlace) -> bytes:
         """Return what comes before any group; holds the first group that it had to look at."""
         request = self._request
-        rotate = Rotate.fake(self._name, self._server_id).encode()
-        out = [self._framed(self._made(rotate))]
+        out = [self._rotate()]
         in_force = self._history.formats.in_force(place.position)
         created = 0
         if not self._reached:
@@ -269,7 +274,7 @@ class DumpStream:
                 if self._filter.finished:
                     out.append(self._until_reached())
                     return Outcome.END
-                if looked_at >= BATCH_GROUPS_MAX:
+                if self.stopping or looked_at >= BATCH_GROUPS_MAX:
                     break
                 looked_at += 1
                 group = self._held or self._reader.next()
@@ -310,19 +315,24 @@ class DumpStream:
                     return size
         finally:
             self.seq = seq
-            self._event_bytes += size
+            self._place.position += size
+        self._end_group()
+        return size
+
+    def _end_group(self) -> None:
+        """Note that all of the open group has been sent."""
         self._parts = None
         assert self._group.gtid is not None
         self._filter.after(self._group.gtid)
         if self._request.until is not None:
             self._reached.set(self._group.gtid)
-        return size
 
     def _send_piece(self, part: WirePart, seq: int, out: list[Buffer]) -> int:
         """Add a piece of an event that is not sent as one; return the next sequence id."""
         if part.first:
-            self._framer = PacketFramer(part.total_length + 1, seq)
-            out += self._framer.feed(_STATUS)
+            status = self._status
+            self._framer = PacketFramer(len(status) + part.total_length, seq)
+            out += self._framer.feed(status)
         assert self._framer is not None
         out += self._framer.feed(part.data)
         seq = self._framer.next_seq
@@ -350,10 +360,20 @@ class DumpStream:
         return with_checksum(event) if self._request.checksum else event
 
     def _framed(self, event: bytes) -> bytes:
-        packet = frame(_STATUS + event, self.seq)
-        self.seq = (self.seq + 1 + len(event) // CHUNK_BYTES) & 0xFF
-        self._event_bytes += len(event)
+        payload = self._status + event
+        packet = frame(payload, self.seq)
+        self.seq = (self.seq + 1 + len(payload) // CHUNK_BYTES) & 0xFF
         return packet
+
+    def _rotate(self) -> bytes:
+        """Return the event that tells which file comes."""
+        return self._framed(self._made(Rotate.fake(self._place.name, self._server_id).encode()))
+
+    def _new_encoder(self) -> EventEncoder:
+        request = self._request
+        return EventEncoder(
+            request.checksum, request.annotate, request.capability, request.skip_marked
+        )
 
     def _broken_off(self, out: list[Buffer], error: FormatError | DiskError, text: str) -> Batch:
         """Return the end of a dump that met damage."""

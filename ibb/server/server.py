@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from ibb.protocol.error_codes import SERVER_SHUTDOWN
 from ibb.storage.clock import SystemClock
+from ibb.storage.store import Store
 
 from .accounts import AccountBook, made_up_account
 from .auth_methods import make_methods
@@ -26,6 +27,7 @@ from .listener import Listener
 from .log import get_log
 from .login_guard import LoginGuard
 from .pools import Pools
+from .semi_sync import SemiSync
 
 if TYPE_CHECKING:
     from ibb.storage.clock import Clock
@@ -78,6 +80,11 @@ class Server:
         self.methods = make_methods()
         self.decoy_secret = secrets.token_bytes(32)
         self.tls: ServerTls | None = None
+        self.semi_sync = SemiSync(
+            enabled=self.config.rpl_semi_sync_master_enabled,
+            timeout_ms=self.config.rpl_semi_sync_master_timeout,
+            wait_no_slave=self.config.rpl_semi_sync_master_wait_no_slave,
+        )
         self.signal: DurableSignal
         self.pools: Pools
         self._clock = clock or SystemClock()
@@ -111,6 +118,8 @@ class Server:
         self.tls = server_tls(self.config, self.host_name())
         self.pools = Pools(self.config.dump_threads)
         self.signal = DurableSignal(self.history, self.pools.statements, self.config.poll_interval)
+        if isinstance(self.history, Store):
+            self.history.commits.gate = self.semi_sync
         try:
             await self._listener.start()
         except BaseException:
@@ -136,6 +145,7 @@ class Server:
     async def stop(self) -> None:
         """End in order: no new connections, each dump told why, then the threads."""
         self._listener.stop_accepting()
+        self.semi_sync.enabled = False  # whoever waits must not wait for replicas that go
         for session in self.sessions():
             session.end(SERVER_SHUTDOWN.error())
         await self._listener.closed()
@@ -143,6 +153,8 @@ class Server:
         get_log().info("server_stopped")
 
     async def _stop_inside(self) -> None:
+        if isinstance(self.history, Store):
+            self.history.commits.gate = None
         await self.signal.close()
         await asyncio.get_running_loop().run_in_executor(None, self.pools.close)
 
@@ -197,4 +209,4 @@ class Server:
             "Threads_connected": len(sessions),
             "Uptime": int(self.uptime()),
         }
-        return {name: str(value) for name, value in values.items()}
+        return {name: str(value) for name, value in values.items()} | self.semi_sync.status()

@@ -33,9 +33,8 @@ from ibb.protocol.reply import eof, err_of, ok
 
 from .config import END_GRACE_SECONDS
 from .connection import Connection, PeerGone
-from .dump_request import heartbeat_period, make_request
-from .dump_session import DumpSession
-from .dump_stream import DumpStream
+from .dump_request import make_request
+from .dump_service import DumpService
 from .log import get_log
 from .login import AccessDenied, Login
 from .privileges import CONNECTION_ADMIN, REPLICATION_SLAVE
@@ -46,7 +45,7 @@ from .tls_channel import TlsFailed
 from .variables import UTF8MB4, SessionVariables
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Mapping
+    from collections.abc import Mapping
     from typing import Protocol
 
     from ibb.protocol.authentication import Method
@@ -57,6 +56,7 @@ if TYPE_CHECKING:
     from .durable_signal import DurableSignal
     from .login_guard import LoginGuard
     from .pools import Pools
+    from .semi_sync import SemiSync
     from .variables import ServerFacts
 
     class SessionHost(ServerFacts, Protocol):
@@ -69,6 +69,7 @@ if TYPE_CHECKING:
         guard: LoginGuard
         signal: DurableSignal
         pools: Pools
+        semi_sync: SemiSync
         questions: int  # commands answered so far, of all sessions
         aborted_connects: int
 
@@ -106,7 +107,7 @@ class Session:
         self._variables = SessionVariables(UTF8MB4)
         self._statements: Statements
         self._attributes: dict[str, str] = {}
-        self._dump: DumpSession | None = None
+        self._dump: DumpService | None = None
         self._task: asyncio.Task[None] | None = None
         self._log = get_log().bind(connection_id=connection_id, peer=connection.peer)
 
@@ -284,40 +285,16 @@ class Session:
     async def _run_dump(self, command: BinlogDump | BinlogDumpGtid) -> None:
         """Dump to the end, with EOF; raises SqlError for an end by ERR, PeerGone."""
         self._require(REPLICATION_SLAVE)
-        host = self._host
         is_tool = self._attributes.get("program_name") in ("mysqlbinlog", "mariadb-binlog")
         request = make_request(command, self._variables, is_tool=is_tool)
-        stream = DumpStream(
-            host.history,
-            request,
-            server_id=host.server_id,
-            server_version=host.config.server_version,
-            now=int(host.now()),
-        )
-        self._dump = DumpSession(
-            stream,
-            self._connection,
-            signal=host.signal,
-            pool=host.pools.dumps,
-            heartbeat_period=lambda: heartbeat_period(self._variables),
-            non_block=request.non_block,
-        )
+        self._dump = DumpService(self._host, self._connection, request, self._variables)
         if command.server_id:
             self._end_namesakes(command.server_id)
         self.dump_server_id = command.server_id
-        self._log.info(
-            "dump_started",
-            replica_server_id=command.server_id,
-            start=str(request.connect_state) if request.connect_state is not None else None,
-            file=request.file_name,
-        )
         try:
-            await self._until_either_ends(self._dump.run())
+            await self._dump.run()
         finally:
-            self._connection.seq = stream.seq  # what the client sent meanwhile does not count
             self.dump_server_id = None
-            host.pools.statements.submit(stream.close)
-            self._log.info("dump_ended", replica_server_id=command.server_id)
         await self._connection.send([eof(status=self._variables.status)])
 
     def _end_namesakes(self, server_id: int) -> None:
@@ -325,36 +302,6 @@ class Session:
         for session in self._host.sessions():
             if session is not self and session.dump_server_id == server_id:
                 session.end(codes.SLAVE_SAME_ID.error())
-
-    async def _until_either_ends(self, dumping: Coroutine[None, None, None]) -> None:
-        """Run the dump while listening for the client's end, which raises PeerGone."""
-        tasks = [asyncio.create_task(dumping), asyncio.create_task(self._listen())]
-        try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            ended = [task for task in tasks if task.done()]
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-        await ended[0]
-
-    async def _listen(self) -> None:
-        """
-        Return never: raise PeerGone when the client quits or closes.
-
-        What else it sends during a dump is thrown away: acknowledgements, and bytes that some
-        clients send too many.
-        """
-        self._connection.expect(self._host.config.max_allowed_packet)
-        while True:
-            try:
-                packet = await self._connection.receive()
-            except ProtocolError:
-                await self._connection.discard_until_closed()
-            else:
-                if isinstance(parse_command(packet.payload), Quit):
-                    raise PeerGone("the client quit its dump")
-                self._connection.expect(self._host.config.max_allowed_packet)
 
 
 def _protocol_error(error: ProtocolError | FormatError) -> SqlError:

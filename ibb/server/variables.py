@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ibb.storage.history import History
 
     from .config import Config
+    from .semi_sync import SemiSync
 
 Value: TypeAlias = int | str | None
 
@@ -53,6 +54,7 @@ class ServerFacts(Protocol):
     history: History
     server_id: int
     relays: bool  # the history comes from an upstream
+    semi_sync: SemiSync
 
     def now(self) -> float:
         """Return the wall-clock time in seconds since 1970."""
@@ -155,6 +157,14 @@ SYSTEM_VARIABLES: Final = {
     "query_cache_size": SystemVariable(0),
     "query_cache_type": SystemVariable("OFF", session=True),
     "read_only": _ON,
+    "rpl_semi_sync_master_enabled": SystemVariable(
+        lambda facts: int(facts.semi_sync.enabled), switch=True
+    ),
+    "rpl_semi_sync_master_timeout": SystemVariable(lambda facts: facts.semi_sync.timeout_ms),
+    "rpl_semi_sync_master_wait_no_slave": SystemVariable(
+        lambda facts: int(facts.semi_sync.wait_no_slave), switch=True
+    ),
+    "rpl_semi_sync_master_wait_point": SystemVariable("AFTER_COMMIT"),
     "server_id": SystemVariable(lambda facts: facts.server_id),
     "session_track_schema": SystemVariable(1, switch=True, session=True),
     "session_track_system_variables": SystemVariable(

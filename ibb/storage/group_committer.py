@@ -5,10 +5,11 @@ It keeps the pins of open groups and the list of prepared XA transactions in ste
 written. Source: ibb-format 5.5, 5.6, 9.2, 9.6.
 """
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 
 from ibb.protocol.gtid import Gtid
 
+from .commit_gate import CommitGate
 from .commit_position import CommitPosition
 from .engine import Appended, Engine
 from .errors import GroupError
@@ -36,9 +37,13 @@ class GroupCommitter:
 
     Args:
         engine: takes the records.
+
+    Attributes:
+        gate: stands behind every commit, or None.
     """
 
     def __init__(self, engine: Engine) -> None:
+        self.gate: CommitGate | None = None
         self._engine = engine
         self._prepared: dict[Xid, PreparedXa] = dict(engine.opened.prepared_xa)
 
@@ -57,9 +62,13 @@ class GroupCommitter:
         engine = self._engine
         data = encode_commit_prefix(lists) + payload
         with engine.writing:
-            end, lsn = engine.append_commit(data, gtid)
+            if self.gate is None:
+                end, lsn = engine.append_commit(data, gtid)
+                position = CommitPosition(gtid, *end, lsn)
+            else:
+                position = self._append_noted(gtid, lambda: engine.append_commit(data, gtid))
             engine.writer.pins.unpin(group)
-        return CommitPosition(gtid, *end, lsn)
+        return position
 
     def prepare_group(
         self, group: Hashable, xid: Xid, engines: int, oob: OobReference | None
@@ -85,9 +94,11 @@ class GroupCommitter:
         with self._engine.writing:
             self._engine.writer.pins.unpin(group)
 
-    def wait_for(self, lsn: int) -> None:
-        """Return when what lies before *lsn* is as safe as `flush_log_at_commit` promises."""
-        self._engine.wait_for(lsn)
+    def wait_for(self, position: CommitPosition) -> None:
+        """Return when a record is as safe as `flush_log_at_commit` and the gate promise."""
+        self._engine.wait_for(position.lsn)
+        if self.gate is not None and position.gtid is not None:
+            self.gate.wait(position)
 
     def prepared(self) -> list[PreparedXa]:
         """Return the XA transactions that wait for their end."""
@@ -99,13 +110,14 @@ class GroupCommitter:
         complete = encode_xa_complete(XaComplete(xid, rolled_back=False))
         with self._engine.writing:
             payload = encode_commit_prefix([self._find(xid).oob]) + gtid_event
-            appended = self._engine.append(
+            records = (
                 NewRecord(RecordType.XA_COMPLETE, complete),
                 NewRecord(RecordType.COMMIT, payload, gtid),
             )
+            position = self._append_noted(gtid, lambda: self._engine.append(*records))
             self._forget(xid)
-        self._engine.wait_for(appended.lsn)
-        return commit_position(gtid, appended)
+        self.wait_for(position)
+        return position
 
     def rollback_prepared(self, xid: Xid) -> None:
         """Give a prepared XA transaction up; raises GroupError if there is none of that name."""
@@ -115,6 +127,20 @@ class GroupCommitter:
             appended = self._engine.append(NewRecord(RecordType.XA_COMPLETE, complete))
             self._forget(xid)
         self._engine.wait_for(appended.lsn)
+
+    def _append_noted(self, gtid: Gtid, append: Callable[[], Appended]) -> CommitPosition:
+        """Write a commit, with the gate knowing of it before anybody can see it."""
+        gate = self.gate
+        if gate is None:
+            return commit_position(gtid, append())
+        gate.expect(gtid)
+        try:
+            position = commit_position(gtid, append())
+        except BaseException:
+            gate.give_up(gtid)
+            raise
+        gate.written(position)
+        return position
 
     def _find(self, xid: Xid) -> PreparedXa:
         prepared = self._prepared.get(xid)

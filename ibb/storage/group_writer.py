@@ -47,8 +47,8 @@ class GroupSink(Protocol):
     def forget_group(self, group: object) -> None:
         """Let go of the files that the group referred to."""
 
-    def wait_for(self, lsn: int) -> None:
-        """Return when what lies before *lsn* is as safe as the store promises."""
+    def wait_for(self, position: CommitPosition) -> None:
+        """Return when the record behind *position* is as safe as the store promises."""
 
 
 class Savepoint:
@@ -160,7 +160,7 @@ class GroupWriter:
         position = self._store.commit_group(self, gtid, references, payload)
         self._open = False
         if wait:
-            self._store.wait_for(position.lsn)
+            self._store.wait_for(position)
         return position
 
     def prepare(self, xid: Xid, *, engines: int = 1) -> CommitPosition:
@@ -188,7 +188,7 @@ class GroupWriter:
         reference = forest.reference() if forest.count else None
         position = self._store.prepare_group(self, xid, engines, reference)
         self._open = False
-        self._store.wait_for(position.lsn)
+        self._store.wait_for(position)
         return position
 
     def rollback(self) -> None:

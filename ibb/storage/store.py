@@ -1,8 +1,7 @@
 """
 The store: a binlog that programs and the relay publish into, and that readers follow.
 
-`Store` is what the storage layer offers to programs; the engine below it writes. Calls may come
-from any thread.
+What the storage layer offers to programs; the engine below writes. Calls come from any thread.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -45,6 +44,7 @@ class Store:
     An open store; made by `Store.open`. A context manager that closes it.
 
     Attributes:
+        commits: writes them; its `gate` stands behind each.
         leases: named positions for which files are kept.
         last_automatic_purge: what the last one did, or None.
     """
@@ -61,7 +61,7 @@ class Store:
         self._engine = Engine(
             disk, directory, options, clock, self._purge_automatically, SyncedNote(lock)
         )
-        self._committer = GroupCommitter(self._engine)
+        self.commits = GroupCommitter(self._engine)
         self._holds = Holds()
         self.last_automatic_purge: PurgeResult | None = None
         self.leases = Leases(disk, directory, clock)
@@ -135,7 +135,7 @@ class Store:
     def begin(self) -> GroupWriter:
         """Begin an event group; several may be open at a time."""
         self._engine.check()
-        return GroupWriter(self._committer, self._piece_size, self._engine.check)
+        return GroupWriter(self.commits, self._piece_size, self._engine.check)
 
     def write_format_description(self, event: bytes) -> CommitPosition:
         """
@@ -157,7 +157,7 @@ class Store:
 
     def prepared(self) -> list[PreparedXa]:
         """Return the XA transactions that wait for their end, after a restart those before it."""
-        return self._committer.prepared()
+        return self.commits.prepared()
 
     def commit_prepared(
         self, xid: Xid, gtid: Gtid, *, gtid_event: bytes | None = None
@@ -180,7 +180,7 @@ class Store:
             gtid_event = encode_gtid_event(gtid, int(self._clock.now()), int(flags2))
         elif read_gtid(gtid_event)[0] != gtid:
             raise GroupError(f"the GTID event is not that of {gtid}")
-        return self._committer.commit_prepared(xid, gtid, gtid_event)
+        return self.commits.commit_prepared(xid, gtid, gtid_event)
 
     def rollback_prepared(self, xid: Xid) -> None:
         """
@@ -191,7 +191,7 @@ class Store:
             StoreFull: there is no room.
             StoreFailed: the store has stopped writing.
         """
-        self._committer.rollback_prepared(xid)
+        self.commits.rollback_prepared(xid)
 
     def wait_for(self, position: CommitPosition) -> None:
         """
@@ -200,7 +200,7 @@ class Store:
         Raises:
             StoreFailed: the sync failed; what became of the commit is unknown.
         """
-        self._engine.wait_for(position.lsn)
+        self.commits.wait_for(position)
 
     def sync(self) -> None:
         """Return when everything written so far is durable."""

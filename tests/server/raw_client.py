@@ -7,7 +7,7 @@ import ssl
 from dataclasses import dataclass, field
 
 from ibb.protocol.capabilities import CLIENT_CAPABILITIES, Capability
-from ibb.protocol.command import BinlogDump, DumpFlag, Query
+from ibb.protocol.command import BinlogDump, DumpFlag, Query, SemiSyncAck
 from ibb.protocol.event import EventHeader, EventType, without_checksum
 from ibb.protocol.event_group import GroupStep, GroupTracker
 from ibb.protocol.format_description import FormatDescription
@@ -161,13 +161,26 @@ class RawClient:
         for name, value in variables.items():
             await self.query(f"SET @{name}='{value}'")
 
-    async def dump(self, *, non_block=False, server_id=0, name="", position=4, annotate=True):
+    async def dump(
+        self,
+        *,
+        non_block=False,
+        server_id=0,
+        name="",
+        position=4,
+        annotate=True,
+        semi_sync=False,
+    ):
         """Ask for a dump and return what comes of it."""
         flags = DumpFlag(0)
         flags |= DumpFlag.NON_BLOCK if non_block else 0
         flags |= DumpFlag.SEND_ANNOTATE_ROWS if annotate else 0
         await self.send(BinlogDump(position, flags, server_id, name).encode())
-        return Dump(self)
+        return Dump(self, semi_sync=semi_sync)
+
+    async def acknowledge(self, name, position):
+        """Reply as a semi-synchronous replica does."""
+        await self.send(SemiSyncAck(position, name).encode())
 
 
 async def until_sessions(server, count):
@@ -190,8 +203,11 @@ class Group:
 class Dump:
     """The events of a dump: checked, without checksum, and the groups that they make."""
 
-    def __init__(self, client):
+    def __init__(self, client, *, semi_sync=False):
         self.client = client
+        self.semi_sync = semi_sync
+        self.last_log_pos = 0
+        self.asked = False  # for an acknowledgement of the last event
         self.tracker = GroupTracker()
         self.checksum = None  # until the format description
         self.format = None
@@ -211,6 +227,13 @@ class Dump:
             return None
         assert payload[0] == 0
         event = payload[1:]
+        if self.semi_sync:
+            assert event[0] == 0xEF
+            assert event[1] in (0, 1)
+            self.asked = event[1] == 1
+            event = event[2:]
+            if self.asked:
+                self.expected_seq = 1
         header = EventHeader.unpack(event)
         assert header.length == len(event)
         if header.type == EventType.FORMAT_DESCRIPTION:
@@ -218,6 +241,7 @@ class Dump:
             self.checksum = self.format.checksum_alg == 1
         elif self.checksum:
             event = without_checksum(event)
+        self.last_log_pos = header.log_pos
         return EventHeader.unpack(event), event
 
     async def preamble(self, *, rotate_checksum):
@@ -246,6 +270,7 @@ class Dump:
             group.events.append(event)
             if step is GroupStep.END:
                 return group
+            assert not self.asked, "asked for an acknowledgement inside a group"
 
     async def groups(self, count=None):
         """Return groups until EOF, or *count* of them."""

@@ -11,6 +11,7 @@ from ibb.protocol.handshake import Greeting, HandshakeResponse
 from ibb.protocol.reply import ok
 from ibb.protocol.result_set import ColumnType
 from ibb.server.config import Config
+from ibb.server.semi_sync import SemiSync
 from ibb.server.sql_parser import parse_statement
 from ibb.server.statements import Statements, reads_history
 from ibb.server.variables import SessionVariables
@@ -27,6 +28,7 @@ class Facts:
         self.history = history
         self.server_id = 101
         self.relays = True
+        self.semi_sync = SemiSync()
 
     def now(self):
         return 1795247412.5
@@ -261,9 +263,13 @@ def test_show_variables_matches_names_as_like_does(session):
     assert names(session.run("SHOW VARIABLES LIKE 'SERVER_ID'")) == ["server_id"]
     assert names(session.run("SHOW VARIABLES LIKE 'binlog%a_a'")) == ["binlog_row_metadata"]
     assert names(session.run("SHOW GLOBAL VARIABLES LIKE 'server\\_id'")) == ["server_id"]
-    assert names(session.run("SHOW VARIABLES LIKE 'rpl_semi_sync_master_enabled'")) == []
+    assert session.run("SHOW VARIABLES LIKE 'rpl_semi_sync_master_enabled'").rows == [
+        ("rpl_semi_sync_master_enabled", "OFF")
+    ]
     semi_sync = "('rpl_semi_sync_master_enabled', 'rpl_semi_sync_source_enabled')"
-    assert names(session.run(f"SHOW VARIABLES WHERE Variable_name IN {semi_sync}")) == []
+    assert names(session.run(f"SHOW VARIABLES WHERE Variable_name IN {semi_sync}")) == [
+        "rpl_semi_sync_master_enabled"
+    ]
     assert names(
         session.run("SHOW VARIABLES WHERE Variable_name = 'port' OR Variable_name LIKE 'vers%nt'")
     ) == ["port", "version_comment"]

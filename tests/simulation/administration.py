@@ -152,7 +152,7 @@ def after_purge(world: World, before: list[Lease]) -> None:
 
 def check_pins(world: World) -> None:
     """Only groups that are open, and prepared transactions, keep files."""
-    owners = {group.writer for group in world.groups} | set(world.store._committer._prepared)
+    owners = {group.writer for group in world.groups} | set(world.store.commits._prepared)
     if stray := set(world.store._engine.writer.pins._pins) - owners:
         raise WrongError(f"files are kept for {stray}, which is gone")
 

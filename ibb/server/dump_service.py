@@ -1,0 +1,162 @@
+"""
+A dump beside what its client sends meanwhile: acknowledgements, or a goodbye.
+
+Source: dump-protocol 3.2, 7; 10, traps 10, 29, 31, 42.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from ibb.protocol.command import Quit, SemiSyncAck, parse_command
+from ibb.protocol.errors import ProtocolError
+from ibb.protocol.event_encoder import CAPABILITY_GTID
+
+from .connection import PeerGone
+from .counted_stream import CountedStream
+from .dump_request import heartbeat_period
+from .dump_session import DumpSession
+from .dump_stream import DumpStream
+from .log import get_log
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+    from typing import Protocol
+
+    from ibb.protocol.errors import SqlError
+
+    from .connection import Connection
+    from .dump_request import DumpRequest
+    from .durable_signal import DurableSignal
+    from .pools import Pools
+    from .semi_sync import SemiSync
+    from .variables import ServerFacts, SessionVariables
+
+    class DumpHost(ServerFacts, Protocol):
+        """What a dump needs of the server around it."""
+
+        signal: DurableSignal
+        pools: Pools
+        semi_sync: SemiSync
+
+
+PACKET_BYTES_MAX: Final = 4096  # of what a client sends during a dump; a reply has at most 521
+
+
+class ReaderStalled(PeerGone):
+    """The client did not read for as long as a client may."""
+
+
+class DumpService:
+    """
+    Serves one dump.
+
+    Args:
+        host: the server around it.
+        connection: the client's.
+        request: what it asked for.
+        variables: of its session, which may change while the dump runs.
+    """
+
+    def __init__(
+        self,
+        host: DumpHost,
+        connection: Connection,
+        request: DumpRequest,
+        variables: SessionVariables,
+    ) -> None:
+        self.server_id = request.server_id
+        self._host = host
+        self._connection = connection
+        self._request = request
+        self._semi_sync = host.semi_sync if request.semi_sync else None
+        self._stream = self._new_stream()
+        self._session = DumpSession(
+            self._stream,
+            connection,
+            signal=host.signal,
+            pool=host.pools.dumps,
+            heartbeat_period=lambda: heartbeat_period(variables),
+            non_block=request.non_block,
+        )
+        self._log = get_log().bind(peer=connection.peer, replica_server_id=request.server_id)
+
+    def end(self, error: SqlError) -> None:
+        """Have the dump end with *error*, behind the group that is being sent."""
+        self._session.end(error)
+
+    async def run(self) -> None:
+        """
+        Dump until the end, which is to be told by EOF.
+
+        Raises:
+            SqlError: it is to be told by this instead.
+            PeerGone: the client quit, or does not read.
+            OSError: the connection broke.
+        """
+        request = self._request
+        self._log.info(
+            "dump_started",
+            start=str(request.connect_state) if request.connect_state is not None else None,
+            file=request.file_name,
+            semi_sync=request.semi_sync,
+        )
+        if self._semi_sync is not None:
+            self._semi_sync.join()
+        try:
+            await self._until_either_ends(self._session.run())
+        except TimeoutError as error:
+            seconds = self._host.config.net_write_timeout
+            reason = f"the client did not read for {seconds:g} s"
+            self._log.warning("dump_dropped", reason=reason)
+            raise ReaderStalled(reason) from error
+        finally:
+            if self._semi_sync is not None:
+                self._semi_sync.leave()
+            self._connection.seq = self._stream.seq  # what the client sent does not count
+            self._host.pools.statements.submit(self._stream.close)
+            self._log.info("dump_ended")
+
+    def _new_stream(self) -> DumpStream:
+        host, request = self._host, self._request
+        counted = request.semi_sync or request.capability < CAPABILITY_GTID
+        make = partial(CountedStream, semi_sync=self._semi_sync) if counted else DumpStream
+        return make(
+            host.history,
+            request,
+            server_id=host.server_id,
+            server_version=host.config.server_version,
+            now=int(host.now()),
+        )
+
+    async def _until_either_ends(self, dumping: Coroutine[None, None, None]) -> None:
+        """Run the dump while listening for the client's end, which raises PeerGone."""
+        tasks = [asyncio.create_task(dumping), asyncio.create_task(self._listen())]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            ended = [task for task in tasks if task.done()]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        await ended[0]
+
+    async def _listen(self) -> None:
+        """
+        Take acknowledgements; return never: raise PeerGone when the client quits or closes.
+
+        What else it sends is thrown away: some clients send bytes too many.
+        """
+        while True:
+            self._connection.expect(PACKET_BYTES_MAX)
+            try:
+                packet = await self._connection.receive()
+            except ProtocolError:
+                await self._connection.discard_until_closed()
+            command = parse_command(packet.payload)
+            if isinstance(command, Quit):
+                raise PeerGone("the client quit its dump")
+            if isinstance(command, SemiSyncAck) and isinstance(self._stream, CountedStream):
+                self._stream.acknowledged(command)
