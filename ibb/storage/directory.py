@@ -151,16 +151,28 @@ class BinlogDirectory:
         header = self._headers.get(file_no)
         if header is not None:
             return header
-        start = self._read_start(file_no)
-        if page_is_zero(start):
+        header = self._stored_header(file_no)
+        if header is None:
             return None
-        header = FileHeader.parse(start, file_no)
         size = self._files.size(file_no)
         if size < 2 * header.page_size:
             raise FormatError(f"file too short: {size} bytes", file=binlog_name(file_no), page=0)
         with self._mutex:
             self._headers[file_no] = header
         return header
+
+    def _stored_header(self, file_no: int) -> FileHeader | None:
+        """Read a header from its file; None: the file is missing, or its header page is zero."""
+
+        def check(start: bytes) -> FileHeader | None:
+            return None if page_is_zero(start) else FileHeader.parse(start, file_no)
+
+        try:
+            return self._files.read_checked(file_no, 0, PAGE_SIZE_MAX, check)
+        except DiskError as error:
+            if not error.missing:
+                raise
+            return None
 
     def end(self) -> Position:
         """Return where data ends; behind a damaged last page, that page's end."""
@@ -226,8 +238,12 @@ class BinlogDirectory:
             return data
         header = self.header(file_no)
         page_size = header.page_size if header else PAGE_SIZE_MAX
-        data = self._files.read(file_no, page_no * page_size, page_size)
-        check_used_page(data, page_size, file_no, page_no)
+
+        def check(data: bytes) -> bytes:
+            check_used_page(data, page_size, file_no, page_no)
+            return data
+
+        data = self._files.read_checked(file_no, page_no * page_size, page_size, check)
         self._cache.put(file_no, page_no, data)
         return data
 

@@ -13,7 +13,7 @@ import fcntl
 import os
 import struct
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Protocol, TypeAlias
 
 from .errors import DiskError, StoreLocked
@@ -25,6 +25,7 @@ WRITE_BUFFERS_MAX = 1024  # buffers a call of pwritev takes (IOV_MAX)
 FILE_MODE = 0o640
 DIRECTORY_MODE = 0o750
 LOCK_NOTE_SIZE_MAX = 64  # bytes
+_CACHE_UNIT = os.sysconf("SC_PAGESIZE")
 _CANNOT_ALLOCATE = frozenset({errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS})
 _CANNOT_SEEK_DATA = frozenset({errno.EINVAL, errno.EOPNOTSUPP, errno.ENOTTY})
 
@@ -51,6 +52,9 @@ class File(Protocol):
 
         Holes are skipped without being read, so the bytes found may be zero as well.
         """
+
+    def forget_cached(self, offset: int, size: int) -> None:
+        """Have these bytes come from the device when they are read next, not from a cache."""
 
     def write_at(self, offset: int, data: Buffer | Sequence[Buffer]) -> None:
         """Write all of *data*, one buffer or several one behind the other, at byte *offset*."""
@@ -276,6 +280,13 @@ class _OsFile:
                 if error.errno in _CANNOT_SEEK_DATA:
                     return offset  # there may be data everywhere
                 raise
+
+    def forget_cached(self, offset: int, size: int) -> None:
+        descriptor = self._open_descriptor()
+        start = offset - offset % _CACHE_UNIT  # of units that are not covered none is forgotten
+        end = -(-(offset + size) // _CACHE_UNIT) * _CACHE_UNIT
+        with suppress(OSError):  # a hint: without it the next read may tell the same again
+            os.posix_fadvise(descriptor, start, end - start, os.POSIX_FADV_DONTNEED)
 
     def write_at(self, offset: int, data: Buffer | Sequence[Buffer]) -> None:
         descriptor = self._open_descriptor()

@@ -78,13 +78,20 @@ class LivePages:
             page = self._fifo.copy(file_no, 0)
             if page is None:
                 try:
-                    page = self._files.read(file_no, 0, PAGE_SIZE_MAX)
+                    header = self._stored_header(file_no)
                 except DiskError as error:
                     if error.missing:
                         return None
                     raise
-            header = self._headers[file_no] = FileHeader.parse(page, file_no)
+            else:
+                header = FileHeader.parse(page, file_no)
+            self._headers[file_no] = header
         return header
+
+    def _stored_header(self, file_no: int) -> FileHeader:
+        return self._files.read_checked(
+            file_no, 0, PAGE_SIZE_MAX, lambda start: FileHeader.parse(start, file_no)
+        )
 
     def read_page(self, file_no: int, page_no: int) -> PageRead:
         """
@@ -121,13 +128,17 @@ class LivePages:
         page = self._cache.get(file_no, page_no)
         if page is not None:
             return page
-        page = self._files.read(file_no, page_no * page_size, page_size)
-        if len(page) < page_size or page_is_zero(page):
-            raise FormatError(
-                "page is missing or all zero although it was written",
-                file=binlog_name(file_no),
-                page=page_no,
-            )
-        check_page(page, file_no, page_no)
+
+        def check(page: bytes) -> bytes:
+            if len(page) < page_size or page_is_zero(page):
+                raise FormatError(
+                    "page is missing or all zero although it was written",
+                    file=binlog_name(file_no),
+                    page=page_no,
+                )
+            check_page(page, file_no, page_no)
+            return page
+
+        page = self._files.read_checked(file_no, page_no * page_size, page_size, check)
         self._cache.put(file_no, page_no, page)
         return page

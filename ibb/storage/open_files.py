@@ -2,11 +2,16 @@
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
+from typing import TypeVar
+
+from ibb.protocol.errors import FormatError
 
 from .disk import Disk, File
 from .file_name import binlog_name
 
 OPEN_FILES_MAX = 32
+Checked = TypeVar("Checked")
 
 
 class _Handle:
@@ -60,6 +65,36 @@ class OpenFiles:
             return handle.file.next_data(offset)
         finally:
             self._give_back(handle)
+
+    def read_checked(
+        self, file_no: int, offset: int, size: int, check: Callable[[bytes], Checked]
+    ) -> Checked:
+        """
+        Read bytes and return what a check makes of them; they are given a second chance.
+
+        What was read wrongly once may be right on the device, so the second read is from there.
+
+        Args:
+            file_no: of the file.
+            offset: of the first byte.
+            size: how many, fewer at the file's end.
+            check: raises FormatError when the bytes are not what they should be.
+
+        Raises:
+            FormatError: the check failed twice.
+            DiskError: as `read`.
+        """
+        data = self.read(file_no, offset, size)
+        try:
+            return check(data)
+        except FormatError:
+            handle = self._take(file_no)
+            try:
+                handle.file.forget_cached(offset, size)
+                data = handle.file.read_at(offset, size)
+            finally:
+                self._give_back(handle)
+            return check(data)
 
     def size(self, file_no: int) -> int:
         """

@@ -15,6 +15,7 @@ from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.errors import FormatError
 from ibb.protocol.gtid import Gtid
 
+from .aside import discard, holds_something
 from .binlog_files import BinlogFiles, list_files
 from .chunk import chunk_area_end, chunks_end
 from .directory import BinlogDirectory
@@ -86,7 +87,7 @@ def open_writer(
     """
     replayed = replay(disk, directory, apply=reset_to is None)
     redo.prepare()
-    newest = _newest_used(disk, directory, files)
+    newest = _newest_used(disk, directory, files, own=replayed is not None)
     if newest is None:
         if reset_to is None and replayed is not None and replayed.begun_at > (0, 0):
             raise _ends_early(replayed.begun_at, "no file holds anything")
@@ -141,8 +142,9 @@ def _begin(
 ) -> Opened:
     """Begin a new binlog at file 0. Source: ibb-format 11.6."""
     state = reset_to or BinlogState()
+    copies = []
     for file_no in list_files(disk, directory):
-        disk.unlink(files.path(file_no))
+        copies += discard(disk, files.path(file_no))
     files.create(0, options.file_pages * options.page_size)
     first_lsn = replayed.end_lsn if replayed else FIRST_LSN
     redo.begin_segment(replayed.sequence + 1 if replayed else 1, first_lsn, Position(0, 0))
@@ -158,15 +160,31 @@ def _begin(
     writer = Writer(place, fifo, redo, next_file)
     writer.begin_first_file(header)
     return Opened(
-        writer, state, 0, recovered=False, taken_over=False, copies_set_aside=[], prepared_xa={}
+        writer, state, 0, recovered=False, taken_over=False, copies_set_aside=copies, prepared_xa={}
     )
 
 
-def _newest_used(disk: Disk, directory: str, files: BinlogFiles) -> int | None:
-    """Return the newest file that has a header, or None."""
+def _newest_used(disk: Disk, directory: str, files: BinlogFiles, *, own: bool) -> int | None:
+    """
+    Return the newest file that has a header, or None.
+
+    Args:
+        disk: where the directory is.
+        directory: its path.
+        files: of the store.
+        own: there is a redo log, which tells where data ends; else only the files do.
+
+    Raises:
+        FormatError: a file of another program has lost its header.
+    """
     for file_no in reversed(list_files(disk, directory)):
-        if not is_unused(disk, files.path(file_no)):
+        path = files.path(file_no)
+        if not is_unused(disk, path):
             return file_no
+        if not own and holds_something(disk, path):
+            name = binlog_name(file_no)
+            text = f"Invalid or corrupt file header in file '{name}': it is zero, what follows is"
+            raise FormatError(f"{text} not; nothing was changed", file=name, page=0)
     return None
 
 

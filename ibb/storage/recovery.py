@@ -4,8 +4,9 @@ Recovery: the `.ibb` files as the redo log says they were at the last sync.
 Changes are applied strictly in order. A page is rebuilt from its first byte, never read and
 modified, because the log holds every page from its start (whole images after a checkpoint); so a
 torn page is simply written again, and doing all of it twice gives the same. No page reaches a
-file before its redo is durable, so nothing valid can lie behind the end of the log; should there
-be bytes all the same, the file is copied aside before they are cleared.
+file before its redo is durable, so a page in a file is a beginning of what the log says, and
+nothing lies behind the end of the log; should it be otherwise all the same, the file is copied
+aside before anything in it is overwritten or cleared.
 Source: ibb-format 11.
 """
 
@@ -13,20 +14,18 @@ from collections.abc import Iterable
 from itertools import takewhile
 from typing import NamedTuple
 
+from .aside import discard, set_aside
 from .binlog_files import list_files
 from .chunk import chunk_area_end
 from .disk import Disk, File
 from .errors import RecoveryError
 from .file_header import HEADER_UNIT, FileHeader
 from .file_name import binlog_name
-from .page import page_is_zero, seal_page, sealed_page
+from .page import CHECKSUM_SIZE, page_is_zero, seal_page, sealed_page
 from .position import Position
 from .redo import SEGMENT_NAMES, Segment, find_newest_segment, read_groups
 from .redo_record import CHANGE_HEADER_SIZE, Change, RedoGroup, unpack_change_header
 from .synced_note import certain_lsn
-
-ASIDE_SUFFIX = ".aside"
-_COPY_BYTES = 1 << 20
 
 
 class Replayed(NamedTuple):
@@ -72,7 +71,7 @@ def replay(
         disk: where the directory is.
         directory: its path.
         apply: False only reads to the end of the log: its files are gone for good.
-        set_aside: copy a file first if its last page holds more than the log tells of.
+        set_aside: copy a file first if it holds something that the log does not tell of.
         certain_only: leave out what a store that has the directory open has not synced yet.
 
     Raises:
@@ -85,7 +84,7 @@ def replay(
         return None
     certain = certain_lsn(disk, directory) if certain_only else None
     _sync_segment(disk, directory, segment)
-    replayer = _Replayer(disk, directory)
+    replayer = _Replayer(disk, directory, set_aside=set_aside)
     groups = read_groups(disk, directory, segment)
     if certain is not None:
         groups = takewhile(lambda group: group.end_lsn <= certain, groups)
@@ -94,7 +93,7 @@ def replay(
             end_lsn = replayer.apply(groups)
         else:
             end_lsn = max((group.end_lsn for group in groups), default=0)
-        end = replayer.finish(set_aside=set_aside)
+        end = replayer.finish()
     finally:
         replayer.close()
     return Replayed(
@@ -118,9 +117,10 @@ def _sync_segment(disk: Disk, directory: str, segment: Segment) -> None:
 class _Replayer:
     """Rebuilds pages one after the other."""
 
-    def __init__(self, disk: Disk, directory: str) -> None:
+    def __init__(self, disk: Disk, directory: str, *, set_aside: bool) -> None:
         self._disk = disk
         self._directory = directory
+        self._sets_aside = set_aside
         self._existing = list_files(disk, directory)
         self._file: File | None = None
         self._file_no = -1
@@ -129,6 +129,7 @@ class _Replayer:
         self._used = 0
         self._page_size = 0
         self._area_end = 0
+        self._set_aside: set[int] = set()
         self.copies_set_aside: list[str] = []
 
     def apply(self, groups: Iterable[RedoGroup]) -> int:
@@ -210,7 +211,10 @@ class _Replayer:
     def _enter_file(self, change: Change) -> None:
         if self._file is not None:
             # It was left for the next one: full, or cut here by FLUSH.
-            self._file.truncate((self._page_no + 1) * self._page_size)
+            cut = (self._page_no + 1) * self._page_size
+            if self._sets_aside and not page_is_zero(self._file.read_at(cut, self._page_size)):
+                self._set_file_aside()
+            self._file.truncate(cut)
             self._file.sync()
             self._file.close()
         path = f"{self._directory}/{binlog_name(change.file_no)}"
@@ -232,14 +236,15 @@ class _Replayer:
     def _write_page(self) -> None:
         assert self._file is not None
         seal_page(self._page)
-        self._file.write_at(self._page_no * self._page_size, self._page)
+        offset = self._page_no * self._page_size
+        if self._sets_aside:
+            self._compare(self._file.read_at(offset, self._page_size))
+        self._file.write_at(offset, self._page)
 
-    def finish(self, *, set_aside: bool) -> Position | None:
+    def finish(self) -> Position | None:
         """Write the last page; return the end of the binlog."""
         if self._file is None:
             return None
-        if set_aside:
-            self._set_aside_longer_page(self._file)
         self._write_page()
         self._file.sync()
         used = self._used
@@ -247,14 +252,18 @@ class _Replayer:
             return Position(self._file_no, (self._page_no + 1) * self._page_size)
         return Position(self._file_no, self._page_no * self._page_size + used)
 
-    def _set_aside_longer_page(self, file: File) -> None:
-        """Copy the file if its last page goes on behind the log: the log has lost something."""
-        stored = file.read_at(self._page_no * self._page_size, self._page_size)
-        behind = stored[self._used : self._area_end]
+    def _compare(self, stored: bytes) -> None:
+        """Copy the file if its page is whole and not a beginning of what the log says."""
+        known = self._page.startswith(stored[:-CHECKSUM_SIZE].rstrip(b"\0"))
         whole = len(stored) == self._page_size
-        if whole and not page_is_zero(behind) and sealed_page(stored) == stored:
+        if not known and whole and sealed_page(stored) == stored:
+            self._set_file_aside()
+
+    def _set_file_aside(self) -> None:
+        if self._file_no not in self._set_aside:
+            self._set_aside.add(self._file_no)
             path = f"{self._directory}/{binlog_name(self._file_no)}"
-            self.copies_set_aside.append(_set_aside(self._disk, path))
+            self.copies_set_aside.append(set_aside(self._disk, path))
 
     def close(self) -> None:
         if self._file is not None:
@@ -270,13 +279,16 @@ def clear_behind(disk: Disk, directory: str, end: Position, page_size: int) -> l
     """
     copies = []
     first_page = -(-end.offset // page_size)
+    rest = first_page * page_size - end.offset  # of the page in which data ends
     path = f"{directory}/{binlog_name(end.file_no)}"
     size = disk.size(path)
     file = disk.open(path)
     try:
-        behind = file.read_at(first_page * page_size, page_size)
-        if not page_is_zero(behind):
-            copies.append(_set_aside(disk, path))
+        behind = memoryview(file.read_at(end.offset, rest + page_size))
+        next_is_used = not page_is_zero(behind[rest:])
+        if next_is_used or not page_is_zero(behind[: max(rest - CHECKSUM_SIZE, 0)]):
+            copies.append(set_aside(disk, path))
+        if next_is_used:
             file.truncate(first_page * page_size)
             file.allocate(size)
             file.sync()
@@ -285,26 +297,6 @@ def clear_behind(disk: Disk, directory: str, end: Position, page_size: int) -> l
     for file_no in list_files(disk, directory):
         later = f"{directory}/{binlog_name(file_no)}"
         if file_no > end.file_no:
-            if not is_unused(disk, later):
-                copies.append(_set_aside(disk, later))
-            disk.unlink(later)
+            copies += discard(disk, later)
     disk.sync_dir(directory)
     return copies
-
-
-def _set_aside(disk: Disk, path: str) -> str:
-    """Copy a file to a name that is not taken; return that name."""
-    number = 0
-    while disk.exists(copy := f"{path}{ASIDE_SUFFIX}-{number}"):
-        number += 1
-    source, target = disk.open(path, read_only=True), disk.open(copy, create=True)
-    try:
-        offset = 0
-        while data := source.read_at(offset, _COPY_BYTES):
-            target.write_at(offset, data)
-            offset += len(data)
-        target.sync()
-    finally:
-        source.close()
-        target.close()
-    return copy

@@ -341,6 +341,9 @@ class SimFile:
         zeros = len(data) - len(data.lstrip(b"\0"))
         return None if zeros == len(data) else offset + zeros
 
+    def forget_cached(self, offset: int, size: int) -> None:
+        """There is no cache; a disk lies for as long as it is told to."""
+
     def write_at(self, offset: int, data: Buffer | Sequence[Buffer]) -> None:
         parts = [data] if isinstance(data, bytes | bytearray | memoryview) else data
         joined = b"".join(parts)

@@ -154,6 +154,9 @@ class SparseFile:
     def next_data(self, offset: int) -> int | None:
         return self._image.next_data(offset)
 
+    def forget_cached(self, offset: int, size: int) -> None:
+        """There is no cache."""
+
     def write_at(self, offset: int, data: Buffer | Sequence[Buffer]) -> None:
         parts = [data] if isinstance(data, bytes | bytearray | memoryview) else data
         self._image.write(offset, b"".join(bytes(part) for part in parts))

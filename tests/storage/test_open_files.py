@@ -2,6 +2,7 @@
 
 import pytest
 
+from ibb.protocol.errors import FormatError
 from ibb.storage.disk import OsDisk
 from ibb.storage.errors import DiskError
 from ibb.storage.file_name import binlog_name
@@ -83,3 +84,36 @@ def test_a_missing_file_is_an_error(files):
     with pytest.raises(DiskError) as caught:
         files.read(999, 0, 1)
     assert caught.value.missing
+
+
+class TwoFaced:
+    """A file whose first reads are wrong, until the cache is forgotten."""
+
+    def __init__(self):
+        self.forgotten, self.reads = [], 0
+
+    def read_at(self, offset, size):
+        self.reads += 1
+        return (b"right" if self.forgotten else b"wrong")[:size]
+
+    def forget_cached(self, offset, size):
+        self.forgotten.append((offset, size))
+
+
+def refuse(data):
+    if data != b"right":
+        raise FormatError(f"read {data}")
+    return data.decode()
+
+
+def test_what_fails_its_check_is_read_once_more_from_the_device(tmp_path, monkeypatch):
+    file = TwoFaced()
+    monkeypatch.setattr(OsDisk, "open", lambda *_, **__: file)
+    files = OpenFiles(OsDisk(), str(tmp_path))
+    assert files.read_checked(0, 512, 5, refuse) == "right"
+    assert (file.forgotten, file.reads) == ([(512, 5)], 2)
+    with pytest.raises(FormatError, match="read b'ri'"):
+        files.read_checked(0, 512, 2, refuse)
+    assert file.reads == 4
+    assert files.read_checked(0, 512, 5, refuse) == "right"
+    assert file.reads == 5

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from ibb.protocol.checksum import crc32c
 from ibb.protocol.errors import FormatError
-from ibb.storage.disk import Disk
+from ibb.storage.aside import ASIDE_SUFFIX
+from ibb.storage.disk import Disk, File
 from ibb.storage.errors import DiskError
 from ibb.storage.file_header import (
     HEADER_CHECKSUM_AT,
@@ -19,7 +20,6 @@ from ibb.storage.file_header import (
 )
 from ibb.storage.file_name import binlog_name, is_misspelt, parse_binlog_name
 from ibb.storage.page import CHECKSUM_SIZE, PAGE_SIZE_MAX, PAGE_SIZE_MIN, check_page, page_is_zero
-from ibb.storage.recovery import ASIDE_SUFFIX
 
 from .finding import Finding, Kind
 
@@ -68,7 +68,7 @@ def check_file(disk: Disk, path: str, file_no: int) -> FileState:
     size = disk.size(f"{path}/{binlog_name(file_no)}")
     file = disk.open(f"{path}/{binlog_name(file_no)}", read_only=True)
     try:
-        start = file.read_at(0, PAGE_SIZE_MAX)
+        start = _read_start(file, file_no)
         if page_is_zero(start[:HEADER_UNIT]):
             empty = all(
                 page_is_zero(window[at : at + PAGE_SIZE_MAX])
@@ -83,6 +83,17 @@ def check_file(disk: Disk, path: str, file_no: int) -> FileState:
     finally:
         file.close()
     return _with_header(file_no, size, start)
+
+
+def _read_start(file: File, file_no: int) -> bytes:
+    """Return the beginning of a file, read from the device if it looked wrong at first."""
+    start = file.read_at(0, PAGE_SIZE_MAX)
+    try:
+        FileHeader.parse(start, file_no)
+    except FormatError:
+        file.forget_cached(0, PAGE_SIZE_MAX)
+        start = file.read_at(0, PAGE_SIZE_MAX)
+    return start
 
 
 def _without_header(file_no: int, size: int, *, empty: bool) -> FileState:

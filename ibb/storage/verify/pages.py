@@ -24,6 +24,7 @@ from .losses import Losses
 from .records import RecordChecks
 
 WINDOW_BYTES = 1 << 20  # read at once
+READS_MAX = 2  # of a page: what was read wrongly once may be right on the device
 _STATE_OR_PADDING = frozenset({RecordType.GTID_STATE, RecordType.DUMMY})
 
 
@@ -63,7 +64,7 @@ class PageChecks:
         self.unused = None
         self._records.enter_file(header)
         self.end = Position(header.file_no, header.page_size)
-        window = _Window(file, header, TORN_READS_MAX if growing else 1)
+        window = _Window(file, header, TORN_READS_MAX if growing else READS_MAX)
         page_no, resume_at = 1, 0
         while page_no < pages:
             if window.load(page_no):
@@ -213,6 +214,7 @@ class _Window:
             try:
                 check_page(page, self.header.file_no, page_no)
             except FormatError:
+                self._file.forget_cached(page_no * self._size, self._size)
                 page = self._read(page_no)
             else:
                 return page

@@ -175,6 +175,10 @@ class _ShadowFile:
         own = None if self._changed is None else self._changed.next_block(offset)
         return min((place for place in (found, own) if place is not None), default=None)
 
+    def forget_cached(self, offset: int, size: int) -> None:
+        if self._real is not None:
+            self._real.forget_cached(offset, size)
+
     def write_at(self, offset: int, data: Buffer | Sequence[Buffer]) -> None:
         new = bytes(data) if isinstance(data, (bytes, bytearray, memoryview)) else b"".join(data)
         beneath = b"" if self._real is None else self._real.read_at(offset, len(new))

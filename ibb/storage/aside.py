@@ -1,0 +1,57 @@
+"""Copies of files that a recovery sets aside before it overwrites, cuts or deletes anything."""
+
+from .disk import Disk
+from .page import PAGE_SIZE_MAX, page_is_zero
+
+ASIDE_SUFFIX = ".aside"
+_COPY_BYTES = 1 << 20
+
+
+def holds_something(disk: Disk, path: str) -> bool:
+    """Tell whether anything was ever written to a file, also if its header is gone."""
+    file = disk.open(path, read_only=True)
+    try:
+        start = memoryview(file.read_at(0, 2 * PAGE_SIZE_MAX))  # page 1 is never empty
+    finally:
+        file.close()
+    return not (page_is_zero(start[:PAGE_SIZE_MAX]) and page_is_zero(start[PAGE_SIZE_MAX:]))
+
+
+def discard(disk: Disk, path: str) -> list[str]:
+    """Delete a file; return the copy that was set aside, if it held something."""
+    copies = [set_aside(disk, path)] if holds_something(disk, path) else []
+    disk.unlink(path)
+    return copies
+
+
+def set_aside(disk: Disk, path: str) -> str:
+    """Copy a file to a name that is not taken, unless there is such a copy; return its name."""
+    number = 0
+    while disk.exists(copy := f"{path}{ASIDE_SUFFIX}-{number}"):
+        if _same_contents(disk, path, copy):
+            return copy
+        number += 1
+    source, target = disk.open(path, read_only=True), disk.open(copy, create=True)
+    try:
+        offset = 0
+        while data := source.read_at(offset, _COPY_BYTES):
+            target.write_at(offset, data)
+            offset += len(data)
+        target.sync()
+    finally:
+        source.close()
+        target.close()
+    return copy
+
+
+def _same_contents(disk: Disk, path: str, copy: str) -> bool:
+    one, other = disk.open(path, read_only=True), disk.open(copy, read_only=True)
+    try:
+        size = one.size()
+        return size == other.size() and all(
+            one.read_at(offset, _COPY_BYTES) == other.read_at(offset, _COPY_BYTES)
+            for offset in range(0, size, _COPY_BYTES)
+        )
+    finally:
+        one.close()
+        other.close()
