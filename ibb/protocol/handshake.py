@@ -221,7 +221,7 @@ class HandshakeResponse:
             plugin = _text(reader.zstr())
         attributes = {}
         if both & Capability.CONNECT_ATTRS and reader.remaining:
-            attributes = _read_attributes(reader)
+            attributes = read_attributes(reader)
         return cls(
             capabilities,
             packet_bytes_max,
@@ -306,7 +306,8 @@ def _response_head(capabilities: Capability, packet_bytes_max: int, collation: i
     return _RESPONSE_HEAD.pack(bits & 0xFFFFFFFF, packet_bytes_max, collation, bits >> 32)
 
 
-def _read_attributes(reader: FieldReader) -> dict[str, str]:
+def read_attributes(reader: FieldReader) -> dict[str, str]:
+    """Take connection attributes; raises FormatError above `CONNECTION_ATTRIBUTES_MAX`."""
     block = FieldReader(reader.lestr(), what="connection attributes")
     attributes: dict[str, str] = {}
     while block.remaining:

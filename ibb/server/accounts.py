@@ -137,7 +137,9 @@ class AccountBook:
     """All accounts of a server."""
 
     def __init__(self, accounts: Iterable[Account] = ()) -> None:
-        self._accounts = {(account.user, account.host): account for account in accounts}
+        self._accounts: dict[str, dict[str, Account]] = {}  # by user and host
+        for account in accounts:
+            self.add(account)
 
     @classmethod
     def load(cls, path: str) -> AccountBook:
@@ -161,7 +163,7 @@ class AccountBook:
                 account = _from_table(entry)
             except ConfigError as error:
                 raise ConfigError(f"{path}: account {number}: {error}") from error
-            if (account.user, account.host) in book._accounts:
+            if account.host in book._accounts.get(account.user, ()):
                 raise ConfigError(f"{path}: account {number}: its user and host were there before")
             book.add(account)
         return book
@@ -189,11 +191,15 @@ class AccountBook:
 
     def add(self, account: Account) -> None:
         """Hold *account*, in place of one of the same user and host."""
-        self._accounts[account.user, account.host] = account
+        self._accounts.setdefault(account.user, {})[account.host] = account
 
     def remove(self, user: str, host: str) -> bool:
         """Forget an account; return whether there was one."""
-        return self._accounts.pop((user, host), None) is not None
+        return self._accounts.get(user, {}).pop(host, None) is not None
+
+    def knows(self, user: str) -> bool:
+        """Tell whether there is an account of *user*, from wherever."""
+        return bool(self._accounts.get(user))
 
     def find(self, user: str, hosts: Sequence[str]) -> Account | None:
         """
@@ -203,14 +209,15 @@ class AccountBook:
             user: the name, exactly.
             hosts: address and names by which the client is known.
         """
-        found = [account for account in self if account.user == user and account.matches(*hosts)]
+        own = self._accounts.get(user, {}).values()
+        found = [account for account in own if account.matches(*hosts)]
         return min(found, key=lambda account: vagueness(account.host), default=None)
 
     def __iter__(self) -> Iterator[Account]:
-        return iter(self._accounts.values())
+        return (account for own in self._accounts.values() for account in own.values())
 
     def __len__(self) -> int:
-        return len(self._accounts)
+        return sum(map(len, self._accounts.values()))
 
 
 def _from_table(entry: object) -> Account:

@@ -117,6 +117,8 @@ class Listener:
         self.most = max(self.most, len(self._sessions))
         try:
             await session.run()
+        except asyncio.CancelledError:  # ended from outside; asyncio would log it as an error
+            connection.abort()
         finally:
             del self._sessions[session.id]
 

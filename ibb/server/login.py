@@ -18,6 +18,7 @@ from ibb.protocol import error_codes as codes
 from ibb.protocol import native_password
 from ibb.protocol.authentication import Channel, Verdict, certificate_proof
 from ibb.protocol.capabilities import SERVER_CAPABILITIES, Capability
+from ibb.protocol.change_user import parse_change_user
 from ibb.protocol.errors import ProtocolError
 from ibb.protocol.handshake import (
     AuthMoreData,
@@ -88,6 +89,7 @@ class Login:
         self._connection = connection
         self._connection_id = connection_id
         self._scramble = random_text(native_password.NONCE_BYTES)
+        self._response: HandshakeResponse
         self._used_password = False
         tls = Capability.SSL if host.tls is not None else Capability(0)
         self._capabilities = SERVER_CAPABILITIES & ~Capability.SSL | tls
@@ -118,9 +120,24 @@ class Login:
                 raise ProtocolError("the client asks for TLS, which was not offered")
             await connection.start_tls(self._host.tls.context)
             payload = await self._receive()
-        response = HandshakeResponse.parse(payload, self._capabilities)
+        self._response = HandshakeResponse.parse(payload, self._capabilities)
         if self._host.config.require_tls and not connection.private:
-            raise self._denied(response, "TLS is required")
+            raise self._denied(self._response, "TLS is required")
+        return await self._check(self._response)
+
+    async def change_user(self, payload: bytes) -> LoggedIn:
+        """
+        Have a client that has logged in prove to be another user, by COM_CHANGE_USER.
+
+        Raises:
+            AccessDenied, SqlError, FormatError, OSError: as `run`.
+        """
+        self._used_password = False
+        return await self._check(parse_change_user(payload, self._capabilities, self._response))
+
+    async def _check(self, response: HandshakeResponse) -> LoggedIn:
+        """Have the client prove who *response* says it is."""
+        connection = self._connection
         if self._host.guard.is_blocked(connection.limit_key):
             raise codes.HOST_IS_BLOCKED.error(connection.hosts[0])
         account, trust_key = await self._authenticate(response)
@@ -129,11 +146,16 @@ class Login:
 
     async def _authenticate(self, response: HandshakeResponse) -> tuple[Account, bytes]:
         """Return the account that the client has proven to own, and what both sides know."""
-        account = self._host.accounts.find(response.user, self._connection.hosts)
+        decoy = _decoy(self._host, response.user)  # found for every user, whether needed or not
+        known = self._host.accounts.knows(response.user)
+        name = response.user if known or decoy is None else decoy.user
+        found = self._host.accounts.find(name, self._connection.hosts)
+        account = found if known else None
+        model = account or decoy
         trust_key: bytes | None = None
         chosen = response.auth_plugin or native_password.PLUGIN_NAME
         answer: bytes | None = response.auth_response
-        for name, text in self._ways(account, response.user, chosen):
+        for name, text in self._ways(model, chosen):
             method = self._host.methods[name]
             kept = text if account is not None else method.decoy
             fits = chosen == method.plugin == native_password.PLUGIN_NAME
@@ -152,9 +174,8 @@ class Login:
             raise self._denied(response, "the account requires a certificate")
         return account, trust_key
 
-    def _ways(self, account: Account | None, user: str, chosen: str) -> list[tuple[str, str]]:
+    def _ways(self, model: Account | None, chosen: str) -> list[tuple[str, str]]:
         """Return what to try, the way first that the client has chosen by itself if it is one."""
-        model = account or _decoy(self._host, user)
         ways = model.auth if model is not None else ((DEFAULT_METHOD, ""),)
         return sorted(ways, key=lambda way: self._host.methods[way[0]].plugin != chosen)
 

@@ -11,6 +11,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from ibb.protocol import error_codes as codes
+from ibb.protocol.change_user import CHANGE_USER
 from ibb.protocol.command import (
     BinlogDump,
     BinlogDumpGtid,
@@ -104,6 +105,7 @@ class Session:
         self.dump_server_id: int | None = None
         self._host = host
         self._connection = connection
+        self._login = Login(host, connection, connection_id)
         self._variables = SessionVariables(UTF8MB4)
         self._statements: Statements
         self._attributes: dict[str, str] = {}
@@ -116,8 +118,7 @@ class Session:
         self._task = asyncio.current_task()
         in_order = False
         try:
-            async with asyncio.timeout(self._host.config.connect_timeout):
-                await self._log_in()
+            await self._log_in()
             await self._serve()
             in_order = True
         except (PeerGone, TlsFailed) as error:
@@ -177,8 +178,12 @@ class Session:
         if counts and (seconds := self._host.guard.failed(key)):
             self._log.warning("address_blocked", address=key, seconds=seconds)
 
-    async def _log_in(self) -> None:
-        done = await Login(self._host, self._connection, self.id).run()
+    async def _log_in(self, change: bytes | None = None) -> None:
+        """Log the client in, or in again as its COM_CHANGE_USER *change* says."""
+        self.account = None
+        async with asyncio.timeout(self._host.config.connect_timeout):
+            login = self._login
+            done = await (login.run() if change is None else login.change_user(change))
         self.account, response = done.account, done.response
         self._host.guard.succeeded(self._connection.limit_key)
         self._variables = SessionVariables(response.collation or UTF8MB4)
@@ -199,6 +204,9 @@ class Session:
             async with asyncio.timeout(config.wait_timeout):
                 packet = await connection.receive()
             self._host.questions += 1
+            if packet.payload[:1] == bytes([CHANGE_USER]):
+                await self._log_in(packet.payload)
+                continue
             command = parse_command(packet.payload)
             if isinstance(command, Quit):
                 return

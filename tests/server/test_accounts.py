@@ -30,7 +30,7 @@ def test_a_failed_save_leaves_the_old_file(tmp_path):
     path = tmp_path / "accounts.toml"
     AccountBook([make_account("old", "%", "secret", [])]).save(str(path))
     book = AccountBook()
-    book._accounts = {("x", "%"): None}
+    book._accounts = {"x": {"%": None}}
     with pytest.raises(AttributeError):
         book.save(str(path))
     assert [account.user for account in AccountBook.load(str(path))] == ["old"]

@@ -11,7 +11,7 @@ from ibb.protocol import ed25519_password as ed25519
 from ibb.protocol import parsec_password as parsec
 from ibb.protocol.authentication import Channel, proves_certificate
 from ibb.protocol.handshake import AuthMoreData, AuthSwitchRequest, Greeting
-from ibb.protocol.native_password import stage2
+from ibb.protocol.native_password import scramble_response, stage2
 from ibb.protocol.reply import is_err, is_ok, parse_err, parse_ok
 from ibb.server.accounts import make_account
 from ibb.server.certificate import self_signed
@@ -272,6 +272,42 @@ async def test_a_kept_certificate_is_the_same_at_the_next_start(serve, store, tm
     assert (await serve(store, ssl_state=str(folder))).tls.fingerprint == first
     assert (await serve(store)).tls.fingerprint != first
     assert (folder / "ibb-server-key.pem").stat().st_mode & 0o777 == 0o600
+
+
+def change_user(user, answer, plugin=b"mysql_native_password"):
+    return (
+        b"\x11" + user + b"\0" + bytes([len(answer)]) + answer + b"\0" + b"\x2d\0" + plugin + b"\0"
+    )
+
+
+async def test_a_session_may_become_another_users(serve, store, accounts):
+    accounts.add(make_account("u", "%", "right", methods=["ed25519"]))
+    server = await serve(store)
+    async with await RawClient.logged_in(server) as client:
+        await client.query("SET @a = 1")
+        proof = scramble_response("looking", client.greeting.scramble)
+        await client.send(change_user(b"watcher", proof))
+        assert is_ok(await client.packet())
+        assert await client.value("SELECT USER()") == "watcher@localhost"
+        assert await client.value("SELECT @a") is None
+        await client.send(change_user(b"u", b"", b""))
+        switch = AuthSwitchRequest.parse(await client.packet())
+        await client.send(ed25519.sign("right", switch.data), client.seq + 1)
+        assert is_ok(await client.packet())
+        assert await client.value("SELECT USER()") == "u@localhost"
+
+
+@pytest.mark.parametrize("short", [b"\x11", b"\x11watcher", b"\x11watcher\0\x14abc"])
+async def test_a_failed_change_of_user_ends_the_session(serve, store, short):
+    server = await serve(store)
+    for payload, code in ((change_user(b"watcher", bytes(20)), 1045), (short, 1835)):
+        async with await RawClient.logged_in(server) as client:
+            questions = server.questions
+            await client.send(payload)
+            await client.send(b"\x03SELECT 1")
+            assert parse_err(await client.packet()).code == code
+            assert await client.packet() is None
+            assert server.questions == questions + 1
 
 
 async def test_a_unix_socket_lets_its_own_user_in_without_a_password(
