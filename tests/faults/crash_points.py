@@ -25,7 +25,7 @@ _PLACES = {
     ("recovery", "replay"): "recovery read",
     ("redo", "prepare"): "redo preparation",
     ("redo", "begin_segment"): "redo header",
-    ("redo", "_lead"): "redo append",
+    ("redo", "_write"): "redo append",
     ("binlog_files", "truncate"): "truncate",
     ("binlog_files", "create"): "file create",
     ("binlog_files", "close"): "file close",
