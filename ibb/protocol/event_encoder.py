@@ -28,6 +28,7 @@ from .event import (
 from .event_splitter import EventSplitter
 from .fields import U16, U32
 from .gtid_event import FIXED_SIZE, GtidFlag
+from .partial_rows import FragmentJoiner
 from .stand_in import replace_with_begin, replace_with_dummy
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class _Fate(Enum):
     DUMMY = auto()
     BEGIN = auto()
     BY_GTID_FLAGS = auto()
+    JOIN = auto()
     REFUSE = auto()
 
 
@@ -101,6 +103,7 @@ class EventEncoder:
         annotate: the client asked for ANNOTATE_ROWS (dump flag 2).
         capability: value of `@mariadb_slave_capability`.
         skip_marked: leave out events marked with `skip_replication`.
+        join_fragments: the client does not know fragments of rows events and gets the event.
         positions: where the client is; whoever sends the events moves it on. None: log_pos is 0.
     """
 
@@ -113,6 +116,7 @@ class EventEncoder:
         capability: int,
         skip_marked: bool,
         *,
+        join_fragments: bool = True,
         positions: StreamPosition | None = None,
     ) -> None:
         self._positions = positions
@@ -123,6 +127,8 @@ class EventEncoder:
             fates[EventType.ANNOTATE_ROWS] = drop_or_dummy
         if capability < CAPABILITY_GTID:
             fates[EventType.GTID] = _Fate.BY_GTID_FLAGS
+        if join_fragments:
+            fates[EventType.PARTIAL_ROW_DATA] = _Fate.JOIN
         self._checksum_size = CHECKSUM_SIZE if checksum else 0
         self._fates = fates
         self._gtid_standalone_fate = drop_or_dummy
@@ -142,7 +148,8 @@ class EventEncoder:
             SqlError: 1236, an event cannot be replaced for so old a client.
         """
         splitter = EventSplitter(EVENT_BYTES_MAX - CHECKSUM_SIZE)
-        large: _LargeEvent | None = None
+        large: _LargeEvent | _JoinedEvent | None = None
+        joined: _JoinedEvent | None = None  # not all of its fragments have come
         fates, marked = self._fates, self._marked
         for piece in pieces:
             for part in splitter.feed(piece):
@@ -154,14 +161,19 @@ class EventEncoder:
                 fate = _Fate.SEND
                 if header.type in fates or header.flags & marked:
                     fate = self._fate(header, data)
-                if not last:
+                if fate is _Fate.JOIN or joined is not None:
+                    joined = self._join(joined, header)
+                if joined is not None:
+                    large = joined
+                    yield from joined.encode(part)
+                elif not last:
                     large = _LargeEvent(header, fate, self._checksum_size, self._positions)
                     yield from large.encode(part)
                 elif fate is not _Fate.DROP:
                     event = self._whole_event(header, data, fate)
                     # A call of WirePart takes twice the time, once an event.
                     yield tuple.__new__(WirePart, (event, len(event), True, True))
-        if not splitter.at_boundary:
+        if not splitter.at_boundary or (joined is not None and not joined.done):
             raise FormatError("event group ends inside an event")
 
     def _fate(self, header: EventHeader, data: bytes | memoryview) -> _Fate:
@@ -177,6 +189,16 @@ class EventEncoder:
             standalone = data[_GTID_FLAGS2_OFFSET] & GtidFlag.STANDALONE
             return self._gtid_standalone_fate if standalone else _Fate.BEGIN
         return fate
+
+    def _join(self, joined: _JoinedEvent | None, header: EventHeader) -> _JoinedEvent | None:
+        """Return what takes the event that begins now: the one that its fragment belongs to."""
+        if joined is None or joined.done:
+            if self._fates.get(header.type) is not _Fate.JOIN:
+                return None
+            return _JoinedEvent(self._checksum_size, self._positions)
+        if header.type != EventType.PARTIAL_ROW_DATA:
+            raise FormatError(f"{type_name(header.type)} event between fragments of a rows event")
+        return joined
 
     def _whole_event(self, header: EventHeader, data: bytes | memoryview, fate: _Fate) -> bytes:
         """Return a small event as the client gets it."""
@@ -227,6 +249,32 @@ class _LargeEvent:
         yield WirePart(data, self._total_length, part.first, False)
         if part.last:
             yield WirePart(U32.pack(self._crc), self._total_length, False, True)
+
+
+class _JoinedEvent:
+    """A rows event that comes in fragments, on its way through."""
+
+    __slots__ = ("_checksum_size", "_event", "_joiner", "_positions")
+
+    def __init__(self, checksum_size: int, positions: StreamPosition | None) -> None:
+        self._checksum_size = checksum_size
+        self._positions = positions
+        self._joiner = FragmentJoiner()
+        self._event: _LargeEvent | None = None
+
+    @property
+    def done(self) -> bool:
+        """Whether the last fragment has come."""
+        return self._joiner.done
+
+    def encode(self, part: EventPart) -> Iterator[WirePart]:
+        """Yield what the client gets for the next part of a fragment."""
+        inner = self._joiner.take(part)
+        if self._event is None:
+            self._event = _LargeEvent(
+                inner.header, _Fate.SEND, self._checksum_size, self._positions
+            )
+        yield from self._event.encode(inner)
 
 
 def _patched(

@@ -68,7 +68,7 @@ _BEFORE_STANDALONE: Final = frozenset(
         EventType.PARTIAL_ROW_DATA,
     )
 )
-_ROWS: Final = frozenset(
+ROWS: Final = frozenset(
     (
         EventType.WRITE_ROWS_V1,
         EventType.UPDATE_ROWS_V1,
@@ -170,7 +170,7 @@ class GroupTracker:
     def _ends_standalone(code: int, body: Buffer) -> bool:
         if code in _BEFORE_STANDALONE:
             return False
-        if code not in _ROWS:
+        if code not in ROWS:
             return True
         if len(body) < _ROWS_FLAGS_OFFSET + U16.size:
             raise FormatError(f"{type_name(code)} event with a body of only {len(body)} bytes")

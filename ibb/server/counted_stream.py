@@ -113,6 +113,7 @@ class CountedStream(DumpStream):
             request.annotate,
             request.capability,
             request.skip_marked,
+            join_fragments=request.join_fragments,
             positions=self._place,
         )
 

@@ -6,6 +6,7 @@ Source: dump-protocol 3.2, 3.3 and 6.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -14,11 +15,19 @@ from ibb.protocol.error_codes import MASTER_FATAL_ERROR_READING_BINLOG
 from ibb.protocol.event_encoder import CAPABILITY_GTID
 from ibb.protocol.gtid import GtidPosition
 
+from .upstream_login import CLIENT_NAME
+
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from .variables import SessionVariables, Value
 
 HEARTBEAT_SECONDS_MIN: Final = 0.001  # as MariaDB's own least period
 _NANOSECONDS: Final = 1e9
+_TOOLS: Final = ("mysqlbinlog", "mariadb-binlog")
+_CLIENT_OF_SERVERS: Final = "libmysql"  # what replicas call themselves; tools say libmariadb
+_VERSION: Final = re.compile(r"(\d{1,3})\.(\d{1,3})\.")
+_FRAGMENTS: Final = (12, 3)  # the first version that knows PARTIAL_ROW_DATA
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +50,7 @@ class DumpRequest:
         skip_marked: leave out events that are marked for skipping.
         semi_sync: the client acknowledges what it is asked to.
         needs_start_list: begin with a GTID list of the start position, as `mariadb-binlog` wants.
+        join_fragments: the client is older than fragments of rows events, or may be.
     """
 
     file_name: str
@@ -58,10 +68,13 @@ class DumpRequest:
     skip_marked: bool
     semi_sync: bool
     needs_start_list: bool
+    join_fragments: bool
 
 
 def make_request(
-    command: BinlogDump | BinlogDumpGtid, variables: SessionVariables, *, is_tool: bool
+    command: BinlogDump | BinlogDumpGtid,
+    variables: SessionVariables,
+    attributes: Mapping[str, str],
 ) -> DumpRequest:
     """
     Put together what the client wants.
@@ -69,7 +82,7 @@ def make_request(
     Args:
         command: the dump command.
         variables: of the session that sent it.
-        is_tool: the client is `mariadb-binlog`, by its connection attributes.
+        attributes: what the client said of itself when it connected.
 
     Raises:
         SqlError: 1941 or 1943, a GTID list is wrong; 1236, a MySQL GTID set.
@@ -85,6 +98,7 @@ def make_request(
             connect_state = command.mariadb_gtids
     capability = max(0, _integer(variables.user("mariadb_slave_capability")))
     until = _text(variables.user("slave_until_gtid"))
+    is_tool = attributes.get("program_name") in _TOOLS
     return DumpRequest(
         file_name=command.file_name,
         position=command.position,
@@ -101,7 +115,17 @@ def make_request(
         skip_marked=variables.skip_replication,
         semi_sync=_integer(variables.user("rpl_semi_sync_slave")) != 0,
         needs_start_list=capability >= CAPABILITY_GTID and (is_tool or command.server_id == 0),
+        join_fragments=not _knows_fragments(attributes),
     )
+
+
+def _knows_fragments(attributes: Mapping[str, str]) -> bool:
+    """Tell whether the client is a replica that is new enough; of tools nobody can tell."""
+    name = attributes.get("_client_name")
+    if name != _CLIENT_OF_SERVERS:
+        return name == CLIENT_NAME
+    version = _VERSION.match(attributes.get("_client_version", ""))
+    return version is not None and tuple(map(int, version.groups())) >= _FRAGMENTS
 
 
 def wants_checksum(variables: SessionVariables) -> bool:

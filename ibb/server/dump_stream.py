@@ -372,7 +372,11 @@ class DumpStream:
     def _new_encoder(self) -> EventEncoder:
         request = self._request
         return EventEncoder(
-            request.checksum, request.annotate, request.capability, request.skip_marked
+            request.checksum,
+            request.annotate,
+            request.capability,
+            request.skip_marked,
+            join_fragments=request.join_fragments,
         )
 
     def _broken_off(self, out: list[Buffer], error: FormatError | DiskError, text: str) -> Batch:

@@ -293,8 +293,7 @@ class Session:
     async def _run_dump(self, command: BinlogDump | BinlogDumpGtid) -> None:
         """Dump to the end, with EOF; raises SqlError for an end by ERR, PeerGone."""
         self._require(REPLICATION_SLAVE)
-        is_tool = self._attributes.get("program_name") in ("mysqlbinlog", "mariadb-binlog")
-        request = make_request(command, self._variables, is_tool=is_tool)
+        request = make_request(command, self._variables, self._attributes)
         self._dump = DumpService(self._host, self._connection, request, self._variables)
         if command.server_id:
             self._end_namesakes(command.server_id)

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from .upstream import UpstreamAddress
 
 MAJOR_MIN: Final = 10  # of the primary's version: below, it knows no MariaDB GTIDs
+CLIENT_NAME: Final = "ibb"  # what we call ourselves
 CLIENT_PACKET_BYTES_MAX: Final = 1 << 30  # what we say that we take
 LOGIN_ROUNDS_MAX: Final = 16  # packets that a primary may ask for before it says OK or ERR
 _COLLATION: Final = 45  # utf8mb4_general_ci
@@ -92,7 +93,7 @@ async def log_in(link: PacketLink, address: UpstreamAddress) -> str:
         address.user,
         next(exchange),
         auth_plugin=native_password.PLUGIN_NAME,
-        attributes={"_client_name": "ibb"},
+        attributes={"_client_name": CLIENT_NAME},
     )
     await link.send(response.encode(greeting.capabilities))
     done, trust_key = await _prove(link, address, exchange, trusted=trusted)
