@@ -7,6 +7,9 @@ is deterministic in effect when replicated, so primary and replicas can be compa
 
 import tempfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +21,9 @@ if TYPE_CHECKING:
 BLOB_BYTES = 17 << 20  # above the 16 MiB at which packets are split
 HUGE_ROWS = 300
 HUGE_ROW_BYTES = 1 << 20
+LANES = (0, 5, 9)  # domains
+LANE_WRITERS = 4
+LANE_TRANSACTIONS = 25
 
 TYPE_COLUMNS = (
     "id INT PRIMARY KEY AUTO_INCREMENT, ti TINYINT, su SMALLINT UNSIGNED, me MEDIUMINT, bi BIGINT,"
@@ -302,6 +308,40 @@ def mixed_workload(primary: MariadbServer) -> None:
         database = None if aspect is definitions else "shop"
         with primary.connection(database=database, local_infile=True) as connection:
             aspect(connection)
+
+
+def parallel_lanes(primary: MariadbServer) -> None:
+    """
+    Let four writers at a time change the same rows, in each of three domains at once.
+
+    Domains know nothing of one another: each has a database `lane<domain>` of its own.
+    """
+    for lane in LANES:
+        primary.run(
+            f"SET SESSION gtid_domain_id = {lane}",
+            f"CREATE DATABASE lane{lane}",
+            f"CREATE TABLE lane{lane}.t (id INT PRIMARY KEY, v INT, w VARCHAR(20), KEY (v))",
+            f"INSERT INTO lane{lane}.t VALUES (0, 0, 'shared')",
+        )
+    primary.run("SET GLOBAL binlog_commit_wait_count = 4, GLOBAL binlog_commit_wait_usec = 20000")
+    with ThreadPoolExecutor(len(LANES) * LANE_WRITERS) as pool:
+        list(pool.map(partial(_write_lane, primary), LANES * LANE_WRITERS, count()))
+    primary.run("SET GLOBAL binlog_commit_wait_count = 0, GLOBAL binlog_commit_wait_usec = 100000")
+
+
+def _write_lane(primary: MariadbServer, lane: int, writer: int) -> None:
+    with primary.connection(database=f"lane{lane}") as connection:
+        execute(connection, f"SET SESSION gtid_domain_id = {lane}")
+        for number in range(1, LANE_TRANSACTIONS + 1):
+            key = writer * LANE_TRANSACTIONS + number
+            execute(
+                connection,
+                "BEGIN",
+                f"INSERT INTO t VALUES ({key}, {number}, 'row {writer}')",
+                *(["UPDATE t SET v = v + 1 WHERE id = 0"] if number % 4 == 0 else []),
+                f"UPDATE t SET w = 'changed' WHERE id = {key - 1}",
+                "COMMIT",
+            )
 
 
 def huge_transaction(primary: MariadbServer) -> None:
