@@ -1,13 +1,16 @@
 """
 Mutants of the storage layer: one promise broken in each, made from the syntax tree.
 
-What is broken: a sync is left out; a checksum is not compared; an LSN, or a place beside the
-durable end, is compared wrongly; a pin is not set or not taken away.
+What is broken: a sync is left out, or comes a statement too early or too late; a checksum is not
+compared; an LSN, or a place beside the durable end, is compared wrongly or not bounded; a pin or
+another need of a file is not set, not taken away or not asked for; a lock is not taken, or not
+given back.
 """
 
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -19,8 +22,18 @@ LSNS = {"lsn", "synced_lsn", "end_lsn", "first_lsn", "last_lsn", "durable_lsn", 
         "_announced_lsn", "sequence"}  # fmt: skip
 NEIGHBOURS = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "=="}
 OPPOSITES = {ast.Lt: ">=", ast.LtE: ">", ast.Gt: "<=", ast.GtE: "<"}
-LOCKS = {"_mutex", "_turn", "writing", "_making", "_working", "_syncing"}
-READERS_LIMIT = ("live_pages.py", "durable.py")
+LOCKS = {"_mutex", "_turn", "writing", "_making", "_working", "_syncing", "frozen"}
+NO_LOCK = '__import__("contextlib").nullcontext()'
+TURNS = {"acquire", "release"}
+NOBODY_S = '.replace("ibb.lock", __import__("uuid").uuid4().hex)'  # name of a lock file
+LIMITS = {
+    "live_pages.py": {"end"},
+    "durable.py": {"end"},
+    "backup.py": {"end"},
+    "directory.py": {"limit"},
+    "read_only.py": {"limit", "end"},
+    "purge.py": {"file_no"},
+}  # beside the LSNs
 
 
 class Mutant(NamedTuple):
@@ -31,42 +44,38 @@ class Mutant(NamedTuple):
         name: file, function and what is changed; the same for as long as the code is.
         path: of the module.
         source: the whole module, changed.
+        lock: file and function that do without a lock; None: threads do not matter.
     """
 
     name: str
     path: Path
     source: str
+    lock: str | None = None
+
+
+class Change(NamedTuple):
+    """What is changed, the nodes from the first byte to the last, and the text in their place."""
+
+    what: str
+    first: ast.AST
+    last: ast.AST
+    text: str
+    is_lock: bool = False
 
 
 def make_mutants(folder: Path) -> Iterator[Mutant]:
-    """Yield the mutants of all modules of a folder."""
-    for path in _modules(folder):
+    """Yield the mutants of all modules of a folder, not of those in folders below."""
+    for path in sorted(folder.glob("*.py")):
         text = path.read_text()
         seen: dict[str, int] = {}
         for node, function in _nodes(ast.parse(text)):
-            for what, replacement in _changes(node, path.name):
-                name = f"{path.name} {function}: {what}"
+            for change in (*_changes(node, path.name), *_moves(node, text), *_unlocked(node)):
+                name = f"{path.name} {function}: {change.what}"
                 seen[name] = seen.get(name, 0) + 1
                 if seen[name] > 1:
                     name = f"{name} ({seen[name]})"
-                yield Mutant(name, path, _spliced(text, node, replacement))
-
-
-def locks_in(folder: Path) -> list[str]:
-    """Return where locks are taken: leaving one out shows only with several threads."""
-    return [
-        f"{path.name} {function}: {ast.unparse(item.context_expr)}"
-        for path in _modules(folder)
-        for node, function in _nodes(ast.parse(path.read_text()))
-        if isinstance(node, ast.With)
-        for item in node.items
-        if isinstance(item.context_expr, ast.Attribute) and item.context_expr.attr in LOCKS
-    ]
-
-
-def _modules(folder: Path) -> list[Path]:
-    """Return the modules of stores; what only looks at directories is in folders below."""
-    return sorted(folder.glob("*.py"))
+                lock = f"{path.name} {function}" if change.is_lock else None
+                yield Mutant(name, path, _spliced(text, change), lock)
 
 
 def _nodes(tree: ast.AST, function: str = "module") -> Iterator[tuple[ast.AST, str]]:
@@ -78,28 +87,111 @@ def _nodes(tree: ast.AST, function: str = "module") -> Iterator[tuple[ast.AST, s
         yield from _nodes(node, name)
 
 
-def _changes(node: ast.AST, file: str) -> Iterator[tuple[str, str]]:
-    """Yield what can be broken at a node, and the text in its place."""
-    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-        called = node.value.func
-        name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
-        owner = ast.unparse(called.value) if isinstance(called, ast.Attribute) else ""
-        if name in SYNCS or (name in PINS and owner.endswith("pins")):
-            yield f"without {ast.unparse(node)}", "pass"
+def _changes(node: ast.AST, file: str) -> Iterator[Change]:
+    """Yield what can be broken at a node."""
+    limits = LSNS | LIMITS.get(file, set())
+    if isinstance(node, ast.Expr):
+        if _is_promise(node):
+            yield Change(f"without {ast.unparse(node)}", node, node, "pass")
     elif isinstance(node, ast.Compare) and len(node.ops) == 1:
-        names = _names(node)
-        operator = type(node.ops[0])
-        text = ast.unparse(node)
-        if names & CHECKSUMS and operator in (ast.Eq, ast.NotEq):
-            yield f"checksum not looked at: {text}", str(operator is ast.Eq)
-        elif names & LSNS or (file in READERS_LIMIT and "end" in names):
-            for table in (NEIGHBOURS, OPPOSITES):
-                if operator in table:
-                    left, right = ast.unparse(node.left), ast.unparse(node.comparators[0])
-                    yield (
-                        f"{table[operator]} in {text}",
-                        f"({left} {table[operator]} {right})",
-                    )
+        yield from _compared(node, limits)
+    elif isinstance(node, ast.Call):
+        called, arguments = ast.unparse(node.func), node.args
+        if called in ("min", "max") and len(arguments) == 2 and _names(node) & limits:
+            for argument in arguments:
+                text = ast.unparse(argument)
+                yield Change(f"always {text} in {ast.unparse(node)}", node, node, f"({text})")
+        elif called == "disk.lock":
+            text = f"{called}({ast.unparse(arguments[0])}{NOBODY_S})"
+            yield Change(f"{ast.unparse(node)} of another file", node, node, text)
+
+
+def _is_promise(node: ast.Expr) -> bool:
+    """Tell whether a statement syncs, sets or takes away a pin, or hands a lock on."""
+    if not isinstance(node.value, ast.Call):
+        return False
+    owner = _owner(node)
+    return (
+        _calls(node, SYNCS)
+        or (_calls(node, PINS) and owner.endswith("pins"))
+        or (_calls(node, {"append", "extend"}) and owner == "needs")
+        or (_calls(node, TURNS) and owner.endswith(("turn", "lock")))
+    )
+
+
+def _compared(node: ast.Compare, limits: set[str]) -> Iterator[Change]:
+    names = _names(node)
+    operator = type(node.ops[0])
+    text = ast.unparse(node)
+    if names & CHECKSUMS and operator in (ast.Eq, ast.NotEq):
+        yield Change(f"checksum not looked at: {text}", node, node, str(operator is ast.Eq))
+    elif names & limits:
+        for table in (NEIGHBOURS, OPPOSITES):
+            if operator in table:
+                left, right = ast.unparse(node.left), ast.unparse(node.comparators[0])
+                changed = f"({left} {table[operator]} {right})"
+                yield Change(f"{table[operator]} in {text}", node, node, changed)
+
+
+def _moves(node: ast.AST, text: str) -> Iterator[Change]:
+    """Yield the syncs in a block that can change places with their neighbours."""
+    for block in ("body", "orelse", "finalbody"):
+        statements = getattr(node, block, None)
+        if not isinstance(statements, list):
+            continue
+        for first, second in itertools.pairwise(statements):
+            early, late = _calls(second, SYNCS), _calls(first, SYNCS)
+            other = first if early else second
+            if not (early or late) or not _does_something(other):
+                continue
+            if early and _assigned(first) & _names(second):
+                continue
+            what = f"{ast.unparse(second if early else first)} moved {'up' if early else 'down'}"
+            parts = [ast.get_source_segment(text, part) for part in (second, first)]
+            indent = "\n" + " " * first.col_offset
+            yield Change(what, first, second, indent.join(part or "" for part in parts))
+
+
+def _does_something(node: ast.AST) -> bool:
+    """Tell whether a statement calls something, and others behind it are still reached."""
+    if isinstance(node, ast.Return | ast.Raise | ast.FunctionDef | ast.AsyncFunctionDef):
+        return False
+    return any(isinstance(one, ast.Call) for one in ast.walk(node))
+
+
+def _unlocked(node: ast.AST) -> Iterator[Change]:
+    """Yield the locks that a `with` takes."""
+    if not isinstance(node, ast.With):
+        return
+    for item in node.items:
+        taken = item.context_expr
+        called = taken.func if isinstance(taken, ast.Call) else taken
+        if isinstance(called, ast.Attribute) and called.attr in LOCKS:
+            yield Change(f"{ast.unparse(taken)} not taken", taken, taken, NO_LOCK, is_lock=True)
+
+
+def _calls(node: ast.AST, names: set[str]) -> bool:
+    """Tell whether a statement is nothing but a call of one of these."""
+    if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)):
+        return False
+    called = node.value.func
+    return (
+        called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+    ) in names
+
+
+def _owner(node: ast.Expr) -> str:
+    assert isinstance(node.value, ast.Call)
+    called = node.value.func
+    return ast.unparse(called.value) if isinstance(called, ast.Attribute) else ""
+
+
+def _assigned(node: ast.AST) -> set[str]:
+    return {
+        one.id
+        for one in ast.walk(node)
+        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
+    }
 
 
 def _names(node: ast.AST) -> set[str]:
@@ -107,13 +199,15 @@ def _names(node: ast.AST) -> set[str]:
     return names | {one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)}
 
 
-def _spliced(text: str, node: ast.AST, replacement: str) -> str:
-    """Put other text in the place of a node."""
-    assert isinstance(node, ast.stmt | ast.expr)
-    assert node.end_lineno is not None
-    assert node.end_col_offset is not None
-    lines = text.encode().splitlines(keepends=True)
-    start = sum(map(len, lines[: node.lineno - 1])) + node.col_offset
-    end = sum(map(len, lines[: node.end_lineno - 1])) + node.end_col_offset
+def _spliced(text: str, change: Change) -> str:
+    """Put other text in the place of nodes."""
+    first, last = change.first, change.last
+    assert isinstance(first, ast.stmt | ast.expr)
+    assert isinstance(last, ast.stmt | ast.expr)
+    assert last.end_lineno is not None
+    assert last.end_col_offset is not None
     data = text.encode()
-    return (data[:start] + replacement.encode() + data[end:]).decode()
+    lines = data.splitlines(keepends=True)
+    start = sum(map(len, lines[: first.lineno - 1])) + first.col_offset
+    end = sum(map(len, lines[: last.end_lineno - 1])) + last.end_col_offset
+    return (data[:start] + change.text.encode() + data[end:]).decode()

@@ -1,32 +1,44 @@
 """
 The command line of the mutation check: does the simulation notice every promise that is broken?
 
-Each mutant meets the simulator first and, if it survives, the tests of the storage layer.
+Until it is noticed, a mutant meets a few seeds of the simulation, the tests of its module, some
+seeds, all tests of the storage layer, and the other seeds; one without a lock meets many threads at
+once in place of seeds. Those that do no harm are named in docs/mutants.md, with the reason.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from rich.console import Console
 
-from .mutants import Mutant, locks_in, make_mutants
+from .mutants import Mutant, make_mutants
 
 ROOT = Path(__file__).parent.parent.parent
 STORAGE = ROOT / "ibb" / "storage"
-HANG_SECONDS = 1800.0  # for all seeds of one mutant
+HARMLESS = ROOT / "docs" / "mutants.md"
+HANG_SECONDS = 200.0
+ALL_TESTS_HANG_SECONDS = 1500.0
+FIRST_SEEDS = 60  # before all tests
+SEEDS_AT_A_TIME = (5, 200)  # by one process: the first few, and later
+THREAD_SEEDS = 3  # runs of many threads
+SURVIVED = "survived"
 
 
-def judge(mutant: Mutant, seeds: int, *, tests: bool) -> str:
-    """Return by what a mutant was found out, or `survived`."""
+def judge(mutant: Mutant, seeds: int, survived: int = 0) -> str:
+    """Return by what a mutant that has *survived* some seeds was found out, or `SURVIVED`."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         shutil.copytree(ROOT / "ibb", root / "ibb", ignore=shutil.ignore_patterns("__pycache__"))
@@ -34,26 +46,102 @@ def judge(mutant: Mutant, seeds: int, *, tests: bool) -> str:
             if not (root / entry.name).exists() and entry.name != ".git":
                 (root / entry.name).symlink_to(entry)
         (root / "ibb" / "storage" / mutant.path.name).write_text(mutant.source)
-        simulate = ["-m", "tests.simulation.simulate", "--quick", "--jobs", "1"]
-        said = _run(root, [*simulate, "--seeds", f"1..{seeds}"])
-        if said is None:
-            return "killed: the simulation hangs"
-        if found := re.search(r"^seed (\d+): ", said, re.MULTILINE):
-            return f"killed by seed {found[1]}"
-        if "fine" not in said:
-            return "killed: the simulation does not run"
-        if not tests:
-            return "survived"
-        pytest = ["-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "tests/storage"]
-        said = _run(root, pytest)
-        if said is None:
-            return "killed: the tests hang"
-        if found := re.search(r"^(?:FAILED|ERROR) \S+?::(\w+)", said, re.MULTILINE):
-            return f"killed by {found[1]}"
-        return "survived"
+        if mutant.lock is not None:
+            return _meet_threads(root, mutant.lock) or _meet_tests(root, "threading") or SURVIVED
+        own, last = f"test_{mutant.path.stem}.py", min(seeds, FIRST_SEEDS)
+        return (
+            _meet_seeds(root, survived + 1, min(last, SEEDS_AT_A_TIME[0]))
+            or (None if survived else _meet_tests(root, files=own))
+            or _meet_seeds(root, max(survived, SEEDS_AT_A_TIME[0]) + 1, last)
+            or (None if survived > FIRST_SEEDS or seeds <= FIRST_SEEDS else _meet_tests(root))
+            or _meet_seeds(root, max(survived, FIRST_SEEDS) + 1, seeds)
+            or SURVIVED
+        )
 
 
-def _run(root: Path, arguments: list[str]) -> str | None:
+def _meet_seeds(root: Path, first: int, last: int) -> str | None:
+    """Return which seed noticed the mutant, if one did."""
+    simulate = ["-m", "tests.simulation.simulate", "--quick", "--jobs", "1"]
+    verdict = None
+    while first <= last and verdict is None:
+        count = min(SEEDS_AT_A_TIME[first > 1], last - first + 1)
+        arguments = [*simulate, "--seeds", f"{first}..{first + count - 1}"]
+        said = _run(root, arguments, HANG_SECONDS * (1 + count // 20))
+        verdict = _verdict(said, "simulation", "")
+        first += count
+    return verdict
+
+
+def _meet_threads(root: Path, lock: str) -> str | None:
+    """Return which run of many threads noticed the mutant, if one did."""
+    threads = ["-m", "tests.simulation.stress", "--seeds", str(THREAD_SEEDS), "--watch", lock]
+    return _verdict(_run(root, threads, HANG_SECONDS), "threads", "threads, ")
+
+
+def _verdict(said: str | None, what: str, kind: str) -> str | None:
+    if said is None:
+        return f"killed: {what} hang"
+    if found := re.search(r"^seed (\d+): ", said, re.MULTILINE):
+        return f"killed by {kind}seed {found[1]}"
+    return None if "fine" in said else f"killed: {what} do not run"
+
+
+def _meet_tests(root: Path, word: str = "", files: str = "test_*.py") -> str | None:
+    """Return which test of storage noticed the mutant, if one did; only where *word* is used."""
+    paths = [
+        str(path.relative_to(root))
+        for path in sorted((root / "tests" / "storage").rglob(files))
+        if word in path.read_text()
+    ]
+    if not paths:
+        return None
+    seconds = ALL_TESTS_HANG_SECONDS if len(paths) > 1 else HANG_SECONDS
+    said = _run(root, ["-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *paths], seconds)
+    if said is None:
+        return "killed: the tests hang"
+    found = re.search(r"^(?:FAILED|ERROR) \S+?::(\w+)", said, re.MULTILINE)
+    return f"killed by {found[1]}" if found else None
+
+
+def harmless_names() -> set[str]:
+    """Return the mutants that may survive: the first column of the table in docs/mutants.md."""
+    return set(re.findall(r"^\| `(.+?)` \|", HARMLESS.read_text(), re.MULTILINE))
+
+
+class Results:
+    """
+    What became of mutants in earlier runs, so that a run that was ended can go on.
+
+    Args:
+        path: a file of one JSON object a line, made if it is missing; None: nothing is kept.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        lines = path.read_text().splitlines() if path is not None and path.exists() else []
+        entries = [json.loads(line) for line in lines]
+        self._known = {(entry["mutant"], entry["source"]): entry for entry in entries}
+
+    def find(self, mutant: Mutant) -> tuple[str | None, int]:
+        """Return the verdict on the same source, and how many seeds it had survived then."""
+        entry = self._known.get((mutant.name, _digest(mutant)))
+        return (entry["verdict"], entry["seeds"]) if entry is not None else (None, 0)
+
+    def add(self, mutant: Mutant, seeds: int, verdict: str) -> None:
+        if self._path is None:
+            return
+        entry = {"mutant": mutant.name, "source": _digest(mutant), "seeds": seeds,
+                 "verdict": verdict}  # fmt: skip
+        with self._lock, self._path.open("a") as file:
+            file.write(json.dumps(entry) + "\n")
+
+
+def _digest(mutant: Mutant) -> str:
+    return hashlib.sha256(mutant.source.encode()).hexdigest()[:16]
+
+
+def _run(root: Path, arguments: list[str], seconds: float) -> str | None:
     """Run Python in the mutant's folder; return what it says, or None if it hangs."""
     try:
         done = subprocess.run(
@@ -62,7 +150,7 @@ def _run(root: Path, arguments: list[str]) -> str | None:
             env={**os.environ, "PYTHONPATH": str(root), "COLUMNS": "1000"},
             capture_output=True,
             text=True,
-            timeout=HANG_SECONDS,
+            timeout=seconds,
             check=False,
         )
     except subprocess.TimeoutExpired:
@@ -71,29 +159,37 @@ def _run(root: Path, arguments: list[str]) -> str | None:
 
 
 def main() -> int:
-    """Judge all mutants; return 1 if one survived."""
+    """Judge all mutants; return 1 if one survived that is not known to be harmless."""
     parser = argparse.ArgumentParser(prog="scripts/mutate-storage", description=__doc__)
     parser.add_argument("--seeds", type=int, default=2000, help="for each mutant, at the most")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="at a time")
     parser.add_argument("--only", default="", metavar="TEXT", help="mutants with this in the name")
-    parser.add_argument("--no-tests", action="store_true", help="the simulation alone")
+    parser.add_argument("--results", type=Path, metavar="FILE", help="keep verdicts, and go on")
+    parser.add_argument("--harmful", action="store_true", help="leave out the harmless ones")
     settings = parser.parse_args()
     console = Console(soft_wrap=True, highlight=False)
-    mutants = [mutant for mutant in make_mutants(STORAGE) if settings.only in mutant.name]
-    survived = 0
+    harmless, results = harmless_names(), Results(settings.results)
+    mutants = [
+        mutant
+        for mutant in make_mutants(STORAGE)
+        if settings.only in mutant.name and not (settings.harmful and mutant.name in harmless)
+    ]
+    counts: Counter[str] = Counter()
 
     def judge_one(mutant: Mutant) -> str:
-        return judge(mutant, settings.seeds, tests=not settings.no_tests)
+        verdict, seeds = results.find(mutant)
+        is_done = seeds >= settings.seeds or mutant.lock is not None
+        if verdict is None or (verdict == SURVIVED and not is_done):
+            verdict = judge(mutant, settings.seeds, seeds)
+            results.add(mutant, settings.seeds, verdict)
+        return "harmless" if verdict == SURVIVED and mutant.name in harmless else verdict
 
     with ThreadPoolExecutor(settings.jobs) as pool:
-        verdicts = pool.map(judge_one, mutants)
-        for mutant, verdict in zip(mutants, verdicts, strict=True):
-            survived += verdict == "survived"
-            console.print(f"{verdict:<32} {mutant.name}", markup=False)
-    for lock in locks_in(STORAGE):
-        console.print(f"{'needs threads':<32} {lock}", markup=False)
-    console.print(f"{len(mutants)} mutants, {survived} survived")
-    return 1 if survived else 0
+        for mutant, verdict in zip(mutants, pool.map(judge_one, mutants), strict=True):
+            counts[verdict if verdict in (SURVIVED, "harmless") else "noticed"] += 1
+            console.print(f"{verdict:<40} {mutant.name}", markup=False)
+    console.print(f"{len(mutants)} mutants: {dict(counts)}", markup=False)
+    return 1 if counts[SURVIVED] else 0
 
 
 if __name__ == "__main__":
