@@ -30,7 +30,8 @@ from .page_fifo import FifoPage, PageFifo
 from .position import Position
 from .record import Xid
 from .recovery import Replayed, clear_behind, is_unused, replay
-from .redo import FIRST_LSN, RedoLog
+from .redo import RedoLog
+from .redo_segment import FIRST_LSN
 from .state_scan import FoundState, find_state
 from .writer import NextFile, Writer, WriterPlace
 from .xa import PreparedXa, find_prepared

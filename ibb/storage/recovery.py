@@ -23,8 +23,8 @@ from .file_header import HEADER_UNIT, FileHeader
 from .file_name import binlog_name
 from .page import CHECKSUM_SIZE, page_is_zero, seal_page, sealed_page
 from .position import Position
-from .redo import SEGMENT_NAMES, Segment, find_newest_segment, read_groups
 from .redo_record import CHANGE_HEADER_SIZE, Change, RedoGroup, unpack_change_header
+from .redo_segment import SEGMENT_NAMES, Segment, find_newest_segment, read_groups
 from .synced_note import certain_lsn
 
 

@@ -1,33 +1,17 @@
 """
 The redo log: what makes a binlog record certain before its pages are written.
 
-Two preallocated segment files are used in turn. A segment begins with a header and holds redo
-groups (`redo_record.py`) one behind the other; LSNs count the bytes of all groups ever written,
-plus gaps where a new segment began. Before the log goes over to the other segment everything
-logged so far is in the `.ibb` files and synced (a checkpoint), so the newest segment alone is
-what recovery reads.
-
-    offset  size   segment header
-    0       8      magic "ibbRedo1"
-    8       4      format version, 2
-    12      4      0
-    16      8      sequence number of this use, 1 upwards over both files
-    24      8      LSN of the first group
-    32      16     end of the binlog when this use began: u64 file number, u64 offset
-    48      4      CRC-32C over bytes 0..47
-    4096           groups
+Two preallocated segment files (`redo_segment.py`) are used in turn, each full of redo groups
+(`redo_record.py`); LSNs count the bytes of all groups ever written, plus gaps where a new segment
+began. Before the log goes over to the other segment everything logged so far is in the `.ibb`
+files and synced (a checkpoint), so the newest segment alone is what recovery reads.
 
 Group commit (`log_turns.py`): whoever waits for an LSN first writes and syncs for all. A sync that
 failed is final: what reached the disk is unknown, so the log takes nothing more.
 """
 
-import struct
 import threading
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
-
-from ibb.protocol.checksum import crc32c
-from ibb.protocol.errors import FormatError
+from collections.abc import Callable
 
 from .disk import Disk, File
 from .errors import DiskError, StoreFailed, StoreFull
@@ -36,132 +20,22 @@ from .position import Position
 from .redo_record import (
     CHANGE_HEADER_SIZE,
     GROUP_HEADER_SIZE,
-    MAGIC,
     Change,
-    RedoGroup,
     encode_group,
     encode_single,
     group_size,
-    parse_group,
-    parse_groups,
-    peek_synced_lsn,
+)
+from .redo_segment import (
+    FIRST_LSN,
+    GROUP_SIZE_MAX,
+    SEGMENT_DATA_OFFSET,
+    SEGMENT_NAMES,
+    encode_segment_header,
 )
 
-FORMAT_VERSION = 2
-SEGMENT_NAMES = ("ibb-redo-0.log", "ibb-redo-1.log")
-SEGMENT_DATA_OFFSET = 4096
-GROUP_SIZE_MAX = 3 << 20  # bytes: a record, the state records inside it, a whole page image
-FIRST_LSN = 1
-_SEGMENT_MAGIC = b"ibbRedo1"
-_SEGMENT_HEADER = struct.Struct("<8sIIQQQQ")
-_CRC = struct.Struct("<I")
 SMALL_GROUP_SIZE_MAX = (1 << 16) + GROUP_HEADER_SIZE + CHANGE_HEADER_SIZE  # one change of a page
 _BUFFER_BYTES_MAX = 4 << 20  # appended and not yet handed to the disk
 _BLANK_BYTES = 1 << 20  # zeros written at a time in front of the log's end
-_SCAN_WINDOW = 1 << 20
-_OVERLAP = GROUP_HEADER_SIZE - 1  # bytes of a window that the next one has again
-
-
-class Segment(NamedTuple):
-    """A segment file with a valid header."""
-
-    slot: int
-    sequence: int
-    first_lsn: int
-    begun_at: Position  # end of the binlog then; the files hold all before it
-
-
-def find_newest_segment(disk: Disk, directory: str) -> Segment | None:
-    """
-    Return the segment in use, or None when there is no redo log.
-
-    Raises:
-        FormatError: a segment was written by a newer version of the log's format.
-    """
-    found = [
-        segment
-        for slot, name in enumerate(SEGMENT_NAMES)
-        if disk.exists(path := f"{directory}/{name}")
-        and (segment := read_segment_header(disk, path, slot))
-    ]
-    return max(found, key=lambda segment: segment.sequence, default=None)
-
-
-def read_segment_header(disk: Disk, path: str, slot: int) -> Segment | None:
-    """
-    Return what the segment file at *path* says of itself; None: it was never begun, or torn then.
-
-    Raises:
-        FormatError: it was written by a newer version of the log's format.
-    """
-    file = disk.open(path, read_only=True)
-    try:
-        raw = file.read_at(0, _SEGMENT_HEADER.size + _CRC.size)
-    finally:
-        file.close()
-    if len(raw) < _SEGMENT_HEADER.size + _CRC.size:
-        return None
-    magic, version, _, sequence, first_lsn, file_no, offset = _SEGMENT_HEADER.unpack_from(raw)
-    (crc,) = _CRC.unpack_from(raw, _SEGMENT_HEADER.size)
-    if magic != _SEGMENT_MAGIC or crc != crc32c(raw[: _SEGMENT_HEADER.size]):
-        return None  # never used, or torn when it was begun: nothing in it was promised
-    if version != FORMAT_VERSION:
-        raise FormatError(
-            f"redo log format {version} is unknown, this program knows {FORMAT_VERSION}: "
-            "open the directory with the version that wrote it",
-            file=path,
-        )
-    return Segment(slot, sequence, first_lsn, Position(file_no, offset))
-
-
-def read_groups(disk: Disk, directory: str, segment: Segment) -> Iterator[RedoGroup]:
-    """
-    Yield the groups of a segment up to the end of the log.
-
-    Raises:
-        FormatError: a group is damaged that had been synced, by the word of a later one.
-    """
-    path = f"{directory}/{SEGMENT_NAMES[segment.slot]}"
-    file = disk.open(path, read_only=True)
-    try:
-        offset, lsn = SEGMENT_DATA_OFFSET, segment.first_lsn
-        group: RedoGroup | None = None
-        while True:
-            window = file.read_at(offset, GROUP_SIZE_MAX + _SCAN_WINDOW)
-            for group in parse_groups(window, 0, lsn):
-                yield group
-            if group is None or group.end_lsn == lsn:
-                break
-            offset += group.end_lsn - lsn
-            lsn = group.end_lsn
-        _check_torn_tail(file, path, offset, lsn)
-    finally:
-        file.close()
-
-
-def _check_torn_tail(file: File, path: str, offset: int, lsn: int) -> None:
-    """
-    Tell the torn end of the log from damage in its middle.
-
-    What is left of an earlier use of the segment can be many small groups: only one that claims
-    what would prove damage is read.
-    """
-    start = offset
-    while len(window := file.read_at(start, _SCAN_WINDOW + _OVERLAP)) > _OVERLAP:
-        at = window.find(MAGIC)
-        while 0 <= at < len(window) - _OVERLAP:
-            if peek_synced_lsn(window, at) > lsn:
-                raw = file.read_at(start + at, GROUP_SIZE_MAX)
-                later = parse_group(raw, 0, None)
-                if later is not None:
-                    raise FormatError(
-                        f"redo group {lsn} is damaged although it had been synced "
-                        f"before group {later.lsn}; nothing was changed",
-                        file=path,
-                        offset=offset,
-                    )
-            at = window.find(MAGIC, at + 1)
-        start += _SCAN_WINDOW
 
 
 class RedoLog:
@@ -235,10 +109,7 @@ class RedoLog:
         assert first_lsn >= self.next_lsn
         try:
             file = self._disk.open(f"{self._directory}/{SEGMENT_NAMES[sequence % 2]}")
-            head = _SEGMENT_HEADER.pack(
-                _SEGMENT_MAGIC, FORMAT_VERSION, 0, sequence, first_lsn, *end
-            )
-            file.write_at(0, head + _CRC.pack(crc32c(head)))
+            file.write_at(0, encode_segment_header(sequence, first_lsn, end))
             file.sync()
         except DiskError as error:
             self.fail(error)

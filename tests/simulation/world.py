@@ -18,7 +18,7 @@ from ibb.storage.errors import DiskError, GroupError, StoreFailed, StoreFull
 from ibb.storage.holds import Hold
 from ibb.storage.leases import Lease
 from ibb.storage.position import Position
-from ibb.storage.redo import SEGMENT_NAMES
+from ibb.storage.redo_segment import SEGMENT_NAMES
 
 from ..faults.crash_points import Aim, name_crash_point
 from ..faults.sim_disk import PowerLost, SimDisk

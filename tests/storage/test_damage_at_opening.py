@@ -26,6 +26,7 @@ from .verify.verify_rig import SIZE, SMALL, publish
 __all__ = ["binlog"]  # the fixture
 
 LOCK = "ibb.lock"
+FILES = ("binlog-", "ibb-redo-", "ibb-reset", "formats.json")
 
 
 def contents_of(path):
@@ -83,7 +84,7 @@ def look_at_everything(disk, directory):
 
 def check_place(error):
     """Check that an error names a file."""
-    assert "binlog-" in str(error) or "ibb-redo-" in str(error), error
+    assert any(name in str(error) for name in FILES), error
 
 
 def inspect_file(disk, directory, name):

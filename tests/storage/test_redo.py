@@ -12,20 +12,20 @@ from ibb.protocol.errors import FormatError
 from ibb.storage.disk import Buffer
 from ibb.storage.errors import StoreFailed
 from ibb.storage.position import Position
-from ibb.storage.redo import (
-    FIRST_LSN,
-    SEGMENT_DATA_OFFSET,
-    SEGMENT_NAMES,
-    RedoLog,
-    find_newest_segment,
-    read_groups,
-)
+from ibb.storage.redo import RedoLog
 from ibb.storage.redo_record import (
     GROUP_HEADER_SIZE,
     Change,
     encode_group,
     group_size,
     parse_group,
+)
+from ibb.storage.redo_segment import (
+    FIRST_LSN,
+    SEGMENT_DATA_OFFSET,
+    SEGMENT_NAMES,
+    find_newest_segment,
+    read_groups,
 )
 
 from ..faults.sim_disk import Fault, SimDisk, SimFile

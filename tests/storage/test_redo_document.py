@@ -35,6 +35,7 @@ def example():
 def store(image):
     disk = SimDisk()
     disk.make_dir("/s")
+    disk.open("/s/ibb-redo-0.log", create=True).write_at(0, bytes(1 << 16))
     disk.open("/s/ibb-redo-1.log", create=True).write_at(0, image + bytes(1 << 16))
     return disk
 
@@ -49,7 +50,8 @@ def test_the_example_is_what_is_written():
 
 def test_the_example_is_what_is_read():
     disk = store(example())
-    (segment,) = inspect_segments(disk, "/s")
+    unused, segment = inspect_segments(disk, "/s")
+    assert unused.status == "unused or torn"
     assert (segment.status, segment.sequence, segment.first_lsn) == ("newest", 1, 1)
     first, second = inspect_groups(disk, "/s")
     assert (first.lsn, first.end_lsn, first.synced_lsn) == (1, 130, 1)
@@ -84,7 +86,7 @@ def test_a_segment_of_another_version_is_told():
     image = bytearray(example())
     image[8] = 3
     image[48:52] = crc32c(bytes(image[:48])).to_bytes(4, "little")
-    (segment,) = inspect_segments(store(bytes(image)), "/s")
+    _, segment = inspect_segments(store(bytes(image)), "/s")
     assert segment.status.startswith("redo log format 3 is unknown")
     (line,) = inspect_groups(store(bytes(image)), "/s")
     assert "redo log format 3 is unknown" in line.status

@@ -7,7 +7,12 @@ from itertools import islice
 from ibb.protocol.errors import FormatError
 from ibb.storage.disk import Disk
 from ibb.storage.file_name import binlog_name
-from ibb.storage.redo import SEGMENT_NAMES, find_newest_segment, read_groups, read_segment_header
+from ibb.storage.redo_segment import (
+    SEGMENT_NAMES,
+    find_newest_segment,
+    read_groups,
+    read_segment_header,
+)
 from ibb.storage.synced_note import certain_lsn
 
 CHANGES_SHOWN_MAX = 100  # of a group

@@ -19,7 +19,7 @@ from ibb.storage.disk import Disk
 from ibb.storage.errors import DiskError
 from ibb.storage.file_name import binlog_name
 from ibb.storage.position import Position
-from ibb.storage.redo import SEGMENT_NAMES
+from ibb.storage.redo_segment import SEGMENT_NAMES
 from ibb.storage.reset_marker import MARKER_NAME, ResetMarker
 
 from .chunks import ChunkChecks

@@ -16,7 +16,7 @@ from ibb.storage.file_name import parse_binlog_name
 from ibb.storage.page import check_page, page_is_zero
 from ibb.storage.position import Position
 from ibb.storage.recovery import replay
-from ibb.storage.redo import SEGMENT_NAMES, read_segment_header
+from ibb.storage.redo_segment import SEGMENT_NAMES, read_segment_header
 
 from .finding import Finding, Kind
 from .shadow_disk import ShadowDisk
