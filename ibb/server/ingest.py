@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ibb.protocol.checksum import CHECKSUM_SIZE, crc32
+from ibb.protocol.command import SEMI_SYNC_ACK
 from ibb.protocol.errors import FormatError, IbbError, ProtocolError
 from ibb.protocol.event import HEADER_SIZE, LENGTH_OFFSET, EventHeader, EventType, type_name
 from ibb.protocol.event_group import GroupStep, GroupTracker
@@ -21,13 +22,16 @@ from ibb.protocol.fields import U32
 from ibb.protocol.format_description import CHECKSUM_CRC32, FormatDescription
 from ibb.protocol.packet import PacketStream
 from ibb.protocol.reply import EOF_BYTES_MAX, parse_err
+from ibb.protocol.rotate import Rotate
 
 from .log import get_log
 from .stored_numbers import StoredNumbers
+from .upstream_place import UpstreamPlace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ibb.protocol.command import SemiSyncAck
     from ibb.protocol.event_splitter import EventPart
     from ibb.protocol.fields import Buffer
     from ibb.protocol.gtid import Gtid
@@ -39,6 +43,8 @@ if TYPE_CHECKING:
 _STATUS_EVENT: Final = 0x00
 _STATUS_EOF: Final = 0xFE
 _STATUS_ERR: Final = 0xFF
+_SEMI_SYNC: Final = bytes([SEMI_SYNC_ACK])  # begins the marks of a packet, as it begins replies
+_ASKING: Final = b"\1"  # a semi-synchronous packet that is to be acknowledged
 _STAGED_BYTES: Final = 32 << 10  # small events that are handed to the store together
 
 
@@ -63,13 +69,16 @@ class Ingest:
         store: where groups go.
         has_checksum: events before the first format description carry a CRC-32.
         strict: raise `NotAscending` for a number that is not above its domain's newest.
+        semi_sync: the upstream takes acknowledgements, and asks for them in each packet.
 
     Attributes:
         groups: stored so far.
         skipped: groups so far that the store held already.
     """
 
-    def __init__(self, store: Store, *, has_checksum: bool, strict: bool) -> None:
+    def __init__(
+        self, store: Store, *, has_checksum: bool, strict: bool, semi_sync: bool = False
+    ) -> None:
         self.groups = 0
         self.skipped = 0
         self._store = store
@@ -81,7 +90,11 @@ class Ingest:
         self._format = (
             None if in_force is None else FormatDescription.parse(in_force, has_checksum=False)
         )
-        self._packets = PacketStream()
+        self._packets = PacketStream(None if semi_sync else 1)  # being asked, it begins anew
+        self._place = UpstreamPlace() if semi_sync else None
+        self._marks_size = 2 if semi_sync else 0  # bytes between the status and the event
+        self._marks = b""  # of the packet that comes in, as far as it has come
+        self._asked: SemiSyncAck | None = None  # for this, by what has come
         self._splitter = EventSplitter()
         self._tracker = GroupTracker()
         self._gtid: Gtid | None = None  # of the group that comes in
@@ -91,10 +104,13 @@ class Ingest:
         self._staged_bytes = 0
         self._large = _LargeEvent()
 
-    def feed(self, pieces: Sequence[Buffer]) -> None:
+    def feed(self, pieces: Sequence[Buffer]) -> SemiSyncAck | None:
         """
         Take what was received; on return every group that it completed is as safe as the store's
         `flush_log_at_commit` promises.
+
+        Returns:
+            What to tell the upstream, if it asked for that: everything so far is durable.
 
         Raises:
             FormatError: a wrong checksum, or events that are none; nothing of it was stored.
@@ -112,6 +128,10 @@ class Ingest:
             committed, self._committed = self._committed, None
             if committed is not None:
                 self._store.wait_for(committed)
+        asked, self._asked = self._asked, None
+        if asked is not None:
+            self._store.sync()
+        return asked
 
     def close(self) -> None:
         """Give up what has come of an unfinished group."""
@@ -130,16 +150,34 @@ class Ingest:
             if status != _STATUS_EVENT:
                 self._end(status, data)
             data = data[1:]
-            if fragment.last:
-                self._whole_event(data)
-                return
-        for part in self._splitter.feed(data):
-            if part.first and part.last:
-                self._whole_event(memoryview(part.data))
-            else:
-                self._large_event(part)
-        if fragment.last and not self._splitter.at_boundary:
-            raise FormatError("an event says another length than its packet has")
+            self._marks = b""
+        if len(self._marks) < self._marks_size:
+            data = self._take_marks(data)
+        if fragment.first and fragment.last:
+            self._whole_event(data)
+        else:
+            for part in self._splitter.feed(data):
+                if part.first and part.last:
+                    self._whole_event(memoryview(part.data))
+                else:
+                    self._large_event(part)
+            if fragment.last and not self._splitter.at_boundary:
+                raise FormatError("an event says another length than its packet has")
+        if fragment.last and self._place is not None and self._marks[1:] == _ASKING:
+            self._note_request(self._place)
+
+    def _take_marks(self, data: memoryview) -> memoryview:
+        """Take off what a semi-synchronous packet has before its event."""
+        wanted = self._marks_size - len(self._marks)
+        self._marks += data[:wanted]
+        if self._marks[:1] not in (b"", _SEMI_SYNC):
+            raise ProtocolError("the upstream sent a packet without the mark of semi-sync")
+        return data[wanted:]
+
+    def _note_request(self, place: UpstreamPlace) -> None:
+        """Have everything so far acknowledged, unless it ends inside a group."""
+        if self._tracker.gtid is None:
+            self._asked = place.acknowledgement()
 
     def _end(self, status: int, data: memoryview) -> None:
         """Raise what a packet means that holds no event."""
@@ -155,6 +193,8 @@ class Ingest:
             raise FormatError(
                 f"{type_name(header.type)} event says {header.length} bytes and has {len(event)}"
             )
+        if self._place is not None:
+            self._place.count(header)
         if header.type == EventType.FORMAT_DESCRIPTION:
             body = event[HEADER_SIZE:]
             if self._tracker.add(header, body, checksum_size=CHECKSUM_SIZE) is GroupStep.CUT_OFF:
@@ -177,6 +217,8 @@ class Ingest:
         """Take one whole event that is checked and has no checksum any more."""
         step = self._tracker.add(header, memoryview(event)[HEADER_SIZE:])
         if step is GroupStep.OUTSIDE:
+            if self._place is not None and header.type == EventType.ROTATE:
+                self._place.enter(Rotate.parse(event))
             return
         if step is GroupStep.BEGIN:
             self._begin(self._tracker.gtid)
@@ -191,6 +233,8 @@ class Ingest:
     def _large_event(self, part: EventPart) -> None:
         header = part.header
         if part.first:
+            if self._place is not None:
+                self._place.count(header)
             checksum_size = CHECKSUM_SIZE if self._has_checksum else 0
             prefix = memoryview(part.data)[HEADER_SIZE:]
             step = self._tracker.add(header, prefix, checksum_size=checksum_size)

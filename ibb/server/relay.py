@@ -143,20 +143,29 @@ class Relay:
         reading: asyncio.Task[None] | None = None
         try:
             async with asyncio.timeout(config.slave_net_timeout):
-                has_checksum = await upstream.start_dump(
+                terms = await upstream.start_dump(
                     position,
                     server_id=self._server_id,
                     port=self._port(),
                     heartbeat_period=config.master_heartbeat_period,
+                    semi_sync=config.rpl_semi_sync_slave_enabled,
                 )
-            self._log.info("relay_started", position=str(position), version=upstream.server_version)
-            make = partial(Ingest, has_checksum=has_checksum, strict=config.gtid_strict_mode)
+            self._log.info(
+                "relay_started",
+                position=str(position),
+                version=upstream.server_version,
+                semi_sync=terms.semi_sync,
+            )
+            make = partial(Ingest, strict=config.gtid_strict_mode, **terms._asdict())
             ingest = await self._in_thread(partial(make, self._store))
             queue = ByteQueue(INGEST_BYTES_MAX)
             reading = asyncio.create_task(self._read(upstream, queue))
             while True:
                 pieces = await queue.take()
-                await self._in_thread(partial(ingest.feed, pieces))
+                acknowledgement = await self._in_thread(partial(ingest.feed, pieces))
+                if acknowledgement is not None:
+                    async with asyncio.timeout(config.slave_net_timeout):
+                        await upstream.acknowledge(acknowledgement)
                 self._progress = self._progress or ingest.groups > 0
         finally:
             if reading is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from ibb.protocol import error_codes as codes
@@ -24,11 +24,13 @@ from .upstream_login import UpstreamRefused, log_in
 from .upstream_tls import UpstreamTls
 
 if TYPE_CHECKING:
+    from ibb.protocol.command import SemiSyncAck
     from ibb.protocol.gtid import GtidPosition
     from ibb.protocol.reply import Ok
 
 UPSTREAM_PORT_DEFAULT: Final = 3306
 _CAPABILITY: Final = 4  # knows GTID events
+_KNOWS_SEMI_SYNC: Final = "SHOW VARIABLES LIKE 'rpl_semi_sync_master_enabled'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,19 @@ class UpstreamAddress:
     def __str__(self) -> str:
         """Return where it is; it goes into the log, where no account belongs."""
         return f"{self.host}:{self.port}"
+
+
+class DumpTerms(NamedTuple):
+    """
+    What a dump and its reader have agreed on.
+
+    Args:
+        has_checksum: events before the first format description carry a CRC-32.
+        semi_sync: packets are marked, and some are to be acknowledged.
+    """
+
+    has_checksum: bool
+    semi_sync: bool
 
 
 class Upstream:
@@ -110,8 +125,14 @@ class Upstream:
         return value.decode(errors="replace") if isinstance(value, bytes) else None
 
     async def start_dump(
-        self, position: GtidPosition, *, server_id: int, port: int, heartbeat_period: float
-    ) -> bool:
+        self,
+        position: GtidPosition,
+        *,
+        server_id: int,
+        port: int,
+        heartbeat_period: float,
+        semi_sync: bool = False,
+    ) -> DumpTerms:
         """
         Say what a replica says and ask for everything behind *position*.
 
@@ -120,9 +141,7 @@ class Upstream:
             server_id: our own.
             port: the one that we listen on, to be shown by SHOW SLAVE HOSTS.
             heartbeat_period: seconds of silence before the primary sends a heartbeat.
-
-        Returns:
-            Whether events before the first format description carry a checksum.
+            semi_sync: acknowledge what it asks for, if it knows of that.
 
         Raises:
             UpstreamRefused: the primary has our server id.
@@ -150,9 +169,17 @@ class Upstream:
         answer = await self._link.receive()
         if is_err(answer):
             raise parse_err(answer)
+        if semi_sync and await self.value(_KNOWS_SEMI_SYNC, 1) is not None:
+            await self.query("SET @rpl_semi_sync_slave= 1")
+        else:
+            semi_sync = False
         dump = BinlogDump(FIRST_POSITION, DumpFlag.SEND_ANNOTATE_ROWS, server_id, "")
         await self._link.send(dump.encode(), new_command=True)
-        return checksum == "CRC32"
+        return DumpTerms(checksum == "CRC32", semi_sync)
+
+    async def acknowledge(self, acknowledgement: SemiSyncAck) -> None:
+        """Tell the primary what is safe here; there is no answer."""
+        await self._link.send(acknowledgement.encode(), new_command=True)
 
     async def read(self, timeout_seconds: float) -> bytes:
         """

@@ -1,12 +1,9 @@
 """Real semi-synchronous replicas: what a commit waited for is theirs, whenever they are killed."""
 
-import random
-import threading
-
 import pytest
 
-from .publisher import SERVER_ID, publishing
-from .relay_logs import received_gtids
+from .publisher import publishing
+from .semi_sync_rounds import DEFINITIONS, REPLICA_OPTIONS, run_rounds, source_of
 from .waiting import wait_until
 
 pytestmark = [
@@ -17,82 +14,29 @@ pytestmark = [
 ]
 
 SECONDS = 60.0
-COMMITS = 1000
-KILLS = 5
-LONG_MS = 1_000_000
-OPTIONS = (
-    "--rpl-semi-sync-slave-enabled=1",
-    "--innodb-flush-log-at-trx-commit=2",  # what the replica has applied survives its end
-    "--skip-slave-start",
-)
-
-
-class Committing:
-    """A thread that commits *count* rows, one after the other; `done` have returned."""
-
-    def __init__(self, publisher, count):
-        self.done = 0
-        self._publisher = publisher
-        self._count = count
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-
-    def _run(self):
-        for number in range(self._count):
-            self._publisher.change(f"INSERT INTO d.t VALUES ({number})")
-            self.done += 1
-
-    def join(self):
-        self._thread.join(SECONDS)
-        assert not self._thread.is_alive(), self.done
-
-
-def sequence_numbers(gtids):
-    return {int(gtid.rpartition("-")[2]) for gtid in gtids}
+COMMITS = 150
+KILLS = 3
 
 
 @pytest.mark.parametrize("seed", [1])
-@pytest.mark.parametrize("version", ["10.11", "11.8"])
+@pytest.mark.parametrize(
+    ("kind", "version"), [("publisher", "10.11"), ("publisher", "11.8"), ("relay", "11.8")]
+)
 def test_every_acknowledged_commit_is_the_replicas(
-    rig, mariadb_10, mariadb_11, tmp_path, version, seed
+    rig, mariadb_10, mariadb_11, tmp_path, kind, version, seed
 ):
-    chance = random.Random(seed)
-    replica = rig.replica(mariadb_10 if version == "10.11" else mariadb_11, *OPTIONS)
-    with publishing(
-        tmp_path / "store", rpl_semi_sync_master_enabled=True, rpl_semi_sync_master_timeout=LONG_MS
-    ) as publisher:
-        replica.replicate_from(publisher.port)
-        publisher.define("CREATE DATABASE d")
-        publisher.define("CREATE TABLE d.t (id INT PRIMARY KEY)")
-        definitions = publisher.newest
-        commits = Committing(publisher, COMMITS)
-        for _ in range(KILLS):
-            wanted = commits.done + chance.randrange(1, COMMITS // KILLS)
-            wait_until(lambda wanted=wanted: commits.done >= wanted, SECONDS, commits.done)
-            replica.kill()
-            received = sequence_numbers(received_gtids(replica.data))
-            replica.start()
-            applied = sequence_numbers(replica.replica_position().split(","))
-            returned = commits.done + definitions  # no replica is there: nothing returns any more
-            assert returned < COMMITS + definitions
-            has = received | set(range(1, max(applied) + 1))
-            assert set(range(1, returned + 1)) <= has
-            replica.run("START SLAVE")
-        commits.join()
-        position = f"0-{SERVER_ID}-{publisher.newest}"
-        wait_until(lambda: replica.replica_position() == position, SECONDS, replica.replica_status)
-        assert replica.rows("SELECT COUNT(*) FROM d.t") == [(COMMITS,)]
-        status = publisher.server.status()
-        assert status["Rpl_semi_sync_master_yes_tx"] == str(COMMITS + definitions)
-        assert status["Rpl_semi_sync_master_no_tx"] == "0"
-        assert status["Rpl_semi_sync_master_status"] == "ON"
+    replica = rig.replica(mariadb_10 if version == "10.11" else mariadb_11, *REPLICA_OPTIONS)
+    with source_of(kind, rig, mariadb_10, tmp_path) as source:
+        counts = run_rounds(source, replica, commits=COMMITS, kills=KILLS, seed=seed)
+    assert counts["acknowledged"] == COMMITS + len(DEFINITIONS)
+    assert counts["not acknowledged"] == 0
 
 
 @pytest.mark.parametrize("version", ["10.11", "11.8"])
 def test_a_replica_that_stops_makes_commits_asynchronous_until_it_is_back(
     rig, mariadb_10, mariadb_11, tmp_path, version
 ):
-    replica = rig.replica(mariadb_10 if version == "10.11" else mariadb_11, *OPTIONS)
+    replica = rig.replica(mariadb_10 if version == "10.11" else mariadb_11, *REPLICA_OPTIONS)
     with publishing(
         tmp_path / "store", rpl_semi_sync_master_enabled=True, rpl_semi_sync_master_timeout=500
     ) as publisher:
