@@ -13,6 +13,7 @@ from ibb.protocol.errors import IbbError
 READY_SECONDS_MAX = 60.0
 STOP_SECONDS_MAX = 60.0
 COMMAND_SECONDS_MAX = 60.0
+GRANTS = "REPLICATION SLAVE, BINLOG MONITOR"
 LOG_CHARACTERS_MAX = 4000  # of the log, quoted when something fails
 
 
@@ -151,7 +152,7 @@ class ServeProcess:
         ]
 
     def _add_account(self) -> None:
-        words = ("account", "add", "--file", str(self._accounts), "--grant", "REPLICATION SLAVE")
+        words = ("account", "add", "--file", str(self._accounts), "--grant", GRANTS)
         done = run_ibb(*words, "--password-stdin", self._user, stdin=self._password)
         if done.returncode != 0:
             raise ServeProcessError(f"ibb account add: {done.stderr}")

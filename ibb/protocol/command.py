@@ -14,6 +14,12 @@ from struct import Struct
 from typing import TYPE_CHECKING, Final
 
 from .fields import FieldReader
+from .statement_command import (
+    STMT_PREPARE,
+    STMT_RESET,
+    StatementCommand,
+    parse_statement_command,
+)
 
 if TYPE_CHECKING:
     from .fields import Buffer
@@ -35,18 +41,15 @@ class CommandCode(IntEnum):
     QUIT = 0x01
     INIT_DB = 0x02
     QUERY = 0x03
+    FIELD_LIST = 0x04
     STATISTICS = 0x09
+    PROCESS_KILL = 0x0C
     PING = 0x0E
     BINLOG_DUMP = 0x12
     REGISTER_SLAVE = 0x15
-    STMT_SEND_LONG_DATA = 0x18
-    STMT_CLOSE = 0x19
     SET_OPTION = 0x1B
     BINLOG_DUMP_GTID = 0x1E
     RESET_CONNECTION = 0x1F
-
-
-_UNANSWERED: Final = frozenset((CommandCode.STMT_SEND_LONG_DATA, CommandCode.STMT_CLOSE))
 
 
 class DumpFlag(IntFlag):
@@ -113,6 +116,20 @@ class Query:
     def encode(self) -> bytes:
         """Return the payload."""
         return bytes([CommandCode.QUERY]) + self.sql.encode()
+
+
+@dataclass(frozen=True, slots=True)
+class FieldList:
+    """Which columns a table has. Answer: definitions and EOF, or ERR."""
+
+    table: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessKill:
+    """KILL of a connection. Answer: OK."""
+
+    connection_id: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,14 +242,9 @@ class SemiSyncAck:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A command that is not served. Answer: ERR 1047, unless it takes none."""
+    """A command that is not served. Answer: ERR 1047."""
 
     code: int
-
-    @property
-    def answered(self) -> bool:
-        """Whether the client waits for an answer."""
-        return self.code not in _UNANSWERED
 
 
 Command = (
@@ -242,6 +254,9 @@ Command = (
     | ResetConnection
     | InitDb
     | Query
+    | FieldList
+    | ProcessKill
+    | StatementCommand
     | SetOption
     | RegisterSlave
     | BinlogDump
@@ -274,6 +289,12 @@ def parse_command(payload: Buffer) -> Command:
             return ResetConnection()
         case CommandCode.INIT_DB:
             return InitDb(_text(payload[1:]))
+        case CommandCode.FIELD_LIST:
+            return FieldList(_text(bytes(payload[1:]).split(b"\0", 1)[0]))
+        case CommandCode.PROCESS_KILL:
+            return ProcessKill(FieldReader(payload, 1, what="COM_PROCESS_KILL").u32())
+        case _ if STMT_PREPARE <= code <= STMT_RESET and code != CommandCode.SET_OPTION:
+            return parse_statement_command(payload)
         case CommandCode.SET_OPTION:
             return SetOption(FieldReader(payload, 1, what="COM_SET_OPTION").u16())
         case CommandCode.REGISTER_SLAVE:

@@ -30,8 +30,15 @@ HANDSHAKE_ERROR: Final = ErrorCode(1043, "08S01", "Bad handshake")
 ACCESS_DENIED_ERROR: Final = ErrorCode(
     1045, "28000", "Access denied for user '%s'@'%s' (using password: %s)"
 )
+NO_DB_ERROR: Final = ErrorCode(1046, "3D000", "No database selected")
+DBACCESS_DENIED_ERROR: Final = ErrorCode(
+    1044, "42000", "Access denied for user '%s'@'%s' to database '%s'"
+)
 UNKNOWN_COM_ERROR: Final = ErrorCode(1047, "08S01", "Unknown command")
+BAD_DB_ERROR: Final = ErrorCode(1049, "42000", "Unknown database '%s'")
+BAD_TABLE_ERROR: Final = ErrorCode(1051, "42S02", "Unknown table '%s'")
 SERVER_SHUTDOWN: Final = ErrorCode(1053, "08S01", "Server shutdown in progress")
+BAD_FIELD_ERROR: Final = ErrorCode(1054, "42S22", "Unknown column '%s' in '%s'")
 PARSE_ERROR: Final = ErrorCode(
     1064,
     "42000",
@@ -41,7 +48,14 @@ PARSE_ERROR: Final = ErrorCode(
 EMPTY_QUERY: Final = ErrorCode(1065, "42000", "Query was empty")
 NO_SUCH_THREAD: Final = ErrorCode(1094, "HY000", "Unknown thread id: %d")
 KILL_DENIED_ERROR: Final = ErrorCode(1095, "HY000", "You are not owner of thread %d")
+NO_TABLES_USED: Final = ErrorCode(1096, "HY000", "No tables used")
+UNKNOWN_CHARACTER_SET: Final = ErrorCode(1115, "42000", "Unknown character set: '%s'")
+UNKNOWN_TABLE: Final = ErrorCode(1109, "42S02", "Unknown table '%s' in %s")
 UNKNOWN_ERROR: Final = ErrorCode(1105, "HY000", "%s")
+NONEXISTING_GRANT: Final = ErrorCode(
+    1141, "42000", "There is no such grant defined for user '%s' on host '%s'"
+)
+NO_SUCH_TABLE: Final = ErrorCode(1146, "42S02", "Table '%s.%s' doesn't exist")
 NET_PACKET_TOO_LARGE: Final = ErrorCode(
     1153, "08S01", "Got a packet bigger than 'max_allowed_packet' bytes"
 )
@@ -60,6 +74,18 @@ USER_LIMIT_REACHED: Final = ErrorCode(
     1226, "42000", "User '%s' has exceeded the '%s' resource (current value: %d)"
 )
 UNKNOWN_SYSTEM_VARIABLE: Final = ErrorCode(1193, "HY000", "Unknown system variable '%s'")
+SLAVE_MUST_STOP: Final = ErrorCode(
+    1198,
+    "HY000",
+    "This operation cannot be performed as you have a running slave '%s'; run STOP SLAVE '%s' "
+    "first",
+)
+BAD_SLAVE: Final = ErrorCode(
+    1200,
+    "HY000",
+    "Misconfigured slave: MASTER_HOST was not set; Fix in config file or with CHANGE MASTER TO",
+)
+WRONG_ARGUMENTS: Final = ErrorCode(1210, "HY000", "Incorrect arguments to %s")
 ERROR_WHEN_EXECUTING_COMMAND: Final = ErrorCode(
     1220, "HY000", "Error when executing command %s: %s"
 )
@@ -67,6 +93,13 @@ SPECIFIC_ACCESS_DENIED_ERROR: Final = ErrorCode(
     1227,
     "42000",
     "Access denied; you need (at least one of) the %s privilege(s) for this operation",
+)
+WRONG_USAGE: Final = ErrorCode(1221, "HY000", "Incorrect usage of %s and %s")
+LOCAL_VARIABLE: Final = ErrorCode(
+    1228, "HY000", "Variable '%s' is a SESSION variable and can't be used with SET GLOBAL"
+)
+GLOBAL_VARIABLE: Final = ErrorCode(
+    1229, "HY000", "Variable '%s' is a GLOBAL variable and should be set with SET GLOBAL"
 )
 WRONG_VALUE_FOR_VAR: Final = ErrorCode(
     1231, "42000", "Variable '%s' can't be set to the value of '%s'"
@@ -77,14 +110,49 @@ NOT_SUPPORTED_YET: Final = ErrorCode(
 )
 MASTER_FATAL_ERROR_READING_BINLOG: Final = ErrorCode(1236, "HY000", "%s")  # final for replicas
 INCORRECT_GLOBAL_LOCAL_VAR: Final = ErrorCode(1238, "HY000", "Variable '%s' is a %s variable")
+UNKNOWN_STMT_HANDLER: Final = ErrorCode(
+    1243, "HY000", "Unknown prepared statement handler (%s) given to %s"
+)
+COLLATION_CHARSET_MISMATCH: Final = ErrorCode(
+    1253, "42000", "COLLATION '%s' is not valid for CHARACTER SET '%s'"
+)
+UNKNOWN_COLLATION: Final = ErrorCode(1273, "HY000", "Unknown collation: '%s'")
+OPTION_PREVENTS_STATEMENT: Final = ErrorCode(
+    1290,
+    "HY000",
+    "The MariaDB server is running with the %s option so it cannot execute this statement",
+)
+SP_DOES_NOT_EXIST: Final = ErrorCode(1305, "42000", "%s %s does not exist")
 QUERY_INTERRUPTED: Final = ErrorCode(1317, "70100", "Query execution was interrupted")
 UNKNOWN_TARGET_BINLOG: Final = ErrorCode(1373, "HY000", "Target log not found in binlog index")
+LOG_IN_USE: Final = ErrorCode(1378, "HY000", "A purgeable log is in use, will not purge: %s")
+MAX_PREPARED_STMT_COUNT_REACHED: Final = ErrorCode(
+    1461,
+    "42000",
+    "Can't create more than max_prepared_stmt_count statements (current value: %d)",
+)
+WRONG_PARAMCOUNT_TO_NATIVE_FCT: Final = ErrorCode(
+    1582, "42000", "Incorrect parameter count in the call to native function '%s'"
+)
+NO_MASTER_CONNECTION: Final = ErrorCode(1617, "HY000", "There is no master connection '%s'")
+DATA_OUT_OF_RANGE: Final = ErrorCode(1690, "22003", "%s value is out of range in '%s'")
 MALFORMED_PACKET: Final = ErrorCode(1835, "HY000", "Malformed communication packet")
 CONNECTION_KILLED: Final = ErrorCode(1927, "70100", "Connection was killed")
 INCORRECT_GTID_STATE: Final = ErrorCode(1941, "HY000", "Could not parse GTID list")
+NO_SUCH_QUERY: Final = ErrorCode(1957, "HY000", "Unknown query id: %d")
 DUPLICATE_GTID_DOMAIN: Final = ErrorCode(
     1943, "HY000", "GTID %s and %s conflict (duplicate domain id %d)"
 )
 SLAVE_SAME_ID: Final = ErrorCode(
     4052, "HY000", "A slave with the same server_id as this slave has connected to the master"
+)
+BINLOG_IN_USE: Final = ErrorCode(
+    4243,
+    "HY000",
+    "Cannot execute RESET MASTER as the binlog is in use by a connected slave or other RESET "
+    'MASTER or binlog reader. Check SHOW PROCESSLIST for "Binlog Dump" commands and use KILL to '
+    "stop such readers",
+)
+BINLOG_IN_USE_TRX: Final = ErrorCode(
+    4244, "HY000", "Cannot execute RESET MASTER as the binlog is in use by an active transaction"
 )

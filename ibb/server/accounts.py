@@ -43,6 +43,14 @@ REQUIRE_SSL: Final = "SSL"
 REQUIRE_X509: Final = "X509"
 REQUIREMENTS: Final = (REQUIRE_NOTHING, REQUIRE_SSL, REQUIRE_X509)
 
+# Enough to replicate and to see how that goes; not to change anything.
+_MADE_UP_GRANTS: Final = (
+    REPLICATION_SLAVE,
+    "BINLOG MONITOR",
+    "PROCESS",
+    "REPLICATION MASTER ADMIN",
+    "SLAVE MONITOR",
+)
 _KEYS: Final = {"user", "host", "grants", "require", "max_connections", "auth"}
 
 
@@ -130,7 +138,7 @@ def make_account(
 def made_up_account(user: str) -> tuple[Account, str]:
     """Return an account that may replicate from this machine, and its new random password."""
     password = secrets.token_urlsafe(18)
-    return make_account(user, "localhost", password, [REPLICATION_SLAVE]), password
+    return make_account(user, "localhost", password, _MADE_UP_GRANTS), password
 
 
 class AccountBook:

@@ -20,7 +20,8 @@ from .upstream_login import CLIENT_NAME
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .variables import SessionVariables, Value
+    from .sql_types import SqlValue
+    from .variables import SessionVariables
 
 HEARTBEAT_SECONDS_MIN: Final = 0.001  # as MariaDB's own least period
 _NANOSECONDS: Final = 1e9
@@ -139,13 +140,13 @@ def heartbeat_period(variables: SessionVariables) -> float | None:
     return max(nanoseconds / _NANOSECONDS, HEARTBEAT_SECONDS_MIN) if nanoseconds > 0 else None
 
 
-def _text(value: Value) -> str | None:
+def _text(value: SqlValue) -> str | None:
     return None if value is None else str(value)
 
 
-def _integer(value: Value) -> int:
+def _integer(value: SqlValue) -> int:
     """Return a variable as SQL makes a number of it: texts of digits count, all else is 0."""
     if isinstance(value, str):
         digits = value.strip().partition(".")[0]
         return int(digits) if digits.lstrip("-").isdecimal() and len(digits) <= 20 else 0
-    return value or 0
+    return value if isinstance(value, int) else 0

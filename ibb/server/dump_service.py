@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .dump_request import DumpRequest
     from .durable_signal import DurableSignal
     from .pools import Pools
+    from .readers import Progress
     from .semi_sync import SemiSync
     from .variables import ServerFacts, SessionVariables
 
@@ -86,6 +87,15 @@ class DumpService:
     def end(self, error: SqlError) -> None:
         """Have the dump end with *error*, behind the group that is being sent."""
         self._session.end(error)
+
+    @property
+    def idle(self) -> bool:
+        """Whether everything durable was sent."""
+        return self._session.idle
+
+    def progress(self) -> Progress:
+        """Return how far the dump has come."""
+        return self._stream.progress()
 
     async def run(self) -> None:
         """

@@ -39,6 +39,9 @@ class DumpSession:
         pool: runs the stream's blocking calls.
         heartbeat_period: seconds of silence before a heartbeat, or None; asked for each time,
             since the session may change it.
+
+    Attributes:
+        idle: everything durable was sent.
     """
 
     def __init__(
@@ -58,6 +61,7 @@ class DumpSession:
         self._heartbeat_period = heartbeat_period
         self._non_block = non_block
         self._ended_by: SqlError | None = None
+        self.idle = False
 
     def end(self, error: SqlError) -> None:
         """Have `run` raise *error* behind the group that is being sent."""
@@ -94,6 +98,7 @@ class DumpSession:
                 if self._non_block:
                     return
                 await self._wait(seen)
+                self.idle = False
             if upcoming is None:
                 seen = self._signal.count
                 upcoming = self._in_pool(self._stream.next_batch)
@@ -112,6 +117,7 @@ class DumpSession:
 
     async def _wait(self, seen: int) -> None:
         """Return when there may be more, or a reason to end; send heartbeats until then."""
+        self.idle = True
         while self._signal.count == seen and self._ended_by is None:
             period = self._heartbeat_period()
             await self._signal.wait(seen, period)

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Final
 
-from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.dump_filter import DumpFilter, Verdict, check_position
 from ibb.protocol.error_codes import MASTER_FATAL_ERROR_READING_BINLOG
 from ibb.protocol.errors import FormatError, SqlError
@@ -25,23 +24,26 @@ from ibb.protocol.gtid import GtidPosition
 from ibb.protocol.gtid_list import GtidList, GtidListFlag
 from ibb.protocol.heartbeat import Heartbeat
 from ibb.protocol.packet import CHUNK_BYTES, PacketFramer, frame
-from ibb.protocol.rotate import FIRST_POSITION, Rotate
+from ibb.protocol.rotate import Rotate
 from ibb.protocol.stream_position import StreamPosition
 from ibb.storage.errors import DiskError
-from ibb.storage.file_name import parse_binlog_name
 from ibb.storage.group_reader import GroupReader
-from ibb.storage.gtid_search import StartPlace, TooOld, find_file_start, find_start
+from ibb.storage.gtid_search import TooOld, find_start
 from ibb.storage.holds import HoldKind
 
 from .config import BATCH_BYTES, BATCH_GROUPS_MAX, STREAM_NAME
+from .dump_start import find_named_start
 from .log import get_log
+from .readers import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ibb.protocol.event_encoder import WirePart
     from ibb.protocol.fields import Buffer
+    from ibb.protocol.gtid import Gtid
     from ibb.storage.group_reader import StoredGroup
+    from ibb.storage.gtid_search import StartPlace
     from ibb.storage.history import History
     from ibb.storage.holds import Hold
     from ibb.storage.position import Position
@@ -53,7 +55,6 @@ _PURGED: Final = (
     "Could not find GTID state requested by slave in any binlog files. Probably the slave state "
     "is too old and required binlog files have been purged."
 )
-_USE_GTID: Final = "connect with a GTID position (MASTER_USE_GTID=slave_pos) instead"
 
 
 class Outcome(Enum):
@@ -118,11 +119,21 @@ class DumpStream:
         self._filter: DumpFilter
         self._reader: GroupReader
         self._status = STATUS
+        self._started = False  # the start was found
+        self._sent: dict[int, Gtid] = {}  # by domain, what the client had included
+        self._sent_at: int | None = None  # timestamp of the newest group that was sent
         self._held: StoredGroup | None = None  # looked at already, not sent
         self._parts: Iterator[WirePart] | None = None  # of the group that is being sent
         self._group: StoredGroup
         self._framer: PacketFramer | None = None  # of the large event that is being sent
         self._reached = GtidPosition()  # what the client has, kept up where it is told of it
+
+    def progress(self) -> Progress:
+        """Return how far the dump has come; may be called from any thread."""
+        hold = self._hold
+        held = self._history.pages.first_file() if hold is None else hold.file_no
+        position = self._reader.position if self._started else None
+        return Progress(position, GtidPosition(list(self._sent.values())), self._sent_at, held)
 
     @property
     def at_boundary(self) -> bool:
@@ -194,7 +205,7 @@ class DumpStream:
         try:
             if position is None:
                 position = GtidPosition()
-                place = self._find_file()
+                place = find_named_start(self._history, request.file_name, request.position)
             else:
                 empty_domains = check_position(
                     self._history.state(),
@@ -206,6 +217,7 @@ class DumpStream:
         except TooOld as error:
             raise MASTER_FATAL_ERROR_READING_BINLOG.error(_PURGED) from error
         self._reached = position.copy()
+        self._sent = {gtid.domain: gtid for gtid in position}
         self._filter = DumpFilter(
             position,
             place.state,
@@ -217,30 +229,8 @@ class DumpStream:
         )
         self._reader = GroupReader(self._history.pages, place.position)
         self._move_hold(place.position)
+        self._started = True
         return place
-
-    def _find_file(self) -> StartPlace:
-        """Return the start for a file name and a position (design: the start of a dump)."""
-        name, position = self._request.file_name, self._request.position
-        oldest_wanted = name in ("", STREAM_NAME)
-        file_no = None if oldest_wanted else parse_binlog_name(name)
-        known = oldest_wanted or any(file.name == name for file in self._history.files())
-        if not known:
-            raise MASTER_FATAL_ERROR_READING_BINLOG.error(
-                f"Could not find first log file name in binary log index file; {_USE_GTID}"
-            )
-        if position != FIRST_POSITION and (name or position):
-            raise MASTER_FATAL_ERROR_READING_BINLOG.error(
-                "Client requested master to start replication from impossible position; the first "
-                f"event '{name}' at {position}, the last event read from '{name}' at 4, the last "
-                f"byte read from '{name}' at 4.; {_USE_GTID}"
-            )
-        pages = self._history.pages
-        if file_no is None:
-            return find_start(pages, GtidPosition())
-        if file_no > pages.last_file():  # made in advance, nothing in it yet
-            return StartPlace(self._history.end(), BinlogState())
-        return StartPlace(find_file_start(pages, file_no), BinlogState())
 
     def _preamble(self, place: StartPlace) -> bytes:
         """Return what comes before any group; holds the first group that it had to look at."""
@@ -324,6 +314,8 @@ class DumpStream:
         self._parts = None
         assert self._group.gtid is not None
         self._filter.after(self._group.gtid)
+        self._sent[self._group.gtid.domain] = self._group.gtid
+        self._sent_at = self._group.timestamp
         if self._request.until is not None:
             self._reached.set(self._group.gtid)
 

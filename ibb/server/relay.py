@@ -82,6 +82,8 @@ class Relay:
 
     Attributes:
         stopped_by: the error that ended it, or None while it runs.
+        connected: the upstream is sending.
+        last_error: what went wrong last; None once it goes well again.
     """
 
     def __init__(
@@ -95,6 +97,8 @@ class Relay:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.stopped_by: Exception | None = None
+        self.connected = False
+        self.last_error: Exception | None = None
         self._store = store
         self._address = address
         self._config = config
@@ -114,6 +118,7 @@ class Relay:
                 try:
                     await self._follow()
                 except (IbbError, OSError) as error:
+                    self.last_error = error
                     cure = cure_of(error)
                     if cure is Cure.PERSON:
                         self.stopped_by = error
@@ -150,6 +155,7 @@ class Relay:
                     heartbeat_period=config.master_heartbeat_period,
                     semi_sync=config.rpl_semi_sync_slave_enabled,
                 )
+            self.connected, self.last_error = True, None
             self._log.info(
                 "relay_started",
                 position=str(position),
@@ -168,6 +174,7 @@ class Relay:
                         await upstream.acknowledge(acknowledgement)
                 self._progress = self._progress or ingest.groups > 0
         finally:
+            self.connected = False
             if reading is not None:
                 reading.cancel()
                 await asyncio.gather(reading, return_exceptions=True)

@@ -12,9 +12,11 @@ from __future__ import annotations
 import asyncio
 import secrets
 import socket
+import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ibb.protocol.error_codes import SERVER_SHUTDOWN
+from ibb.protocol.error_codes import OPTION_PREVENTS_STATEMENT, SERVER_SHUTDOWN
 from ibb.storage.clock import SystemClock
 from ibb.storage.store import Store
 
@@ -27,16 +29,37 @@ from .listener import Listener
 from .log import get_log
 from .login_guard import LoginGuard
 from .pools import Pools
+from .readers import lease_lines, process_line, reader_lines
 from .semi_sync import SemiSync
 
 if TYPE_CHECKING:
+    from ibb.protocol.errors import SqlError
+    from ibb.protocol.result_set import Value
     from ibb.storage.clock import Clock
     from ibb.storage.history import History
 
     from .certificate import ServerTls
+    from .readers import LeaseLine, Process, ReaderLine
+    from .relay_control import RelayControl
     from .session import Session
+    from .sql_ast import ChangeMaster, ReplicaCommand
+    from .sql_context import Context
+    from .sql_types import SqlValue
 
 MADE_UP_USER = "repl"
+# System variables that stand for a setting.
+_SETTINGS = {
+    name: name
+    for name in (
+        *("connect_timeout", "wait_timeout", "net_write_timeout", "slave_net_timeout"),
+        *("max_allowed_packet", "max_connections", "gtid_strict_mode"),
+    )
+}
+_SEMI_SYNC = {
+    "rpl_semi_sync_master_enabled": "enabled",
+    "rpl_semi_sync_master_timeout": "timeout_ms",
+    "rpl_semi_sync_master_wait_no_slave": "wait_no_slave",
+}
 _LOOPBACK = ("127.", "::1", "localhost")
 
 
@@ -57,7 +80,9 @@ class Server:
 
     Attributes:
         made_up: user and password of the account that was made, or None.
-        relays: the history comes from an upstream; whoever runs a relay sets it.
+        upstream: the relay that fills the history, None without one; whoever runs it sets it.
+        place: as above.
+        global_values: what SET GLOBAL has changed and no setting holds.
     """
 
     def __init__(
@@ -72,7 +97,9 @@ class Server:
         self.config = config or Config()
         self.history = history
         self.made_up: tuple[str, str] | None = None
-        self.relays = False
+        self.upstream: RelayControl | None = None
+        self.place = place
+        self.global_values: dict[str, SqlValue] = {}
         self.server_id = self.config.server_id or derived_server_id(socket.gethostname(), place)
         self.questions = 0
         self.aborted_connects = 0
@@ -182,6 +209,15 @@ class Server:
         """Return the name of this machine."""
         return socket.gethostname()
 
+    @property
+    def relays(self) -> bool:
+        """Whether the history comes from an upstream."""
+        return self.upstream is not None and self.upstream.is_configured
+
+    def time_zone(self) -> str:
+        """Return the name of the machine's time zone."""
+        return time.tzname[0]
+
     def replicas(self) -> list[tuple[int, str, int, int]]:
         """Return server id, host, port and our own id for each replica with a dump."""
         return [
@@ -194,6 +230,66 @@ class Server:
             for session in self.sessions()
             if session.registered is not None and session.dump_server_id is not None
         ]
+
+    def processes(self, context: Context) -> list[Process]:
+        """Return the connections that the account may see: its own, or all."""
+        account, now = context.account, self.uptime()
+        own = None if account is None or account.may("PROCESS") else account.user
+        lines = []
+        if self.upstream is not None and own is None:
+            lines += self.upstream.processes()
+        for session in sorted(self.sessions(), key=lambda one: one.id):
+            if own is None or session.user == own:
+                lines.append(process_line(session, now))
+        return lines
+
+    def readers(self) -> list[ReaderLine]:
+        """Return who reads, how far behind, and what that holds back."""
+        return reader_lines(self.history, self.sessions(), self.now())
+
+    def leases(self) -> list[LeaseLine]:
+        """Return the leases of the store."""
+        return lease_lines(self.history, self.now())
+
+    def has_dumps(self) -> bool:
+        """Tell whether somebody reads the binlog."""
+        return any(session.dump_server_id is not None for session in self.sessions())
+
+    def replica_status(self) -> dict[str, Value] | None:
+        """Return SHOW REPLICA STATUS by column name, None without an upstream."""
+        return None if self.upstream is None else self.upstream.status()
+
+    async def upstream_command(self, statement: ReplicaCommand | ChangeMaster) -> list[SqlError]:
+        """
+        Do CHANGE MASTER, START, STOP or RESET SLAVE; return what to note.
+
+        Raises:
+            SqlError: 1290, nobody here can relay; or why it cannot be done.
+        """
+        if self.upstream is None:
+            raise OPTION_PREVENTS_STATEMENT.error("--read-only")
+        return await self.upstream.do(statement)
+
+    def set_global(self, name: str, value: SqlValue) -> None:
+        """Change a value of the server's, already checked, for all who ask from now on."""
+        if name in _SEMI_SYNC:
+            setattr(self.semi_sync, _SEMI_SYNC[name], value)
+            return
+        setting = _SETTINGS.get(name)
+        if setting is None:
+            self.global_values[name] = value
+            return
+        old = getattr(self.config, setting)
+        assert isinstance(value, int)
+        self.config = replace(self.config, **{setting: type(old)(value)})
+
+    def statistics(self) -> str:
+        """Return what answers COM_STATISTICS."""
+        return (
+            f"Uptime: {int(self.uptime())}  Threads: {len(self.sessions())}  "
+            f"Questions: {self.questions}  Slow queries: 0  Opens: 0  Open tables: 0  "
+            f"Queries per second avg: {self.questions / max(self.uptime(), 1):.3f}"
+        )
 
     def status(self) -> dict[str, str]:
         """Return the values of SHOW STATUS by their names."""

@@ -17,7 +17,7 @@ from ibb.storage.store import Store
 from .accounts import AccountBook
 from .config import ConfigError, read_text_file
 from .log import get_log
-from .relay import Relay
+from .relay_control import RelayControl
 from .server import Server
 from .upstream import UpstreamAddress
 from .upstream_tls import UpstreamTls
@@ -48,27 +48,21 @@ async def serve(directory: str, config: Config, on_ready: Callable[[Server], Non
     accounts = AccountBook.load(config.accounts) if config.accounts else None
     with _opened(directory, config) as history:
         server = Server(history, config=config, accounts=accounts, place=_absolute(directory))
-        server.relays = address is not None
         stopping = asyncio.Event()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stopping.set)
         loop.add_signal_handler(signal.SIGHUP, _reload, server)
         await server.start()
-        relaying: asyncio.Task[None] | None = None
-        if address is not None:
-            assert isinstance(history, Store)
-            relay = Relay(
-                history, address, config=config, server_id=server.server_id, port=server.port
-            )
-            relaying = asyncio.create_task(relay.run())
+        if isinstance(history, Store):
+            server.upstream = RelayControl(history, server, address)
+            server.upstream.start()
         on_ready(server)
         try:
-            await _until(stopping, relaying)
+            await _until(stopping, server.upstream)
         finally:
-            if relaying is not None:
-                relaying.cancel()
-                await asyncio.gather(relaying, return_exceptions=True)
+            if server.upstream is not None:
+                await server.upstream.stop()
             await server.stop()
 
 
@@ -83,15 +77,18 @@ def _reload(server: Server) -> None:
     get_log().info("reloaded", accounts=len(server.accounts))
 
 
-async def _until(stopping: asyncio.Event, relaying: asyncio.Task[None] | None) -> None:
+async def _until(stopping: asyncio.Event, upstream: RelayControl | None) -> None:
     """Return when told to stop; raises what a relay did not expect."""
     waiting = asyncio.create_task(stopping.wait())
-    tasks: set[asyncio.Task[object]] = {waiting}
-    if relaying is not None:
-        await asyncio.wait({waiting, relaying}, return_when=asyncio.FIRST_COMPLETED)
-        if relaying.done():
-            relaying.result()  # it has ended with a reason in the log, or this raises
-    await asyncio.wait(tasks)
+    if upstream is None:
+        await waiting
+        return
+    failing = asyncio.create_task(upstream.failed())
+    await asyncio.wait({waiting, failing}, return_when=asyncio.FIRST_COMPLETED)
+    if failing.done():
+        waiting.cancel()
+        failing.result()
+    failing.cancel()
 
 
 @contextmanager

@@ -11,13 +11,16 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from ibb.protocol import error_codes as codes
+from ibb.protocol.capabilities import SERVER_CAPABILITIES, effective
 from ibb.protocol.change_user import CHANGE_USER
 from ibb.protocol.command import (
     BinlogDump,
     BinlogDumpGtid,
     Command,
+    FieldList,
     InitDb,
     Ping,
+    ProcessKill,
     Query,
     Quit,
     RegisterSlave,
@@ -25,12 +28,18 @@ from ibb.protocol.command import (
     SemiSyncAck,
     SetOption,
     Statistics,
-    Unknown,
     parse_command,
 )
 from ibb.protocol.errors import FormatError, ProtocolError, SqlError
 from ibb.protocol.packet import PacketsOutOfOrder, PacketTooLarge
 from ibb.protocol.reply import eof, err_of, ok
+from ibb.protocol.statement_command import (
+    StmtClose,
+    StmtExecute,
+    StmtPrepare,
+    StmtReset,
+    StmtSendLongData,
+)
 
 from .config import END_GRACE_SECONDS
 from .connection import Connection, PeerGone
@@ -38,10 +47,9 @@ from .dump_request import make_request
 from .dump_service import DumpService
 from .log import get_log
 from .login import AccessDenied, Login
-from .privileges import CONNECTION_ADMIN, REPLICATION_SLAVE
-from .sql_ast import Kill
-from .sql_parser import parse_statement
-from .statements import Statements, reads_history
+from .privileges import REPLICATION_SLAVE
+from .statement_runner import StatementRunner
+from .statements import Statements
 from .tls_channel import TlsFailed
 from .variables import UTF8MB4, SessionVariables
 
@@ -50,14 +58,15 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from ibb.protocol.authentication import Method
-    from ibb.protocol.result_set import ResultSet
 
     from .accounts import Account, AccountBook
     from .certificate import ServerTls
     from .durable_signal import DurableSignal
     from .login_guard import LoginGuard
     from .pools import Pools
+    from .readers import Progress
     from .semi_sync import SemiSync
+    from .sql_ast import ChangeMaster, ReplicaCommand
     from .variables import ServerFacts
 
     class SessionHost(ServerFacts, Protocol):
@@ -77,11 +86,19 @@ if TYPE_CHECKING:
         def uptime(self) -> float:
             """Return seconds since the start."""
 
+        def statistics(self) -> str:
+            """Return what answers COM_STATISTICS."""
+
         def session(self, connection_id: int) -> Session | None:
             """Return a session that is connected."""
 
         def sessions(self) -> list[Session]:
             """Return all sessions that are connected."""
+
+        async def upstream_command(
+            self, statement: ReplicaCommand | ChangeMaster
+        ) -> list[SqlError]:
+            """Do what concerns the relay's upstream; return notes, raise SqlError."""
 
 
 class Session:
@@ -96,6 +113,8 @@ class Session:
     Attributes:
         registered: what the client said of itself as a replica.
         dump_server_id: server id of the replica whose dump runs, None while none does.
+        runner: answers its statements, once it is logged in.
+        began_at: when it connected or ended its last command, by the monotonic clock.
     """
 
     def __init__(self, host: SessionHost, connection: Connection, connection_id: int) -> None:
@@ -105,6 +124,8 @@ class Session:
         self.dump_server_id: int | None = None
         self._host = host
         self._connection = connection
+        self.runner: StatementRunner
+        self.began_at = host.uptime()
         self._login = Login(host, connection, connection_id)
         self._variables = SessionVariables(UTF8MB4)
         self._statements: Statements
@@ -188,8 +209,12 @@ class Session:
         self._host.guard.succeeded(self._connection.limit_key)
         self._variables = SessionVariables(response.collation or UTF8MB4)
         user = f"{response.user}@{self._connection.hosts[0]}"
-        self._statements = Statements(self._host, self._variables, self.id, user)
-        self._statements.database = response.database
+        statements = Statements(self._host, self._variables, self.id, user, self.account)
+        if response.database:
+            statements.connect_with(response.database)
+        self._statements = statements
+        both = effective(SERVER_CAPABILITIES, response.capabilities)
+        self.runner = StatementRunner(self._host, self, statements, both)
         self._attributes = dict(response.attributes)
         await self._connection.send([ok(info=done.info)])
 
@@ -204,6 +229,7 @@ class Session:
             async with asyncio.timeout(config.wait_timeout):
                 packet = await connection.receive()
             self._host.questions += 1
+            self.began_at = self._host.uptime()
             if packet.payload[:1] == bytes([CHANGE_USER]):
                 await self._log_in(packet.payload)
                 continue
@@ -223,65 +249,74 @@ class Session:
     async def _answer(self, command: Command) -> list[bytes]:
         """Return the payloads that answer *command*; raises SqlError."""
         status = self._variables.status
+        runner = self.runner
         match command:
             case Query():
-                result = await self._query(command.sql)
-                return [ok(status=self._variables.status)] if result is None else result
-            case Ping() | InitDb():
-                if isinstance(command, InitDb):
-                    self._statements.database = command.database
+                return await runner.query(command.sql)
+            case StmtPrepare():
+                return await runner.prepare(command.sql)
+            case StmtExecute():
+                return list(await runner.execute(command))
+            case StmtSendLongData():
+                runner.send_long_data(command)
+                return []
+            case StmtClose():
+                runner.close_statement(command.statement_id)
+                return []
+            case StmtReset():
+                runner.reset_statement(command.statement_id)
+                return [ok(status=status)]
+            case Ping():
+                return [ok(status=status)]
+            case InitDb():
+                self._statements.use(command.database)
+                return [ok(status=status)]
+            case FieldList():
+                raise codes.NO_SUCH_TABLE.error(self._statements.database, command.table)
+            case ProcessKill():
+                runner.kill(command.connection_id)
                 return [ok(status=status)]
             case ResetConnection():
-                self._variables.reset()
-                return [ok()]
+                runner.reset()
+                return [ok(status=self._variables.status)]
             case SetOption():
+                runner.allow_several(allowed=command.option == 0)
                 return [eof(status=status)]
             case Statistics():
-                return [self._statistics().encode()]
+                return [self._host.statistics().encode()]
             case RegisterSlave():
                 self._require(REPLICATION_SLAVE)
                 self.registered = command
                 return [ok(status=status)]
             case SemiSyncAck():
                 return []
-            case Unknown():
-                if not command.answered:
-                    return []
         raise codes.UNKNOWN_COM_ERROR.error()
 
-    async def _query(self, sql: str) -> list[bytes] | None:
-        statement = parse_statement(sql)
-        if isinstance(statement, Kill):
-            self._kill(statement.connection_id)
-            return None
-        result: ResultSet | None
-        if reads_history(statement):
-            loop = asyncio.get_running_loop()
-            pool = self._host.pools.statements
-            result = await loop.run_in_executor(pool, self._statements.answer, statement)
-        else:
-            result = self._statements.answer(statement)
-        return None if result is None else list(result.packets())
+    @property
+    def user(self) -> str:
+        """Name that the client logged in by."""
+        return self.account.user if self.account is not None else "unauthenticated user"
 
-    def _kill(self, connection_id: int) -> None:
-        """End a connection of the same user, or of anybody for an administrator."""
-        victim = self._host.session(connection_id)
-        if victim is None or victim.account is None:
-            raise codes.NO_SUCH_THREAD.error(connection_id)
-        assert self.account is not None
-        if victim.account.user != self.account.user and not self.account.may(CONNECTION_ADMIN):
-            raise codes.KILL_DENIED_ERROR.error(connection_id)
-        if victim is self:
-            raise codes.QUERY_INTERRUPTED.error()
-        victim.end(codes.CONNECTION_KILLED.error())
+    @property
+    def host(self) -> str:
+        """Where the client is, as SHOW PROCESSLIST has it: name or address, and port."""
+        port = self._connection.peer.rpartition(":")[2]
+        name = self._connection.hosts[0]
+        return f"{name}:{port}" if port.isdigit() else name
 
-    def _statistics(self) -> str:
-        host = self._host
-        return (
-            f"Uptime: {int(host.uptime())}  Threads: {len(host.sessions())}  "
-            f"Questions: {host.questions}  Slow queries: 0  Opens: 0  Open tables: 0  "
-            f"Queries per second avg: {host.questions / max(host.uptime(), 1):.3f}"
-        )
+    @property
+    def database(self) -> str | None:
+        """What USE chose."""
+        return self._statements.database if self.account is not None else None
+
+    @property
+    def is_idle_dump(self) -> bool:
+        """Whether everything durable was sent."""
+        return self._dump is not None and self._dump.idle
+
+    def progress(self) -> Progress | None:
+        """Return how far the session's dump is, None while it has none."""
+        return None if self.dump_server_id is None or self._dump is None else self._dump.progress()
 
     def _require(self, privilege: str) -> None:
         assert self.account is not None

@@ -1,19 +1,28 @@
-"""What a statement asks for, as `sql_parser` finds it and `statements` answers it."""
+"""What a statement asks for, as the parsers find it and `statements` answers it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from .variables import Value
+    from .sql_types import Typed
+
+# Expressions
 
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A number, a string or NULL; a bare word such as ON is a string."""
+    """A value as written."""
 
-    value: Value
+    typed: Typed
+
+
+@dataclass(frozen=True, slots=True)
+class Placeholder:
+    """`?` of a prepared statement: the value of this number, from 0."""
+
+    number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,93 +41,357 @@ class SystemVariableName:
 
 
 @dataclass(frozen=True, slots=True)
+class ColumnName:
+    """A column, perhaps with its table; *clause* is where it stands, for an error."""
+
+    table: str
+    name: str
+    clause: str
+
+
+@dataclass(frozen=True, slots=True)
+class Star:
+    """`*` in a list of columns, or in COUNT(*)."""
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
-    """A function, its name in upper case, and its arguments."""
+    """A function as written, and its arguments."""
 
     name: str
     arguments: tuple[Expression, ...]
 
 
-Expression: TypeAlias = Literal | UserVariable | SystemVariableName | Call
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An operator by its name in upper case and what it applies to."""
+
+    operator: str
+    operands: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """CASE: conditions with their results, and what holds if none does."""
+
+    branches: tuple[tuple[Expression, Expression], ...]
+    otherwise: Expression | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """CAST(value AS target); *sizes* are those in parentheses."""
+
+    value: Expression
+    target: str
+    sizes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """INTERVAL value unit."""
+
+    value: Expression
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class AssignUser:
+    """`@name := value`."""
+
+    name: str
+    value: Expression
+
+
+Expression: TypeAlias = (
+    Literal
+    | Placeholder
+    | UserVariable
+    | SystemVariableName
+    | ColumnName
+    | Star
+    | Call
+    | Operation
+    | Case
+    | Cast
+    | Interval
+    | AssignUser
+)
+
+# Statements
+
+
+@dataclass(frozen=True, slots=True)
+class TableName:
+    """A table as written; *database* is empty where it was left out."""
+
+    database: str
+    name: str
+    alias: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """SELECT of expressions, each with the name of its column."""
+    """
+    SELECT.
+
+    Attributes:
+        columns: expressions, each with the name of its column.
+        order: expressions to sort by, and whether downwards.
+        offset, limit: rows to leave out, and at most so many; None is no limit.
+    """
 
     columns: tuple[tuple[str, Expression], ...]
-    limit: int | None  # rows
+    table: TableName | None = None
+    where: Expression | None = None
+    order: tuple[tuple[Expression, bool], ...] = ()
+    offset: int = 0
+    limit: int | None = None
+    distinct: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """`target = value` of a SET."""
+    """`target = value` of a SET; a value of None is DEFAULT."""
 
     target: UserVariable | SystemVariableName
-    value: Expression
+    value: Expression | None
 
 
 @dataclass(frozen=True, slots=True)
 class SetNames:
-    """SET NAMES, SET CHARACTER SET."""
+    """SET NAMES, SET CHARACTER SET; an empty *charset* is DEFAULT."""
 
     charset: str
+    collation: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SetTransaction:
+    """SET [GLOBAL | SESSION] TRANSACTION: new values of system variables."""
+
+    scope: str
+    values: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Set:
-    """SET with its parts in order; none for what is accepted without effect."""
+    """SET with its parts in order."""
 
-    parts: tuple[Assignment | SetNames, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class NameFilter:
-    """LIKE patterns and exact names that SHOW VARIABLES and SHOW STATUS are asked for; any fits."""
-
-    patterns: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
-
-    @property
-    def everything(self) -> bool:
-        """Nothing was asked for in particular."""
-        return not self.patterns and not self.names
+    parts: tuple[Assignment | SetNames | SetTransaction, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class ShowVariables:
-    """SHOW [GLOBAL | SESSION] VARIABLES."""
+class ShowFilter:
+    """What is behind a SHOW: LIKE, or WHERE."""
 
-    is_global: bool
-    wanted: NameFilter
-
-
-@dataclass(frozen=True, slots=True)
-class ShowStatus:
-    """SHOW [GLOBAL | SESSION] STATUS."""
-
-    wanted: NameFilter
+    like: str | None = None
+    where: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Show:
-    """A SHOW without arguments, by its MariaDB name: BINLOG STATUS, BINARY LOGS, ..."""
+    """
+    A SHOW, by its MariaDB name: BINLOG STATUS, BINARY LOGS, VARIABLES, ...
+
+    Attributes:
+        scope: GLOBAL, SESSION or empty.
+        full: SHOW FULL.
+        name: of what is shown, where it needs one: a database, a connection, an account.
+    """
 
     what: str
+    scope: str = ""
+    full: bool = False
+    name: str = ""
+    filter: ShowFilter = ShowFilter()
+    offset: int = 0
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShowBinlogEvents:
+    """SHOW BINLOG EVENTS [IN file] [FROM position] [LIMIT [offset,] limit]."""
+
+    file: str | None
+    position: int | None
+    offset: int
+    limit: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """KILL [HARD | SOFT] [CONNECTION | QUERY] id: to stop the query of a dump ends it as well."""
+    """KILL [CONNECTION | QUERY] [ID] id, or KILL ... USER name."""
 
-    connection_id: int
+    query_only: bool
+    target: Expression | None
+    query_id: bool = False
+    user: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class NoOperation:
-    """Something that needs no more than OK: USE, COMMIT, ..."""
+class Use:
+    """USE database."""
 
-    words: tuple[str, ...] = field(default=())
+    database: str
 
 
-Statement: TypeAlias = Select | Set | ShowVariables | ShowStatus | Show | Kill | NoOperation
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """
+    BEGIN, COMMIT, ROLLBACK, SAVEPOINT and their like.
+
+    Attributes:
+        action: BEGIN, END, SAVEPOINT, ROLLBACK TO or RELEASE.
+        name: of a savepoint.
+        read_only: of a BEGIN.
+        chain: an END that begins the next one at once.
+    """
+
+    action: str
+    name: str = ""
+    read_only: bool = False
+    chain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Do:
+    """DO: expressions without a result."""
+
+    expressions: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Flush:
+    """FLUSH of what the words say; *domains* of BINARY LOGS DELETE_DOMAIN_ID, else None."""
+
+    what: str
+    domains: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Purge:
+    """PURGE BINARY LOGS TO a name, or BEFORE a moment."""
+
+    to: str | None = None
+    before: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResetMaster:
+    """RESET MASTER [TO number]."""
+
+    number: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaCommand:
+    """
+    START, STOP or RESET SLAVE.
+
+    Attributes:
+        action: START, STOP or RESET.
+        connection: name of the connection, empty for the default one.
+        every: START or STOP ALL SLAVES, RESET SLAVE ALL.
+        until: GTID position of START SLAVE UNTIL.
+    """
+
+    action: str
+    connection: str = ""
+    every: bool = False
+    until: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeMaster:
+    """CHANGE MASTER TO: the options with their values, names in upper case."""
+
+    options: tuple[tuple[str, str | int], ...]
+    connection: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CreateLease:
+    """CREATE [OR REPLACE] BINLOG LEASE name FOR position [EXPIRE seconds | EXPIRE NEVER]."""
+
+    name: str
+    position: Expression
+    replace: bool
+    age_limit: Expression | None = None
+    never: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropLease:
+    """DROP BINLOG LEASE [IF EXISTS] name."""
+
+    name: str
+    if_exists: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Prepare:
+    """PREPARE name FROM text."""
+
+    name: str
+    text: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Execute:
+    """EXECUTE name [USING values]."""
+
+    name: str
+    values: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Deallocate:
+    """DEALLOCATE PREPARE name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class OnTable:
+    """A statement on a table or routine; there are none here. *verb* says which, for the error."""
+
+    verb: str
+    table: TableName
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """A statement that has nothing to do here and needs no more than OK."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unsupported:
+    """Correct SQL that has no place here; *what* names it."""
+
+    what: str
+
+
+Statement: TypeAlias = (
+    Select
+    | Set
+    | Show
+    | ShowBinlogEvents
+    | Kill
+    | Use
+    | Transaction
+    | Do
+    | Flush
+    | Purge
+    | ResetMaster
+    | ReplicaCommand
+    | ChangeMaster
+    | CreateLease
+    | DropLease
+    | Prepare
+    | Execute
+    | Deallocate
+    | OnTable
+    | Nothing
+    | Unsupported
+)

@@ -7,6 +7,7 @@ from enum import Enum, auto
 from typing import Final, NamedTuple
 
 from ibb.protocol.error_codes import PARSE_ERROR
+from ibb.protocol.errors import SqlError
 
 TOKENS_MAX: Final = 4096  # of one statement; the longest known, of a JDBC driver, has some 200
 _NEAR_CHARS: Final = 80  # of the statement that a syntax error quotes
@@ -21,6 +22,7 @@ class Kind(Enum):
     NUMBER = auto()
     USER_VARIABLE = auto()  # @name, without the @
     SYSTEM_VARIABLE = auto()  # @@scope.name or @@name, without the @@
+    BYTES = auto()  # x'6162', 0x6162, b'01': the bytes in hexadecimal
     SIGN = auto()
     END = auto()
 
@@ -46,18 +48,44 @@ _NAME: Final = r"[A-Za-z0-9_$\u0080-\U0010ffff]+"
 _TOKEN: Final = re.compile(
     rf"""
       (?P<SKIP>       \s+ | \#[^\n]* | --(?=\s|$)[^\n]* | /\*.*?\*/ )
+    | (?P<BYTES>    0x[0-9A-Fa-f]+(?![0-9A-Za-z_$]) | [xX]'(?:[0-9A-Fa-f]{{2}})*' | [bB]'[01]*' )
     | (?P<SYSTEM_VARIABLE> @@ {_NAME} (?:\s*\.\s*{_NAME})* )
     | (?P<USER_VARIABLE>   @ (?: [A-Za-z0-9_$.\u0080-\U0010ffff]+ | `[^`]*` | '[^']*' | "[^"]*" ) )
-    | (?P<NUMBER>     [0-9]+ (?:\.[0-9]+)? (?![A-Za-z_$\u0080-\U0010ffff]) )
+    | (?P<NUMBER>     (?: [0-9]+ (?:\.[0-9]*)? | \.[0-9]+ ) (?: [eE][+-]?[0-9]+ )?
+                      (?![A-Za-z_$\u0080-\U0010ffff]) )
     | (?P<WORD>       {_NAME} )
     | (?P<STRING>     ' (?: [^'\\] | \\. | '' )* ' | " (?: [^"\\] | \\. | "" )* " )
-    | (?P<QUOTED>     ` [^`]* ` )
-    | (?P<SIGN>       := | [=,().;*+\-<>!] )
+    | (?P<QUOTED>     ` (?: [^`] | `` )* ` )
+    | (?P<SIGN>       := | <=> | <= | >= | <> | != | << | >> | \|\| | && | [=,().;*+\-<>!/%&|^~?] )
     """,
     re.VERBOSE | re.DOTALL,
 )
+_VERSION_COMMENT: Final = re.compile(r"/\*(M?)!([0-9]{5,6})?(.*?)\*/", re.DOTALL)
+_OWN_VERSION: Final = 101199  # comments for this version or an earlier one are executed
+_MYSQL_ONLY: Final = range(
+    50700, 100000
+)  # versions of MySQL that MariaDB does not count as its own
+_LITERAL_OR_COMMENT: Final = re.compile(
+    r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|/\*.*?\*/", re.DOTALL
+)
 _ESCAPE: Final = re.compile(r"\\(.)|''|\"\"", re.DOTALL)
 _ESCAPED_CHARS: Final = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a"}
+
+
+def uncommented(sql: str) -> str:
+    """Return *sql* with what version comments hold for us (`/*!50000 ... */`) in their place."""
+    if "!" not in sql:
+        return sql
+
+    def executed(match: re.Match[str]) -> str:
+        comment = _VERSION_COMMENT.fullmatch(match[0])
+        if comment is None:
+            return match[0]
+        version = int(comment[2] or 0)
+        foreign = version in _MYSQL_ONLY and not comment[1]
+        return " " if foreign or version > _OWN_VERSION else comment[3]
+
+    return _LITERAL_OR_COMMENT.sub(executed, sql)
 
 
 def tokens(sql: str) -> list[Token]:
@@ -82,7 +110,7 @@ def tokens(sql: str) -> list[Token]:
     return found
 
 
-def syntax_error(sql: str, at: int) -> Exception:
+def syntax_error(sql: str, at: int) -> SqlError:
     """Return error 1064 as MariaDB words it for a statement that goes wrong at character *at*."""
     return PARSE_ERROR.error(sql[at : at + _NEAR_CHARS], sql.count("\n", 0, at) + 1)
 
@@ -92,12 +120,22 @@ def _meaning(kind: Kind, text: str) -> str:
     if kind is Kind.STRING:
         return _unescaped(text)
     if kind is Kind.QUOTED:
-        return text[1:-1]
+        return text[1:-1].replace("``", "`")
+    if kind is Kind.BYTES:
+        return _hexadecimal(text)
     if kind is Kind.USER_VARIABLE:
         return text[2:-1] if text[1] in "`'\"" else text[1:]
     if kind is Kind.SYSTEM_VARIABLE:
         return "".join(text[2:].split())
     return text
+
+
+def _hexadecimal(literal: str) -> str:
+    """Return the digits of a literal of bytes, two for each."""
+    digits = literal[2:].rstrip("'")
+    if literal[0] in "bB":
+        digits = f"{int(digits, 2):x}" if digits else ""
+    return digits if len(digits) % 2 == 0 else f"0{digits}"
 
 
 def _unescaped(literal: str) -> str:

@@ -1,320 +1,358 @@
 """
 From the text of a statement to what it asks for.
 
-Only what replicas, tools and connectors send a primary is known; the rest is MariaDB's syntax
-error 1064. Source: dump-protocol 2 and 9.
+What replicas, tools, connectors and administrators send a primary is known; the rest is MariaDB's
+syntax error 1064, quoting the place where MariaDB would stop. Source: dump-protocol 2 and 9.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ibb.protocol.error_codes import EMPTY_QUERY
 
 from .sql_ast import (
     Assignment,
-    Call,
-    Kill,
+    ColumnName,
+    Do,
     Literal,
-    NameFilter,
-    NoOperation,
+    Nothing,
+    OnTable,
     Select,
     Set,
     SetNames,
-    Show,
-    ShowStatus,
-    ShowVariables,
+    SetTransaction,
+    Star,
     SystemVariableName,
+    TableName,
+    Transaction,
+    Unsupported,
+    Use,
     UserVariable,
 )
-from .sql_lexer import Kind, Token, syntax_error, tokens
+from .sql_expression_parser import SCOPES
+from .sql_lexer import Kind, uncommented
+from .sql_session_parser import SessionParser
+from .sql_types import Typed, text_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .sql_ast import Expression, Statement
-    from .variables import Value
+
+_BEHIND_COLUMNS: Final = (
+    *("FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "INTO", "FOR", "PROCEDURE"),
+)
+_LEVELS: Final = ("READ COMMITTED", "READ UNCOMMITTED", "REPEATABLE READ", "SERIALIZABLE")
+_WORD_VALUES: Final = frozenset({"NULL", "TRUE", "FALSE", "CASE", "CAST", "CONVERT", "NOT"})
+# Statements on tables: the words that lead to the table's name.
+_TABLE_STATEMENTS: Final[tuple[tuple[str, ...], ...]] = (
+    ("INSERT", "INTO"),
+    ("INSERT", "IGNORE", "INTO"),
+    ("REPLACE", "INTO"),
+    ("UPDATE",),
+    ("DELETE", "FROM"),
+    ("TRUNCATE", "TABLE"),
+    ("TRUNCATE",),
+    ("ALTER", "TABLE"),
+    ("DROP", "TABLE"),
+    ("CREATE", "TABLE"),
+    ("LOCK", "TABLES"),
+    ("DESCRIBE",),
+    ("DESC",),
+    ("CALL",),
+)
+_DATA_DEFINITION: Final = (
+    "CREATE",
+    "DROP",
+    "ALTER",
+    "RENAME",
+    "GRANT",
+    "REVOKE",
+    "LOAD",
+    "OPTIMIZE",
+)
+_NO_PLACE: Final = (
+    *_DATA_DEFINITION,
+    "ANALYZE",
+    "CHECK",
+    "CHECKSUM",
+    "REPAIR",
+    "XA",
+    "INSTALL",
+    "UNINSTALL",
+    "HANDLER",
+    "SHUTDOWN",
+    "BACKUP",
+    "WITH",
+    "EXPLAIN",
+    "HELP",
+)
 
 
-# SHOW statements without arguments: the words behind SHOW, and the name they go by.
-_SHOWS: Final = {
-    ("MASTER", "STATUS"): "BINLOG STATUS",
-    ("BINLOG", "STATUS"): "BINLOG STATUS",
-    ("BINARY", "LOGS"): "BINARY LOGS",
-    ("MASTER", "LOGS"): "BINARY LOGS",
-    ("SLAVE", "HOSTS"): "REPLICA HOSTS",
-    ("REPLICA", "HOSTS"): "REPLICA HOSTS",
-    ("SLAVE", "STATUS"): "REPLICA STATUS",
-    ("REPLICA", "STATUS"): "REPLICA STATUS",
-    ("WARNINGS",): "WARNINGS",
-    ("ERRORS",): "WARNINGS",
-    ("DATABASES",): "DATABASES",
-    ("SCHEMAS",): "DATABASES",
-}
-_NO_OPERATIONS: Final = frozenset({"BEGIN", "COMMIT", "ROLLBACK", "START", "USE"})
-_SCOPES: Final = {"GLOBAL": "GLOBAL", "SESSION": "SESSION", "LOCAL": "SESSION"}
-_WORD_VALUES: Final[dict[str, Value]] = {"NULL": None, "TRUE": 1, "FALSE": 0}
+class Parsed(NamedTuple):
+    """A statement, the number of its placeholders, and the text behind its semicolon."""
+
+    statement: Statement
+    placeholders: int
+    rest: str
 
 
 def parse_statement(sql: str) -> Statement:
     """
-    Return what *sql* asks for.
+    Return what *sql* asks for, one statement without placeholders.
 
     Raises:
-        SqlError: 1064 not understood, 1065 nothing but blanks and comments.
+        SqlError: 1064 not understood, 1065 nothing but blanks.
     """
-    parser = _Parser(sql)
-    if parser.peek().kind is Kind.END:
+    parsed = parse_next(sql)
+    if parsed.rest or parsed.placeholders:
+        raise _Parser(sql).misplaced(parsed)
+    return parsed.statement
+
+
+def parse_next(sql: str) -> Parsed:
+    """
+    Return the first statement of *sql*.
+
+    Raises:
+        SqlError: 1064 not understood, 1065 nothing but blanks.
+    """
+    text = uncommented(sql)
+    parser = _Parser(text)
+    if parser.peek().kind is Kind.END or (
+        parser.peek().is_sign(";") and parser.peek(1).kind is Kind.END
+    ):
+        if parser.peek().kind is Kind.END and text.strip():
+            return Parsed(Nothing(), 0, "")  # a comment
         raise EMPTY_QUERY.error()
     statement = parser.statement()
-    parser.skip_sign(";")
-    if parser.peek().kind is not Kind.END:
+    rest = ""
+    if parser.skip_sign(";"):
+        rest = text[parser.peek().start :]
+    elif parser.peek().kind is not Kind.END:
         raise parser.error()
-    return statement
+    return Parsed(statement, parser.placeholders, rest)
 
 
-class _Parser:
-    """A cursor over the tokens of one statement, and a method for each thing that may come."""
+class _Parser(SessionParser):
+    """The parser of one statement."""
 
-    def __init__(self, sql: str) -> None:
-        self._sql = sql
-        self._tokens = tokens(sql)
-        self._next = 0
-
-    def peek(self) -> Token:
-        return self._tokens[self._next]
-
-    def error(self) -> Exception:
-        return syntax_error(self._sql, self.peek().start)
-
-    def take(self) -> Token:
-        token = self.peek()
-        if token.kind is not Kind.END:
-            self._next += 1
-        return token
-
-    def skip_word(self, *words: str) -> bool:
-        found = self.peek().is_word(*words)
-        self._next += found
-        return found
-
-    def skip_sign(self, *signs: str) -> bool:
-        found = any(map(self.peek().is_sign, signs))
-        self._next += found
-        return found
-
-    def expect_word(self, *words: str) -> None:
-        if not self.skip_word(*words):
-            raise self.error()
-
-    def expect_sign(self, *signs: str) -> None:
-        if not self.skip_sign(*signs):
-            raise self.error()
-
-    def number(self) -> int:
-        if self.peek().kind is not Kind.NUMBER or not self.peek().text.isdigit():
-            raise self.error()
-        return int(self.take().text)
+    def misplaced(self, parsed: Parsed) -> Exception:
+        """Return error 1064 at the second statement, or at the first placeholder."""
+        for token in self._tokens:
+            if parsed.placeholders and token.is_sign("?"):
+                return self.error(token)
+            if parsed.rest and self.sql[token.start :] == parsed.rest:
+                return self.error(token)
+        return self.error()
 
     def statement(self) -> Statement:
         starts: dict[str, Callable[[], Statement]] = {
             "SELECT": self._select,
             "SET": self._set,
-            "SHOW": self._show,
-            "KILL": self._kill,
+            "SHOW": self.show,
+            "KILL": self.kill,
+            "USE": lambda: Use(self.name()),
+            "DO": lambda: Do(self.expressions()),
+            "FLUSH": self.flush,
+            "PURGE": self.purge,
+            "RESET": self.reset,
+            "CHANGE": self.change_master,
+            "BEGIN": self.begin,
+            "START": self.start,
+            "STOP": lambda: self.replica_command("STOP"),
+            "COMMIT": self.end,
+            "ROLLBACK": self.rollback,
+            "SAVEPOINT": lambda: Transaction("SAVEPOINT", self.name()),
+            "RELEASE": self.release,
+            "PREPARE": self.prepare,
+            "EXECUTE": self.execute,
+            "DEALLOCATE": self.deallocate,
         }
         for word, parse in starts.items():
             if self.skip_word(word):
                 return parse()
-        if self.peek().is_word(*_NO_OPERATIONS):
-            return self._no_operation()
-        raise self.error()
+        if self.skip_words("UNLOCK", "TABLES"):
+            return Nothing()
+        return self._lease() or self._on_table() or self._no_place()
+
+    def _lease(self) -> Statement | None:
+        """Read a statement about a lease, if it is one."""
+        if self.skip_words("CREATE", "BINLOG", "LEASE"):
+            return self.create_lease(replace=False)
+        if self.skip_words("CREATE", "OR", "REPLACE", "BINLOG", "LEASE"):
+            return self.create_lease(replace=True)
+        return self.drop_lease() if self.skip_words("DROP", "BINLOG", "LEASE") else None
+
+    def _on_table(self) -> Statement | None:
+        """Read a statement about a table as far as the table's name, if it is one."""
+        for words in _TABLE_STATEMENTS:
+            if not self.skip_words(*words):
+                continue
+            if words[0] in ("DROP", "CREATE") and self.peek().is_word("IF"):
+                return Unsupported(" ".join(words))
+            table = self.table_name()
+            if not self.at_end() or words[0] not in ("INSERT", "UPDATE", "ALTER", "CREATE"):
+                self._rest()
+                return OnTable(words[0], table)
+            raise self.error()
+        return None
+
+    def _no_place(self) -> Unsupported:
+        token = self.peek()
+        if not token.is_word(*_NO_PLACE):
+            raise self.error()
+        self._rest()
+        return Unsupported(token.text.upper())
+
+    def _rest(self) -> None:
+        while not self.at_end():
+            self.take()
+
+    # SELECT
 
     def _select(self) -> Select:
-        columns = [self._column()]
+        distinct = self.skip_word("DISTINCT")
+        self.skip_word("SQL_NO_CACHE", "SQL_CACHE", "ALL", "STRAIGHT_JOIN", "SQL_CALC_FOUND_ROWS")
+        columns = [self._column_or_star()]
         while self.skip_sign(","):
-            columns.append(self._column())
-        if self.skip_word("FROM"):
-            self.expect_word("DUAL")
-        limit = None
-        if self.skip_word("LIMIT"):
-            limit = self.number()
-            if self.skip_sign(","):
-                limit = 0 if limit else self.number()
-        return Select(tuple(columns), limit)
+            columns.append(self._column_or_star())
+        table, where, order = None, None, []
+        if self.skip_word("FROM") and not self.skip_word("DUAL"):
+            table = self._source()
+        if self.skip_word("WHERE"):
+            self.clause = "WHERE"
+            where = self.expression()
+        if self.skip_word("ORDER"):
+            self.expect_word("BY")
+            self.clause = "ORDER BY"
+            order = [self._order()]
+            while self.skip_sign(","):
+                order.append(self._order())
+        offset, limit = self.limit()
+        if self.skip_word("FOR"):
+            self.expect_word("UPDATE")
+        if self.peek().is_word("GROUP", "HAVING", "UNION", "INTO"):
+            raise self.error()
+        return Select(tuple(columns), table, where, tuple(order), offset, limit, distinct)
 
-    def _column(self) -> tuple[str, Expression]:
-        start = self.peek().start
-        expression = self._expression()
-        name = self._sql[start : self._tokens[self._next - 1].end]
+    def _order(self) -> tuple[Expression, bool]:
+        key = self.expression()
+        down = self.skip_word("DESC")
+        if not down:
+            self.skip_word("ASC")
+        return key, down
+
+    def _source(self) -> TableName:
+        table = self.table_name()
+        alias = ""
+        if self.skip_word("AS") or (
+            self.peek().kind in (Kind.WORD, Kind.QUOTED)
+            and not self.peek().is_word(
+                *_BEHIND_COLUMNS,
+                "JOIN",
+                "INNER",
+                "LEFT",
+                "RIGHT",
+                "CROSS",
+                "NATURAL",
+                "STRAIGHT_JOIN",
+            )
+        ):
+            alias = self.name()
+        return TableName(table.database, table.name, alias)
+
+    def _column_or_star(self) -> tuple[str, Expression]:
+        if self.skip_sign("*"):
+            return "*", Star()
+        start = self.peek()
+        expression = self.expression()
+        name = self.text_since(start)
+        if start.kind is Kind.STRING and isinstance(expression, Literal):
+            name = str(expression.typed.value)
+        elif isinstance(expression, ColumnName):
+            name = expression.name
         has_as = self.skip_word("AS")
         if self.peek().kind in (Kind.QUOTED, Kind.STRING) or (
-            self.peek().kind is Kind.WORD and not self.peek().is_word("LIMIT", "FROM")
+            self.peek().kind is Kind.WORD and not self.peek().is_word(*_BEHIND_COLUMNS)
         ):
             name = self.take().text
         elif has_as:
             raise self.error()
         return name, expression
 
-    def _expression(self) -> Expression:
-        token = self.peek()
-        if token.kind is Kind.NUMBER or token.is_sign("-"):
-            return Literal(self._signed_number())
-        self._next += token.kind is not Kind.END
-        if token.kind is Kind.STRING:
-            return Literal(token.text)
-        if token.kind is Kind.USER_VARIABLE:
-            return UserVariable(token.text)
-        if token.kind is Kind.SYSTEM_VARIABLE:
-            return self._system_variable(token)
-        if token.kind is Kind.WORD:
-            if self.skip_sign("("):
-                return Call(token.text.upper(), self._arguments())
-            if token.text.upper() == "CURRENT_USER":
-                return Call("CURRENT_USER", ())
-            if token.text.upper() in _WORD_VALUES:
-                return Literal(_WORD_VALUES[token.text.upper()])
-        raise syntax_error(self._sql, token.start)
-
-    def _arguments(self) -> tuple[Expression, ...]:
-        if self.skip_sign(")"):
-            return ()
-        arguments = [self._expression()]
-        while self.skip_sign(","):
-            arguments.append(self._expression())
-        self.expect_sign(")")
-        return tuple(arguments)
-
-    def _signed_number(self) -> Value:
-        sign = "-" if self.skip_sign("-") else ""
-        if self.peek().kind is not Kind.NUMBER:
-            raise self.error()
-        text = sign + self.take().text
-        return text if "." in text else int(text)
-
-    def _system_variable(self, token: Token) -> SystemVariableName:
-        scope, dot, name = token.text.rpartition(".")
-        if not dot:
-            return SystemVariableName("", token.text)
-        known = _SCOPES.get(scope.upper())
-        if known is None:
-            raise syntax_error(self._sql, token.start)
-        return SystemVariableName(known, name)
+    # SET
 
     def _set(self) -> Set:
-        if self.skip_word("TRANSACTION") or (
-            self.peek().is_word(*_SCOPES) and self._tokens[self._next + 1].is_word("TRANSACTION")
-        ):
-            self._rest()
-            return Set(())
+        self.clause = "SET"
         parts = [self._set_part()]
         while self.skip_sign(","):
             parts.append(self._set_part())
         return Set(tuple(parts))
 
-    def _set_part(self) -> Assignment | SetNames:
-        if self.skip_word("NAMES", "CHARSET"):
-            return self._set_names()
-        if self.peek().is_word("CHARACTER"):
-            self.take()
-            self.expect_word("SET")
+    def _set_part(self) -> Assignment | SetNames | SetTransaction:
+        if self.peek().is_word("TRANSACTION") or (
+            self.peek().is_word(*SCOPES) and self.peek(1).is_word("TRANSACTION")
+        ):
+            return self._set_transaction()
+        if self.skip_word("NAMES", "CHARSET") or self.skip_words("CHARACTER", "SET"):
             return self._set_names()
         target = self._target()
         self.expect_sign("=", ":=")
-        return Assignment(target, self._value())
+        return Assignment(target, self._set_value())
+
+    def _set_transaction(self) -> SetTransaction:
+        scope = "" if self.peek().is_word("TRANSACTION") else SCOPES[self.take().text.upper()]
+        self.take()
+        values = []
+        while True:
+            if self.skip_words("ISOLATION", "LEVEL"):
+                level = next((one for one in _LEVELS if self.skip_words(*one.split())), None)
+                if level is None:
+                    raise self.error()
+                values.append(("tx_isolation", level.replace(" ", "-")))
+            else:
+                self.expect_word("READ")
+                read_only = self.expect_word("ONLY", "WRITE") == "ONLY"
+                values.append(("tx_read_only", str(int(read_only))))
+            if not self.skip_sign(","):
+                return SetTransaction(scope, tuple(values))
 
     def _set_names(self) -> SetNames:
         charset = self.take()
         if charset.kind not in (Kind.WORD, Kind.STRING, Kind.QUOTED):
-            raise syntax_error(self._sql, charset.start)
-        if self.skip_word("COLLATE") and self.take().kind not in (Kind.WORD, Kind.STRING):
-            raise self.error()
-        return SetNames("utf8mb4" if charset.is_word("DEFAULT") else charset.text)
+            raise self.error(charset)
+        collation = ""
+        if self.skip_word("COLLATE"):
+            token = self.take()
+            if token.kind not in (Kind.WORD, Kind.STRING, Kind.QUOTED):
+                raise self.error(token)
+            collation = token.text
+        return SetNames("" if charset.is_word("DEFAULT") else charset.text, collation)
 
     def _target(self) -> UserVariable | SystemVariableName:
         token = self.take()
         if token.kind is Kind.USER_VARIABLE:
             return UserVariable(token.text)
         if token.kind is Kind.SYSTEM_VARIABLE:
-            return self._system_variable(token)
-        if token.is_word(*_SCOPES) and self.peek().kind in (Kind.WORD, Kind.QUOTED):
-            return SystemVariableName(_SCOPES[token.text.upper()], self.take().text)
+            return self.system_variable(token)
+        if token.is_word(*SCOPES) and self.peek().kind in (Kind.WORD, Kind.QUOTED):
+            return SystemVariableName(SCOPES[token.text.upper()], self.take().text)
         if token.kind in (Kind.WORD, Kind.QUOTED):
             return SystemVariableName("SESSION", token.text)
-        raise syntax_error(self._sql, token.start)
+        raise self.error(token)
 
-    def _value(self) -> Expression:
-        """Read what may stand behind `=` in SET, where a bare word is a text."""
-        word, behind = self.peek(), self._tokens[min(self._next + 1, len(self._tokens) - 1)]
-        if (
-            word.kind is Kind.WORD
-            and not behind.is_sign("(")
-            and word.text.upper() not in _WORD_VALUES
-        ):
-            return Literal(self.take().text)
-        return self._expression()
-
-    def _show(self) -> Statement:
-        is_global = False
-        if self.peek().is_word(*_SCOPES):
-            is_global = self.take().is_word("GLOBAL")
-            if not self.peek().is_word("VARIABLES", "STATUS"):
-                raise self.error()
-        if self.skip_word("VARIABLES"):
-            return ShowVariables(is_global, self._name_filter())
-        if self.skip_word("STATUS"):
-            return ShowStatus(self._name_filter())
-        for words, name in _SHOWS.items():
-            following = self._tokens[self._next : self._next + len(words)]
-            if len(following) == len(words) and all(
-                token.is_word(word) for token, word in zip(following, words, strict=True)
-            ):
-                self._next += len(words)
-                return Show(name)
-        # MariaDB complains about the first word that fits no SHOW
-        self.skip_word("BINARY", "BINLOG", "MASTER", "SLAVE", "REPLICA")
-        raise self.error()
-
-    def _name_filter(self) -> NameFilter:
-        if self.skip_word("LIKE"):
-            return NameFilter(patterns=(self._string(),))
-        if not self.skip_word("WHERE"):
-            return NameFilter()
-        patterns: list[str] = []
-        names: list[str] = []
-        while True:
-            column = self.take()
-            if column.text.lower() != "variable_name":
-                raise syntax_error(self._sql, column.start)
-            if self.skip_word("LIKE"):
-                patterns.append(self._string())
-            elif self.skip_sign("="):
-                names.append(self._string())
-            else:
-                self.expect_word("IN")
-                self.expect_sign("(")
-                names.append(self._string())
-                while self.skip_sign(","):
-                    names.append(self._string())
-                self.expect_sign(")")
-            if not self.skip_word("OR"):
-                return NameFilter(tuple(patterns), tuple(names))
-
-    def _string(self) -> str:
-        if self.peek().kind is not Kind.STRING:
-            raise self.error()
-        return self.take().text
-
-    def _kill(self) -> Kill:
-        self.skip_word("HARD", "SOFT")
-        self.skip_word("CONNECTION", "QUERY")
-        return Kill(self.number())
-
-    def _no_operation(self) -> NoOperation:
-        return NoOperation(self._rest())
-
-    def _rest(self) -> tuple[str, ...]:
-        words = []
-        while self.peek().kind is not Kind.END and not self.peek().is_sign(";"):
-            words.append(self.take().text)
-        return tuple(words)
+    def _set_value(self) -> Expression | None:
+        """Read what may stand behind `=`, where a bare word is a text."""
+        word, behind = self.peek(), self.peek(1)
+        if word.is_word("DEFAULT"):
+            self.take()
+            return None
+        bare = word.kind is Kind.WORD and (
+            behind.kind is Kind.END or behind.is_sign(",") or behind.is_sign(";")
+        )
+        if bare and word.text.upper() not in _WORD_VALUES:
+            text = self.take().text
+            return Literal(Typed(text, text_type(len(text), nullable=False)))
+        return self.expression()

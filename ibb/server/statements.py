@@ -1,80 +1,119 @@
 """
-The answers to SQL: exactly what a MariaDB 10.11 primary says to replicas, tools and connectors.
+The answers to statements: what a MariaDB 10.11 primary says to replicas, tools and connectors.
 
-Reading may touch the history and so the disk: `answer` is for a thread of the pool whenever
-`reads_history` says so. Source: dump-protocol 2.1 to 2.3, 9.
+Answering may touch the history and so the disk: `answer` is for a thread of the pool whenever
+`blocks` says so. Source: dump-protocol 2.1 to 2.3, 9.
 """
 
 from __future__ import annotations
 
-import uuid
 from typing import TYPE_CHECKING, Final
 
 from ibb.protocol.error_codes import (
-    INCORRECT_GLOBAL_LOCAL_VAR,
+    BAD_DB_ERROR,
+    NO_DB_ERROR,
+    NO_SUCH_TABLE,
     NOT_SUPPORTED_YET,
-    SPECIFIC_ACCESS_DENIED_ERROR,
+    SP_DOES_NOT_EXIST,
+    UNKNOWN_STMT_HANDLER,
+    UNKNOWN_TABLE,
 )
 from ibb.protocol.errors import SqlError
-from ibb.protocol.result_set import DECIMALS_NOT_FIXED, Column, ColumnFlag, ColumnType, ResultSet
-from ibb.storage.file_name import binlog_name, parse_binlog_name
 
-from .config import STREAM_NAME
-from .like import is_like
+from .privileges_needed import require_for_variable
 from .sql_ast import (
+    Assignment,
     Call,
+    CreateLease,
+    Deallocate,
+    Do,
+    DropLease,
+    Execute,
+    Flush,
     Literal,
-    NoOperation,
+    Nothing,
+    OnTable,
+    Prepare,
+    Purge,
+    ResetMaster,
     Select,
     Set,
     SetNames,
+    SetTransaction,
     Show,
-    ShowStatus,
-    ShowVariables,
+    ShowBinlogEvents,
     SystemVariableName,
+    Transaction,
+    Unsupported,
+    Use,
     UserVariable,
 )
-from .variables import (
-    HISTORY_VARIABLES,
-    SYSTEM_VARIABLES,
-    global_value,
-    shown_value,
-)
+from .sql_context import Context
+from .sql_evaluator import evaluate
+from .sql_parser import parse_next
+from .sql_select import select
+from .sql_tables import INFORMATION_SCHEMA
+from .sql_types import as_text
+from .statements_admin import administer, set_global
+from .statements_events import show_binlog_events
+from .statements_show import show
+from .system_variables import SYSTEM_VARIABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from ibb.protocol.result_set import ResultSet
 
-    from .sql_ast import Assignment, Expression, NameFilter, Statement
-    from .variables import ServerFacts, SessionVariables, Value
+    from .accounts import Account
+    from .sql_ast import Expression, Statement
+    from .sql_parser import Parsed
+    from .sql_types import SqlValue
+    from .variables import ServerFacts, SessionVariables
 
-_LONG_BLOB: Final = ColumnType.LONG_BLOB
-_LONGLONG: Final = ColumnType.LONGLONG
-_USER_VARIABLE_BYTES: Final = 0xFFFFFF
-_GTID_POS_BYTES: Final = 1 << 24
-_TIMESTAMP_DIGITS: Final = 17
-_NUMBER_DIGITS: Final = 21
-_LONG_DIGITS_MAX: Final = 9  # of a literal that a real server gives as LONG
-_NAME_CHARS: Final = 64
-_VALUE_CHARS: Final = 4096
-_FIRST_POSITION: Final = 4
-
-_GTID_POS: Final = "BINLOG_GTID_POS"
-_ERROR_UNKNOWN_FUNCTION: Final = 1305
+PREPARED_BY_NAME_MAX: Final = 64  # of one session
+_BLOCKING: Final = (Show, ShowBinlogEvents, Flush, Purge, ResetMaster, CreateLease, DropLease)
+_DIAGNOSTIC: Final = frozenset({"WARNINGS", "ERRORS", "COUNT WARNINGS", "COUNT ERRORS"})
+_READING_FUNCTIONS: Final = frozenset({"BINLOG_GTID_POS", "MASTER_GTID_WAIT"})
 
 
-def reads_history(statement: Statement) -> bool:
-    """Tell whether answering may have to read the disk."""
-    if isinstance(statement, Select):
-        return any(_reads_history(expression) for _, expression in statement.columns)
-    if isinstance(statement, Set):
-        return any(not isinstance(p, SetNames) and _reads_history(p.value) for p in statement.parts)
-    return isinstance(statement, Show | ShowVariables)
+def blocks(statement: Statement) -> bool:
+    """Tell whether answering may have to use the disk."""
+    match statement:
+        case Select():
+            return statement.table is not None or any(
+                _reads(expression) for _, expression in statement.columns
+            )
+        case Set():
+            return any(
+                isinstance(part, Assignment)
+                and (_is_global(part) or (part.value is not None and _reads(part.value)))
+                for part in statement.parts
+            )
+        case Do():
+            return any(map(_reads, statement.expressions))
+        case Execute():
+            return True
+    return isinstance(statement, _BLOCKING)
 
 
-def _reads_history(expression: Expression) -> bool:
+def _is_global(part: Assignment) -> bool:
+    return isinstance(part.target, SystemVariableName) and part.target.scope == "GLOBAL"
+
+
+def _reads(expression: Expression) -> bool:
     if isinstance(expression, SystemVariableName):
-        return expression.name.lower() in HISTORY_VARIABLES
-    return isinstance(expression, Call) and expression.name == _GTID_POS
+        variable = SYSTEM_VARIABLES.get(expression.name.lower())
+        return variable is not None and variable.reads_history
+    if isinstance(expression, Call):
+        return expression.name.upper() in _READING_FUNCTIONS
+    return not isinstance(expression, Literal | UserVariable)
+
+
+def _asks_for_warnings(statement: Statement) -> bool:
+    """Tell whether this is SELECT @@warning_count or @@error_count, which clear nothing."""
+    return isinstance(statement, Select) and any(
+        isinstance(expression, SystemVariableName)
+        and expression.name.lower() in ("warning_count", "error_count")
+        for _, expression in statement.columns
+    )
 
 
 class Statements:
@@ -86,16 +125,46 @@ class Statements:
         variables: of the session.
         connection_id: of the session.
         user: `name@host`, as it logged in.
+        account: whose privileges count; None may everything.
+
+    Attributes:
+        context: what the session's statements share.
     """
 
     def __init__(
-        self, facts: ServerFacts, variables: SessionVariables, connection_id: int, user: str
+        self,
+        facts: ServerFacts,
+        variables: SessionVariables,
+        connection_id: int,
+        user: str,
+        account: Account | None = None,
     ) -> None:
-        self._facts = facts
+        self.context = Context(facts, variables, connection_id, user, account)
         self._variables = variables
-        self._connection_id = connection_id
-        self._user = user
-        self.database: str | None = None
+        self._prepared: dict[str, Parsed] = {}
+
+    @property
+    def database(self) -> str | None:
+        """What USE chose."""
+        return self.context.database
+
+    def connect_with(self, database: str) -> None:
+        """Take the database that a login names: readers name the one that they follow."""
+        self.context.database = database
+
+    def use(self, database: str) -> None:
+        """Do USE; raises SqlError 1049: there is but one database."""
+        if not database:
+            raise NO_DB_ERROR.error()
+        if database.lower() != INFORMATION_SCHEMA:
+            raise BAD_DB_ERROR.error(database)
+        self.context.database = INFORMATION_SCHEMA
+
+    def reset(self) -> None:
+        """Forget what the session has set, as COM_RESET_CONNECTION does."""
+        self._variables.reset()
+        self._prepared.clear()
+        self.context.diagnostics.clear()
 
     def answer(self, statement: Statement) -> ResultSet | None:
         """
@@ -103,206 +172,156 @@ class Statements:
 
         Raises:
             SqlError: what the client is told instead.
+            StatementWaits: it takes its time; answer again when the wait has ended.
         """
+        context = self.context
+        context.now = context.facts.now()
+        context.row = None
+        context.shows_diagnostics = isinstance(statement, Show) and statement.what in _DIAGNOSTIC
+        if not context.shows_diagnostics and not _asks_for_warnings(statement):
+            context.diagnostics.clear()
+        try:
+            result = self._answer(statement)
+        except SqlError:
+            context.waited.clear()
+            context.row_count = -1
+            raise
+        context.waited.clear()
+        context.row_count = 0 if result is None else -1
+        if result is not None:
+            context.found_rows = len(result.rows)
+        return result
+
+    def note(self, error: SqlError) -> None:
+        """Have SHOW WARNINGS show an error that the client was told."""
+        if not self.context.diagnostics.errors():
+            self.context.diagnostics.clear()
+        self.context.diagnostics.add("Error", error.code, error.message)
+
+    def _answer(self, statement: Statement) -> ResultSet | None:
+        context = self.context
         match statement:
             case Select():
-                return self._select(statement)
+                return select(statement, context)
+            case Show():
+                return show(statement, context)
+            case ShowBinlogEvents():
+                return show_binlog_events(statement, context)
+            case Execute():
+                return self._execute(statement)
             case Set():
                 for part in statement.parts:
                     self._set(part)
-                return None
-            case ShowVariables():
-                return self._show_variables(statement)
-            case ShowStatus():
-                status = self._facts.status()
-                names = _wanted(list(status), statement.wanted)
-                return self._names_and_values(
-                    [(name, status[name]) for name in names], "SESSION_STATUS"
-                )
-            case Show():
-                return self._show(statement.what)
-            case NoOperation():
-                if statement.words[0].upper() == "USE" and len(statement.words) == 2:
-                    self.database = statement.words[1]
-                return None
-        raise AssertionError(statement)  # KILL is the session's
+            case Do():
+                for expression in statement.expressions:
+                    evaluate(expression, context)
+            case Use():
+                self.use(statement.database)
+            case Transaction():
+                self._transaction(statement)
+            case Flush() | Purge() | ResetMaster() | CreateLease() | DropLease():
+                administer(statement, context)
+            case Prepare():
+                self._prepare(statement)
+            case Deallocate():
+                self._named(statement.name, "DEALLOCATE PREPARE")
+                del self._prepared[statement.name.lower()]
+            case OnTable():
+                raise self._no_table(statement)
+            case Unsupported():
+                raise NOT_SUPPORTED_YET.error(statement.what)
+            case Nothing():
+                pass
+            case _:
+                raise AssertionError(statement)  # KILL and the relay's are the session's
+        return None
 
-    def _set(self, part: Assignment | SetNames) -> None:
+    # SET
+
+    def _set(self, part: Assignment | SetNames | SetTransaction) -> None:
+        variables, context = self._variables, self.context
         if isinstance(part, SetNames):
-            self._variables.set_names(part.charset)
+            variables.set_names(part.charset, part.collation)
             return
-        value = self._value(part.value)
-        if isinstance(part.target, UserVariable):
-            self._variables.set_user(part.target.name, value)
-        elif part.target.scope == "GLOBAL":
-            global_value(part.target.name, self._facts)  # 1193 comes first
-            raise SPECIFIC_ACCESS_DENIED_ERROR.error("SUPER")
+        if isinstance(part, SetTransaction):
+            for name, text in part.values:
+                value: SqlValue = int(text) if text.isdigit() else text
+                if part.scope == "GLOBAL":
+                    require_for_variable(name, context, is_global=True)
+                    context.facts.set_global(name, value)
+                else:
+                    variables.set_system(name, value, context)
+            return
+        target = part.target
+        if isinstance(target, UserVariable):
+            assert part.value is not None
+            variables.set_user(target.name, evaluate(part.value, context).value)
+        elif target.scope == "GLOBAL":
+            set_global(target.name, part.value, context)
         else:
-            self._variables.set_system(part.target.name, value)
+            require_for_variable(target.name, context, is_global=False)
+            if part.value is None:
+                variables.set_default(target.name)
+            else:
+                variables.set_system(target.name, evaluate(part.value, context).value, context)
 
-    def _select(self, select: Select) -> ResultSet:
-        columns = []
-        row = []
-        for name, expression in select.columns:
-            value = self._value(expression)
-            columns.append(self._column(name, expression, value))
-            row.append(value)
-        return self._result(columns, [] if select.limit == 0 else [row])
+    # Transactions, in which nothing happens
 
-    def _value(self, expression: Expression) -> Value:
-        match expression:
-            case Literal():
-                return expression.value
-            case UserVariable():
-                return self._variables.user(expression.name)
-            case SystemVariableName():
-                return self._system_value(expression)
-            case Call():
-                return self._call(expression)
+    def _transaction(self, statement: Transaction) -> None:
+        variables = self._variables
+        name = statement.name.lower()
+        if statement.action == "BEGIN":
+            variables.begin_transaction(read_only=statement.read_only)
+        elif statement.action == "END":
+            read_only = variables.read_only_transaction
+            variables.end_transaction()
+            if statement.chain:
+                variables.begin_transaction(read_only=read_only)
+        elif statement.action == "SAVEPOINT":
+            if variables.in_transaction:
+                variables.add_savepoint(name)
+        else:
+            if name not in variables.savepoints:
+                raise SP_DOES_NOT_EXIST.error("SAVEPOINT", statement.name)
+            variables.drop_savepoints_from(name, keep=statement.action == "ROLLBACK TO")
 
-    def _system_value(self, variable: SystemVariableName) -> Value:
-        if variable.scope == "GLOBAL":
-            return global_value(variable.name, self._facts)
-        value = self._variables.system(variable.name, self._facts)
-        if variable.scope == "SESSION" and not SYSTEM_VARIABLES[variable.name.lower()].session:
-            raise INCORRECT_GLOBAL_LOCAL_VAR.error(variable.name, "GLOBAL")
-        return value
+    # Prepared statements by name
 
-    def _call(self, call: Call) -> Value:
-        arguments = [self._value(argument) for argument in call.arguments]
-        match call.name, arguments:
-            case "UNIX_TIMESTAMP", []:
-                return int(self._facts.now())
-            case "VERSION", []:
-                return self._facts.config.server_version
-            case "CONNECTION_ID", []:
-                return self._connection_id
-            case (("DATABASE" | "SCHEMA"), []):
-                return self.database
-            case (("USER" | "CURRENT_USER" | "SESSION_USER" | "SYSTEM_USER"), []):
-                return self._user
-            case "CONCAT", [_, *_]:
-                return None if None in arguments else "".join(map(str, arguments))
-            case "UUID", []:
-                return str(uuid.uuid4())
-            case "BINLOG_GTID_POS", [name, position]:
-                return self._binlog_gtid_pos(name, position)
-        raise SqlError(_ERROR_UNKNOWN_FUNCTION, "42000", f"FUNCTION {call.name} does not exist")
+    def _prepare(self, statement: Prepare) -> None:
+        text = as_text(evaluate(statement.text, self.context).value) or ""
+        parsed = parse_next(text)
+        if len(self._prepared) >= PREPARED_BY_NAME_MAX:
+            raise NOT_SUPPORTED_YET.error(f"more than {PREPARED_BY_NAME_MAX} prepared statements")
+        self._prepared[statement.name.lower()] = parsed
 
-    def _binlog_gtid_pos(self, name: Value, position: Value) -> Value:
-        """Return the state at the start of the first file, which is all that has a position."""
-        at_start = isinstance(position, int) and position <= _FIRST_POSITION
-        first = binlog_name(self._facts.history.pages.first_file())
-        return "" if at_start and name in ("", STREAM_NAME, first) else None
+    def _named(self, name: str, verb: str) -> Parsed:
+        parsed = self._prepared.get(name.lower())
+        if parsed is None:
+            raise UNKNOWN_STMT_HANDLER.error(name, verb)
+        return parsed
 
-    def _column(self, name: str, expression: Expression, value: Value) -> Column:
-        """Return the definition that a real server gives for *expression*."""
-        if isinstance(expression, UserVariable) and not isinstance(value, int):
-            return self._blob(name, _USER_VARIABLE_BYTES)
-        if isinstance(expression, Call):
-            if expression.name == _GTID_POS:
-                return self._blob(name, _GTID_POS_BYTES)
-            if expression.name == "UNIX_TIMESTAMP":
-                flags = ColumnFlag.BINARY_FLAG
-                return Column(name, _LONGLONG, _TIMESTAMP_DIGITS, flags)
-        if isinstance(value, int) and isinstance(expression, Literal):
-            digits = len(str(value))
-            type_ = ColumnType.LONG if digits <= _LONG_DIGITS_MAX else _LONGLONG
-            return Column(name, type_, digits, ColumnFlag.NOT_NULL_FLAG | ColumnFlag.BINARY_FLAG)
-        if isinstance(value, int):
-            return Column.longlong(name, _NUMBER_DIGITS, nullable=True)
-        nullable = not isinstance(expression, Call | Literal) or value is None
-        return self._text(name, len(value or ""), nullable=nullable)
+    def _execute(self, statement: Execute) -> ResultSet | None:
+        parsed = self._named(statement.name, "EXECUTE")
+        if parsed.placeholders != len(statement.values) or isinstance(parsed.statement, Execute):
+            raise SqlError(1210, "HY000", "Incorrect arguments to EXECUTE")
+        context = self.context
+        context.values = [evaluate(value, context) for value in statement.values]
+        try:
+            return self._answer(parsed.statement)
+        finally:
+            context.values = ()
 
-    def _show_variables(self, show: ShowVariables) -> ResultSet:
-        rows = []
-        for name in _wanted(list(SYSTEM_VARIABLES), show.wanted):
-            value = (
-                global_value(name, self._facts)
-                if show.is_global
-                else self._variables.system(name, self._facts)
-            )
-            rows.append((name, shown_value(name, value)))
-        return self._names_and_values(rows, "SESSION_VARIABLES")
-
-    def _names_and_values(self, rows: Sequence[tuple[str, str | None]], table: str) -> ResultSet:
-        charset = self._variables.charset
-        columns = [
-            Column(
-                name,
-                ColumnType.VAR_STRING,
-                Column.text(name, chars, collation=charset).length,
-                flags,
-                charset,
-                0,
-                "information_schema",
-                table,
-                table,
-                org_name,
-            )
-            for name, org_name, chars, flags in (
-                ("Variable_name", "VARIABLE_NAME", _NAME_CHARS, _SHOWN_FLAGS),
-                ("Value", "VARIABLE_VALUE", _VALUE_CHARS, _SHOWN_FLAGS),
-            )
-        ]
-        return self._result(columns, rows)
-
-    def _show(self, what: str) -> ResultSet:
-        text = self._text
-        match what:
-            case "BINLOG STATUS":
-                columns = [
-                    text("File", 512),
-                    Column.longlong("Position", 20),
-                    text("Binlog_Do_DB", 255),
-                    text("Binlog_Ignore_DB", 255),
-                ]
-                file_no, offset = self._facts.history.end()
-                return self._result(columns, [(binlog_name(file_no), offset, "", "")])
-            case "BINARY LOGS":
-                columns = [text("Log_name", 255), Column.longlong("File_size", 20)]
-                files = self._facts.history.files()
-                return self._result(columns, [(file.name, file.size) for file in files])
-            case "REPLICA HOSTS":
-                columns = [
-                    Column.long("Server_id", 10),
-                    text("Host", 20),
-                    Column.long("Port", 7),
-                    Column.long("Master_id", 10),
-                ]
-                return self._result(columns, self._facts.replicas())
-            case "WARNINGS":
-                columns = [text("Level", 7), Column.long("Code", 4), text("Message", 512)]
-                return self._result(columns, [])
-            case "DATABASES":
-                return self._result([text("Database", _NAME_CHARS)], [])
-        raise NOT_SUPPORTED_YET.error(f"SHOW {what}")
-
-    def _text(self, name: str, characters: int, *, nullable: bool = False) -> Column:
-        charset = self._variables.charset
-        return Column.text(name, characters, collation=charset, nullable=nullable)
-
-    def _blob(self, name: str, size: int) -> Column:
-        charset = self._variables.charset
-        return Column(name, _LONG_BLOB, size, 0, charset, DECIMALS_NOT_FIXED)
-
-    def _result(self, columns: Sequence[Column], rows: Sequence[Sequence[Value]]) -> ResultSet:
-        return ResultSet(columns, rows, status=self._variables.status)
-
-
-_SHOWN_FLAGS: Final = ColumnFlag.NOT_NULL_FLAG | 0x1000  # has no default: columns of a table
-
-
-def _wanted(names: list[str], wanted: NameFilter) -> list[str]:
-    """Return which of *names* were asked for, sorted."""
-    if wanted.everything:
-        return sorted(names)
-    exact = {name.lower() for name in wanted.names}
-    return sorted(
-        name
-        for name in names
-        if name.lower() in exact or any(is_like(name, pattern) for pattern in wanted.patterns)
-    )
-
-
-assert parse_binlog_name(STREAM_NAME) is None  # else the name would be ambiguous
+    def _no_table(self, statement: OnTable) -> SqlError:
+        table = statement.table
+        database = table.database or self.context.database
+        if database is None:
+            return NO_DB_ERROR.error()
+        if statement.verb in ("CALL", "PROCEDURE", "FUNCTION"):
+            return SP_DOES_NOT_EXIST.error("PROCEDURE", f"{database}.{table.name}")
+        if database.lower() == INFORMATION_SCHEMA and statement.verb != "SHOW":
+            return UNKNOWN_TABLE.error(table.name, INFORMATION_SCHEMA)
+        if statement.verb == "DROP":
+            return SqlError(1051, "42S02", f"Unknown table '{database}.{table.name}'")
+        if statement.verb == "CREATE":
+            return BAD_DB_ERROR.error(database)
+        return NO_SUCH_TABLE.error(database, table.name)

@@ -1,50 +1,76 @@
 """
-System variables that clients ask for or set, and the variables of one session.
+The variables of one session: its user variables and its own values of system variables.
 
-The names and values are those of a MariaDB 10.11 primary that writes row events with checksums.
-A value is an int, a text or NULL (None); a switch is the text ON or OFF in SHOW VARIABLES and 1 or
-0 in SELECT. Source: dump-protocol 2.1, 2.3, 9.
+Setting follows MariaDB's rules: numbers out of bounds are cut with a warning, words are checked,
+a switch takes ON, OFF, 1 and 0.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final, Protocol
 
 from ibb.protocol.error_codes import (
+    COLLATION_CHARSET_MISMATCH,
+    GLOBAL_VARIABLE,
     INCORRECT_GLOBAL_LOCAL_VAR,
+    UNKNOWN_CHARACTER_SET,
+    UNKNOWN_COLLATION,
     UNKNOWN_SYSTEM_VARIABLE,
     WRONG_TYPE_FOR_VAR,
     WRONG_VALUE_FOR_VAR,
 )
 from ibb.protocol.errors import SqlError
 from ibb.protocol.handshake import STATUS_AUTOCOMMIT
+from ibb.protocol.result_set import ColumnType
+
+from .character_sets import BINARY, COLLATIONS, DEFAULT_COLLATIONS, UTF8MB4, charset_of
+from .sql_types import Kind, SqlType, as_text, text_type
+from .system_variables import SYSTEM_VARIABLES, SystemVariable, VariableKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from ibb.protocol.result_set import Value as WireValue
     from ibb.storage.history import History
 
+    from .accounts import AccountBook
     from .config import Config
+    from .readers import LeaseLine, Process, ReaderLine
     from .semi_sync import SemiSync
+    from .sql_context import Context
+    from .sql_types import SqlValue
 
-Value: TypeAlias = int | str | None
 
 USER_VARIABLES_MAX: Final = 256  # of one session; a replica sets about ten
+SAVEPOINTS_MAX: Final = 256
 USER_VARIABLE_CHARS_MAX: Final = 4 << 20  # a GTID list with 100,000 domains
 
-LATIN1: Final = 8
-UTF8MB3: Final = 33
-UTF8MB4: Final = 45
-BINARY: Final = 63
-# Collation id by character set name: what SET NAMES takes.
-CHARSETS: Final = {
-    "ascii": 11,
-    "binary": BINARY,
-    "latin1": LATIN1,
-    "utf8": UTF8MB3,
-    "utf8mb3": UTF8MB3,
-    "utf8mb4": UTF8MB4,
-}
+STATUS_IN_TRANSACTION: Final = 0x0001
+STATUS_IN_READ_ONLY_TRANSACTION: Final = 0x2000
+_USER_TEXT_CHARS: Final = 0xFFFFFF
+_VARIABLE_DIGITS: Final = 21
+_SWITCH_WORDS: Final = {"ON": 1, "TRUE": 1, "1": 1, "OFF": 0, "FALSE": 0, "0": 0}
+_CLIENT_CHARSETS: Final = (
+    "character_set_client",
+    "character_set_connection",
+    "character_set_results",
+)
+_SQL_MODES: Final = frozenset(
+    {
+        *("REAL_AS_FLOAT", "PIPES_AS_CONCAT", "ANSI_QUOTES", "IGNORE_SPACE", "ONLY_FULL_GROUP_BY"),
+        *("NO_UNSIGNED_SUBTRACTION", "NO_DIR_IN_CREATE", "POSTGRESQL", "ORACLE", "MSSQL", "DB2"),
+        *("MAXDB", "NO_KEY_OPTIONS", "NO_TABLE_OPTIONS", "NO_FIELD_OPTIONS", "MYSQL323", "MYSQL40"),
+        *("ANSI", "NO_AUTO_VALUE_ON_ZERO", "NO_BACKSLASH_ESCAPES", "STRICT_TRANS_TABLES"),
+        *("STRICT_ALL_TABLES", "NO_ZERO_IN_DATE", "NO_ZERO_DATE", "ALLOW_INVALID_DATES"),
+        *(
+            "ERROR_FOR_DIVISION_BY_ZERO",
+            "TRADITIONAL",
+            "NO_AUTO_CREATE_USER",
+            "HIGH_NOT_PRECEDENCE",
+        ),
+        *("NO_ENGINE_SUBSTITUTION", "PAD_CHAR_TO_FULL_LENGTH", "EMPTY_STRING_IS_NULL"),
+        *("SIMULTANEOUS_ASSIGNMENT", "TIME_ROUND_FRACTIONAL"),
+    }
+)
 
 
 class ServerFacts(Protocol):
@@ -53,8 +79,14 @@ class ServerFacts(Protocol):
     config: Config
     history: History
     server_id: int
-    relays: bool  # the history comes from an upstream
     semi_sync: SemiSync
+    place: str  # the directory that is served
+    global_values: dict[str, SqlValue]  # what SET GLOBAL has changed
+    accounts: AccountBook
+
+    @property
+    def relays(self) -> bool:
+        """Whether the history comes from an upstream."""
 
     def now(self) -> float:
         """Return the wall-clock time in seconds since 1970."""
@@ -65,181 +97,112 @@ class ServerFacts(Protocol):
     def host_name(self) -> str:
         """Return the name of this machine."""
 
+    def time_zone(self) -> str:
+        """Return the name of the machine's time zone."""
+
     def status(self) -> dict[str, str]:
         """Return the values of SHOW STATUS by their names."""
 
     def replicas(self) -> list[tuple[int, str, int, int]]:
         """Return server id, host, port and our own id for each registered replica."""
 
+    def processes(self, context: Context) -> list[Process]:
+        """Return the connections that the account may see."""
 
-class SystemVariable(NamedTuple):
-    """
-    One system variable.
+    def readers(self) -> list[ReaderLine]:
+        """Return who reads, how far behind, and what that holds back."""
 
-    Attributes:
-        value: what it is, or how to learn it.
-        switch: shown as ON and OFF.
-        session: a session may set its own value, which then has no effect unless the session's
-            class says so.
-    """
+    def leases(self) -> list[LeaseLine]:
+        """Return the leases of the store."""
 
-    value: Value | Callable[[ServerFacts], Value]
-    switch: bool = False
-    session: bool = False
+    def has_dumps(self) -> bool:
+        """Tell whether somebody reads the binlog."""
 
+    def replica_status(self) -> dict[str, WireValue] | None:
+        """Return SHOW REPLICA STATUS by column name, None without an upstream."""
 
-def _binlog_position(facts: ServerFacts) -> str:
-    return str(facts.history.state().position())
+    def set_global(self, name: str, value: SqlValue) -> None:
+        """Change a value of the server's, already checked, for all who ask from now on."""
 
 
-_ON: Final = SystemVariable(1, switch=True)
-_OFF: Final = SystemVariable(0, switch=True)
-_UTF8: Final = SystemVariable("utf8mb4", session=True)
-_COLLATION: Final = SystemVariable("utf8mb4_general_ci", session=True)
-_ISOLATION: Final = SystemVariable("REPEATABLE-READ", session=True)
-
-HISTORY_VARIABLES: Final = {
-    "gtid_binlog_pos": SystemVariable(_binlog_position),
-    "gtid_binlog_state": SystemVariable(lambda facts: str(facts.history.state())),
-    "gtid_current_pos": SystemVariable(_binlog_position),
-    "gtid_slave_pos": SystemVariable(lambda facts: _binlog_position(facts) if facts.relays else ""),
-}
-
-SYSTEM_VARIABLES: Final = {
-    "auto_increment_increment": SystemVariable(1, session=True),
-    "auto_increment_offset": SystemVariable(1, session=True),
-    "autocommit": SystemVariable(1, switch=True, session=True),
-    "binlog_annotate_row_events": SystemVariable(1, switch=True, session=True),
-    "binlog_checksum": SystemVariable("CRC32"),
-    "binlog_format": SystemVariable("ROW", session=True),
-    "binlog_row_image": SystemVariable("FULL", session=True),
-    "binlog_row_metadata": SystemVariable("NO_LOG"),
-    "character_set_client": _UTF8,
-    "character_set_connection": _UTF8,
-    "character_set_database": _UTF8,
-    "character_set_filesystem": SystemVariable("binary", session=True),
-    "character_set_results": _UTF8,
-    "character_set_server": _UTF8,
-    "character_set_system": SystemVariable("utf8mb3"),
-    "collation_connection": _COLLATION,
-    "collation_database": _COLLATION,
-    "collation_server": _COLLATION,
-    "connect_timeout": SystemVariable(lambda facts: int(facts.config.connect_timeout)),
-    "expire_logs_days": SystemVariable("0.000000"),
-    "foreign_key_checks": SystemVariable(1, switch=True, session=True),
-    "gtid_domain_id": SystemVariable(0, session=True),
-    "gtid_strict_mode": SystemVariable(
-        lambda facts: int(facts.config.gtid_strict_mode), switch=True
-    ),
-    "have_ssl": SystemVariable("DISABLED"),
-    "hostname": SystemVariable(lambda facts: facts.host_name()),
-    "init_connect": SystemVariable(""),
-    "interactive_timeout": SystemVariable(
-        lambda facts: int(facts.config.wait_timeout), session=True
-    ),
-    "license": SystemVariable("Apache-2.0"),
-    "log_bin": _ON,
-    "log_slave_updates": _ON,
-    "lower_case_table_names": SystemVariable(0),
-    "max_allowed_packet": SystemVariable(
-        lambda facts: facts.config.max_allowed_packet, session=True
-    ),
-    "max_binlog_size": SystemVariable(lambda facts: facts.config.max_binlog_size),
-    "max_connections": SystemVariable(lambda facts: facts.config.max_connections),
-    "net_buffer_length": SystemVariable(16384, session=True),
-    "net_read_timeout": SystemVariable(30, session=True),
-    "net_write_timeout": SystemVariable(
-        lambda facts: int(facts.config.net_write_timeout), session=True
-    ),
-    "performance_schema": _OFF,
-    "port": SystemVariable(lambda facts: facts.port()),
-    "protocol_version": SystemVariable(10),
-    "query_cache_size": SystemVariable(0),
-    "query_cache_type": SystemVariable("OFF", session=True),
-    "read_only": _ON,
-    "rpl_semi_sync_master_enabled": SystemVariable(
-        lambda facts: int(facts.semi_sync.enabled), switch=True
-    ),
-    "rpl_semi_sync_master_timeout": SystemVariable(lambda facts: facts.semi_sync.timeout_ms),
-    "rpl_semi_sync_master_wait_no_slave": SystemVariable(
-        lambda facts: int(facts.semi_sync.wait_no_slave), switch=True
-    ),
-    "rpl_semi_sync_master_wait_point": SystemVariable("AFTER_COMMIT"),
-    "server_id": SystemVariable(lambda facts: facts.server_id),
-    "session_track_schema": SystemVariable(1, switch=True, session=True),
-    "session_track_system_variables": SystemVariable(
-        "autocommit,character_set_client,character_set_connection,character_set_results,time_zone",
-        session=True,
-    ),
-    "skip_networking": _OFF,
-    "skip_replication": SystemVariable(0, switch=True, session=True),
-    "slave_net_timeout": SystemVariable(lambda facts: int(facts.config.slave_net_timeout)),
-    "socket": SystemVariable(lambda facts: facts.config.socket),
-    "sql_auto_is_null": SystemVariable(0, switch=True, session=True),
-    "sql_log_bin": SystemVariable(1, switch=True, session=True),
-    "sql_mode": SystemVariable(
-        "STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_AUTO_CREATE_USER,NO_ENGINE_SUBSTITUTION",
-        session=True,
-    ),
-    "sql_select_limit": SystemVariable("18446744073709551615", session=True),
-    "sync_binlog": SystemVariable(1),
-    "system_time_zone": SystemVariable("UTC"),
-    "time_zone": SystemVariable("SYSTEM", session=True),
-    "transaction_isolation": _ISOLATION,
-    "transaction_read_only": SystemVariable(0, switch=True, session=True),
-    "tx_isolation": _ISOLATION,
-    "tx_read_only": SystemVariable(0, switch=True, session=True),
-    "unique_checks": SystemVariable(1, switch=True, session=True),
-    "version": SystemVariable(lambda facts: facts.config.server_version),
-    "version_comment": SystemVariable("ibb, a replication master over .ibb binlogs"),
-    "version_compile_machine": SystemVariable("any"),
-    "version_compile_os": SystemVariable("Linux"),
-    "wait_timeout": SystemVariable(lambda facts: int(facts.config.wait_timeout), session=True),
-    **HISTORY_VARIABLES,
-}
-
-_SWITCH_WORDS: Final = {"ON": 1, "TRUE": 1, "1": 1, "OFF": 0, "FALSE": 0, "0": 0}
-_CHARSET_VARIABLES: Final = frozenset(
-    {"character_set_client", "character_set_connection", "character_set_results"}
-)
-
-
-def global_value(name: str, facts: ServerFacts) -> Value:
-    """
-    Return the server-wide value of the system variable *name*; a switch is 1 or 0.
-
-    Raises:
-        SqlError: 1193, there is no such variable.
-    """
-    variable = _variable(name)
-    return variable.value(facts) if callable(variable.value) else variable.value
-
-
-def _variable(name: str) -> SystemVariable:
+def find_variable(name: str) -> SystemVariable:
+    """Return a system variable; raises SqlError 1193."""
     variable = SYSTEM_VARIABLES.get(name.lower())
     if variable is None:
         raise UNKNOWN_SYSTEM_VARIABLE.error(name)
     return variable
 
 
+def global_value(name: str, context: Context) -> SqlValue:
+    """Return the server's value of a system variable; raises SqlError 1193."""
+    variable = find_variable(name)
+    changed = context.facts.global_values
+    if name.lower() in changed:
+        return changed[name.lower()]
+    return variable.value(context) if callable(variable.value) else variable.value
+
+
+def system_variable_type(name: str, value: SqlValue) -> SqlType:
+    """Return the type that SELECT declares for a system variable."""
+    match find_variable(name).kind:
+        case VariableKind.SWITCH:
+            return SqlType(Kind.INTEGER, 1, nullable=True, wire=ColumnType.LONGLONG)
+        case VariableKind.NUMBER:
+            return SqlType(Kind.INTEGER, _VARIABLE_DIGITS, nullable=True, unsigned=True)
+        case VariableKind.SECONDS:
+            return SqlType(Kind.DOUBLE, _VARIABLE_DIGITS, 6, nullable=True)
+    return text_type(len(as_text(value) or ""))
+
+
+def user_variable_type(value: SqlValue) -> SqlType:
+    """Return the type that SELECT declares for a user variable."""
+    if isinstance(value, int):
+        return SqlType(Kind.INTEGER, _VARIABLE_DIGITS - 1, nullable=True, wire=ColumnType.LONGLONG)
+    if isinstance(value, Decimal):
+        return SqlType(Kind.DECIMAL, 83, 38, nullable=True)
+    if isinstance(value, float):
+        return SqlType(Kind.DOUBLE, 23, 31, nullable=True)
+    if value is None:
+        return SqlType(
+            Kind.BINARY, _USER_TEXT_CHARS + 1, 39, nullable=True, wire=ColumnType.LONG_BLOB
+        )
+    return SqlType(Kind.TEXT, _USER_TEXT_CHARS, nullable=True, wire=ColumnType.LONG_BLOB)
+
+
+def shown_value(name: str, value: SqlValue) -> str:
+    """Return *value* as SHOW VARIABLES has it: switches as ON and OFF, NULL as nothing."""
+    if SYSTEM_VARIABLES[name].kind is VariableKind.SWITCH:
+        return "ON" if value else "OFF"
+    return as_text(value) or ""
+
+
 class SessionVariables:
     """
-    The variables of one connection: its user variables and its own values of system variables.
+    The variables of one connection.
 
     User variables are told apart in upper or lower case alike; one never set is NULL.
+
+    Attributes:
+        charset: collation id of texts sent to the client.
+        in_transaction, read_only_transaction: what BEGIN and COMMIT have left.
+        savepoints: their names, in lower case.
     """
 
     def __init__(self, charset: int) -> None:
-        self.charset = charset  # collation id of texts sent to the client
+        self.charset = charset
+        self.in_transaction = False
+        self.read_only_transaction = False
+        self.savepoints: list[str] = []
         self._login_charset = charset
-        self._user: dict[str, Value] = {}
-        self._system: dict[str, Value] = {}
+        self._user: dict[str, SqlValue] = {}
+        self._system: dict[str, SqlValue] = {}
+        self._take_charset(charset)
 
-    def user(self, name: str) -> Value:
+    def user(self, name: str) -> SqlValue:
         """Return the value of `@name`, None if it was never set."""
         return self._user.get(name.lower())
 
-    def set_user(self, name: str, value: Value) -> None:
+    def set_user(self, name: str, value: SqlValue) -> None:
         """
         Set `@name`.
 
@@ -248,55 +211,136 @@ class SessionVariables:
         """
         name = name.lower()
         crowded = len(self._user) >= USER_VARIABLES_MAX and name not in self._user
-        if crowded or (isinstance(value, str) and len(value) > USER_VARIABLE_CHARS_MAX):
+        if crowded or (isinstance(value, str | bytes) and len(value) > USER_VARIABLE_CHARS_MAX):
             raise SqlError(1041, "HY000", "Out of memory: a session's user variables are bounded")
         self._user[name] = value
 
-    def system(self, name: str, facts: ServerFacts) -> Value:
-        """Return the session's value of a system variable; raises SqlError 1193."""
-        own = name.lower()
-        return self._system[own] if own in self._system else global_value(name, facts)
+    def read(self, name: str, scope: str, context: Context) -> SqlValue:
+        """
+        Return the value of a system variable.
 
-    def set_system(self, name: str, value: Value) -> None:
+        Args:
+            name: of the variable.
+            scope: GLOBAL, SESSION, or empty for the session's if it can have one.
+            context: of the statement.
+
+        Raises:
+            SqlError: 1193 unknown, 1238 it has no value of that scope.
+        """
+        variable = find_variable(name)
+        if scope == "GLOBAL" and not variable.server:
+            raise INCORRECT_GLOBAL_LOCAL_VAR.error(name, "SESSION")
+        if scope == "SESSION" and not variable.session:
+            raise INCORRECT_GLOBAL_LOCAL_VAR.error(name, "GLOBAL")
+        own = name.lower()
+        if scope != "GLOBAL" and own in self._system:
+            return self._system[own]
+        return global_value(name, context)
+
+    def set_system(self, name: str, value: SqlValue, context: Context) -> None:
         """
         Set the session's value of a system variable.
 
         Raises:
-            SqlError: 1193 unknown, 1238 not a session's to set, 1231 or 1232 a wrong value.
+            SqlError: 1193 unknown, 1229 or 1238 not a session's to set, 1231 or 1232 a wrong value.
         """
-        variable = _variable(name)
-        if not variable.session:
+        variable = find_variable(name)
+        if variable.read_only:
             raise INCORRECT_GLOBAL_LOCAL_VAR.error(name, "read only")
-        if value == "DEFAULT":
-            self._system.pop(name.lower(), None)
-            return
-        if variable.switch:
-            value = _switch(name, value)
-        elif isinstance(variable.value, int) and not isinstance(value, int):
-            raise WRONG_TYPE_FOR_VAR.error(name)
-        name = name.lower()
-        if name in _CHARSET_VARIABLES and value is not None:
-            self.charset = _collation(name, str(value))
-        self._system[name] = value
+        if not variable.session:
+            raise GLOBAL_VARIABLE.error(name)
+        own = name.lower().replace("transaction_", "tx_")
+        checked = checked_value(name, variable, value, context)
+        if own in _CLIENT_CHARSETS and checked is not None:
+            checked = str(checked).lower()
+            collation = DEFAULT_COLLATIONS.get(checked)
+            if collation is None:
+                raise UNKNOWN_CHARACTER_SET.error(checked)
+            if own == "character_set_results":
+                self.charset = COLLATIONS[collation]
+        if own == "collation_connection" and str(checked).lower() not in COLLATIONS:
+            raise UNKNOWN_COLLATION.error(checked)
+        if own == "autocommit" and checked == 1:
+            self.end_transaction()
+        self._system[own] = checked
+        if own.startswith("tx_"):
+            self._system[own.replace("tx_", "transaction_")] = checked
 
-    def set_names(self, charset: str) -> None:
-        """Do SET NAMES; raises SqlError 1115 for a character set that is not known here."""
-        collation = CHARSETS.get(charset.lower())
-        if collation is None:
-            raise SqlError(1115, "42000", f"Unknown character set: '{charset}'")
-        self.charset = collation
-        self._system.update(dict.fromkeys(_CHARSET_VARIABLES, charset.lower()))
+    def set_default(self, name: str) -> None:
+        """Set the session's value back to the server's; raises SqlError 1193."""
+        find_variable(name)
+        self._system.pop(name.lower(), None)
+
+    def set_names(self, charset: str, collation: str = "") -> None:
+        """
+        Do SET NAMES.
+
+        Args:
+            charset: its name; empty for the one of the login.
+            collation: its name; empty for the default one.
+
+        Raises:
+            SqlError: 1115 or 1273 unknown, 1253 they do not fit together.
+        """
+        if not charset:
+            self._take_charset(self._login_charset)
+            return
+        default = DEFAULT_COLLATIONS.get(charset.lower())
+        if default is None:
+            raise UNKNOWN_CHARACTER_SET.error(charset)
+        chosen = collation.lower() or default
+        if chosen not in COLLATIONS:
+            raise UNKNOWN_COLLATION.error(collation)
+        if charset_of(chosen) != charset_of(default):
+            raise COLLATION_CHARSET_MISMATCH.error(collation, charset)
+        self._take_charset(COLLATIONS[chosen])
+
+    def _take_charset(self, collation_id: int) -> None:
+        self.charset = collation_id
+        names = {number: name for name, number in COLLATIONS.items()}
+        collation = names.get(collation_id, "utf8mb4_general_ci")
+        self._system.update(dict.fromkeys(_CLIENT_CHARSETS, charset_of(collation)))
+        self._system["collation_connection"] = collation
+
+    def begin_transaction(self, *, read_only: bool = False) -> None:
+        """Do BEGIN; what was open before has ended."""
+        self.end_transaction()
+        self.in_transaction = True
+        self.read_only_transaction = read_only
+
+    def add_savepoint(self, name: str) -> None:
+        """Do SAVEPOINT; one of the same name before it is gone."""
+        if name in self.savepoints:
+            self.savepoints.remove(name)
+        if len(self.savepoints) >= SAVEPOINTS_MAX:
+            raise SqlError(1041, "HY000", "Out of memory: a session's savepoints are bounded")
+        self.savepoints.append(name)
+
+    def drop_savepoints_from(self, name: str, *, keep: bool) -> None:
+        """Forget the savepoints behind one that exists, and itself unless *keep*."""
+        del self.savepoints[self.savepoints.index(name) + keep :]
+
+    def end_transaction(self) -> None:
+        """Do COMMIT or ROLLBACK."""
+        self.in_transaction = self.read_only_transaction = False
+        self.savepoints = []
 
     def reset(self) -> None:
         """Forget every variable, as COM_RESET_CONNECTION does."""
         self._user.clear()
         self._system.clear()
-        self.charset = self._login_charset
+        self.end_transaction()
+        self._take_charset(self._login_charset)
 
     @property
     def status(self) -> int:
         """Status flags of the session's OK and EOF packets."""
-        return STATUS_AUTOCOMMIT if self._system.get("autocommit", 1) == 1 else 0
+        status = STATUS_AUTOCOMMIT if self._system.get("autocommit", 1) == 1 else 0
+        if self.in_transaction:
+            status |= STATUS_IN_TRANSACTION
+        if self.read_only_transaction:
+            status |= STATUS_IN_READ_ONLY_TRANSACTION
+        return status
 
     @property
     def skip_replication(self) -> bool:
@@ -304,24 +348,48 @@ class SessionVariables:
         return self._system.get("skip_replication") == 1
 
 
-def _switch(name: str, value: Value) -> int:
-    on = _SWITCH_WORDS.get(str(value).upper())
-    if on is None:
-        raise WRONG_VALUE_FOR_VAR.error(name, "NULL" if value is None else value)
-    return on
+def checked_value(
+    name: str, variable: SystemVariable, value: SqlValue, context: Context
+) -> SqlValue:
+    """
+    Return *value* as the variable takes it.
+
+    Raises:
+        SqlError: 1231 or 1232, it does not.
+    """
+    shown = "NULL" if value is None else as_text(value)
+    match variable.kind:
+        case VariableKind.SWITCH:
+            on = _SWITCH_WORDS.get(str(shown).upper())
+            if on is None:
+                raise WRONG_VALUE_FOR_VAR.error(name, shown)
+            return on
+        case VariableKind.NUMBER:
+            if not isinstance(value, int):
+                raise WRONG_TYPE_FOR_VAR.error(name)
+            bounded = max(variable.least, min(value, variable.most))
+            if bounded != value:
+                text = f"Truncated incorrect {name} value: '{value}'"
+                context.diagnostics.add("Warning", 1292, text)
+            return bounded
+        case VariableKind.SECONDS:
+            if not isinstance(value, int | float | Decimal):
+                raise WRONG_TYPE_FOR_VAR.error(name)
+            return Decimal(str(value))
+        case VariableKind.CHOICE:
+            words = {word.upper(): word for word in variable.words}
+            if isinstance(value, int) and 0 <= value < len(variable.words):
+                return variable.words[value]
+            if str(shown).upper() not in words:
+                raise WRONG_VALUE_FOR_VAR.error(name, shown)
+            return words[str(shown).upper()]
+    if name.lower() == "sql_mode":
+        modes = [word for word in str(shown).upper().split(",") if word]
+        wrong = [mode for mode in modes if mode not in _SQL_MODES]
+        if wrong:
+            raise WRONG_VALUE_FOR_VAR.error(name, wrong[0])
+        return ",".join(dict.fromkeys(modes))
+    return None if value is None else as_text(value)
 
 
-def _collation(name: str, charset: str) -> int:
-    collation = CHARSETS.get(charset.lower())
-    if collation is None:
-        raise WRONG_VALUE_FOR_VAR.error(name, charset)
-    return collation
-
-
-def shown_value(name: str, value: Value) -> str | None:
-    """Return *value* as SHOW VARIABLES has it: switches as ON and OFF."""
-    if value is None:
-        return None
-    if SYSTEM_VARIABLES[name].switch:
-        return "ON" if value else "OFF"
-    return str(value)
+__all__ = ["BINARY", "UTF8MB4", "ServerFacts", "SessionVariables"]

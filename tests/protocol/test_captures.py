@@ -21,7 +21,6 @@ from ibb.protocol.command import (
     Quit,
     RegisterSlave,
     SemiSyncAck,
-    Unknown,
     parse_command,
 )
 from ibb.protocol.errors import SqlError
@@ -35,10 +34,14 @@ from ibb.protocol.handshake import (
 from ibb.protocol.packet import CHUNK_BYTES, PacketReader, PacketStream, frame_all, next_seq
 from ibb.protocol.reply import Ok
 from ibb.protocol.result_set import ReplyReader, ResultSet
+from ibb.protocol.statement_command import (
+    StmtClose,
+    StmtExecute,
+    StmtPrepare,
+)
 
 FOLDER = Path(__file__).parents[1] / "data" / "captures"
 CAPTURES = sorted(FOLDER.glob("*.json"))
-STMT_PREPARE, STMT_EXECUTE = 0x16, 0x17
 SESSION_STATE_CHANGED = 0x4000  # status bit
 
 
@@ -135,7 +138,7 @@ def walk_commands(connection, packets):
         connection.commands.append(asked)
         if isinstance(asked, BinlogDump):
             walk_dump(connection, packets)
-        elif isinstance(asked, Unknown):
+        elif isinstance(asked, StmtPrepare):
             connection.dump += [one for one in packets if not one.client]  # prepared statements
         elif not isinstance(asked, Quit):
             connection.replies.append(walk_reply(packets, both))
@@ -143,9 +146,8 @@ def walk_commands(connection, packets):
 
 def check_command(packet):
     asked = parse_command(packet.payload)
-    if isinstance(asked, Unknown):
-        assert asked.code in (STMT_PREPARE, STMT_EXECUTE)
-        assert asked.answered
+    if isinstance(asked, StmtExecute | StmtClose):
+        assert asked.statement_id
     elif packet.payload[0] == CommandCode.BINLOG_DUMP:
         head, name = packet.payload[:11], packet.payload[11:]
         assert asked.encode() == head + name.split(b"\0")[0]

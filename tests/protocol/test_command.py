@@ -8,8 +8,10 @@ from ibb.protocol.command import (
     BinlogDump,
     BinlogDumpGtid,
     DumpFlag,
+    FieldList,
     InitDb,
     Ping,
+    ProcessKill,
     Query,
     Quit,
     RegisterSlave,
@@ -21,6 +23,13 @@ from ibb.protocol.command import (
     parse_command,
 )
 from ibb.protocol.errors import FormatError, Truncated
+from ibb.protocol.statement_command import (
+    StmtClose,
+    StmtExecute,
+    StmtPrepare,
+    StmtReset,
+    StmtSendLongData,
+)
 
 texts = st.text(st.characters(codec="utf-8"), max_size=40)
 file_names = st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=40)
@@ -75,12 +84,18 @@ def test_a_query_that_is_not_utf8_can_still_be_shown():
     assert parse_command(b"\x03caf\xe9") == Query("caf\N{REPLACEMENT CHARACTER}")
 
 
-def test_commands_that_are_not_served_say_if_they_want_an_answer():
+def test_commands_on_prepared_statements_are_read():
+    assert parse_command(b"\x16SELECT ?") == StmtPrepare("SELECT ?")
+    assert parse_command(b"\x17\x05\0\0\0\x01\x01\0\0\0rest") == StmtExecute(5, 1, b"rest")
+    assert parse_command(b"\x18\x05\0\0\0\x02\0data") == StmtSendLongData(5, 2, b"data")
+    assert parse_command(b"\x19\x05\0\0\0") == StmtClose(5)
+    assert parse_command(b"\x1a\x05\0\0\0") == StmtReset(5)
+
+
+def test_small_commands_are_read():
     assert parse_command(b"") == Unknown(0)
-    assert parse_command(b"\x16SELECT ?") == Unknown(0x16)
-    assert Unknown(0x16).answered
-    assert not Unknown(0x18).answered
-    assert not Unknown(0x19).answered
+    assert parse_command(b"\x04t\0%") == FieldList("t")
+    assert parse_command(b"\x0c\x07\0\0\0") == ProcessKill(7)
 
 
 @pytest.mark.parametrize(

@@ -184,7 +184,7 @@ async def test_the_small_commands_are_answered(serve, store):
     async with await RawClient.logged_in(server) as client:
         for payload, check in (
             (Ping().encode(), is_ok),
-            (b"\x02shop", is_ok),
+            (b"\x02information_schema", is_ok),
             (b"\x1f", is_ok),
             (SetOption(0).encode(), is_eof),
             (RegisterSlave(5, port=3306).encode(), is_ok),
@@ -195,7 +195,7 @@ async def test_the_small_commands_are_answered(serve, store):
             assert client.seq == 1
 
 
-@pytest.mark.parametrize("code", [0x05, 0x16, 0x17, 0x1D, 0xFA])
+@pytest.mark.parametrize("code", [0x05, 0x1D, 0xFA])
 async def test_an_unknown_command_gets_1047_and_the_session_goes_on(serve, store, code):
     server = await serve(store)
     async with await RawClient.logged_in(server) as client:
@@ -282,7 +282,7 @@ async def test_kill_of_others_needs_an_administrator(serve, store):
 
 async def test_replicas_are_listed_while_their_dump_runs(serve, store):
     server = await serve(store)
-    async with await RawClient.logged_in(server) as asking:
+    async with await RawClient.logged_in(server, "admin", "mighty") as asking:
         async with await RawClient.logged_in(server) as client:
             await client.send(RegisterSlave(5, "replica-5", port=3310).encode())
             await client.packet()
@@ -328,6 +328,6 @@ async def test_a_unix_socket_is_served_and_a_stale_one_replaced(serve, store, tm
     server = await serve(store, socket=str(path))
     async with await RawClient.connect(str(path)) as client:
         assert is_ok(await client.log_in())
-        assert await client.value("SELECT CURRENT_USER()") == "repl@localhost"
+        assert await client.value("SELECT USER()") == "repl@localhost"
     await server.stop()
     assert not path.exists()

@@ -1,0 +1,87 @@
+"""Commands about prepared statements; see `prepared_statement` for what answers them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from .fields import FieldReader
+
+if TYPE_CHECKING:
+    from .fields import Buffer
+
+STMT_PREPARE: Final = 0x16
+STMT_EXECUTE: Final = 0x17
+STMT_SEND_LONG_DATA: Final = 0x18
+STMT_CLOSE: Final = 0x19
+STMT_RESET: Final = 0x1A
+LAST_PREPARED: Final = 0xFFFFFFFF  # statement id: the one prepared last
+
+
+@dataclass(frozen=True, slots=True)
+class StmtPrepare:
+    """Prepare a statement. Answer: see `prepared_statement`."""
+
+    sql: str
+
+    def encode(self) -> bytes:
+        """Return the payload."""
+        return bytes([STMT_PREPARE]) + self.sql.encode()
+
+
+@dataclass(frozen=True, slots=True)
+class StmtExecute:
+    """Execute a prepared statement; *parameters* is the part behind the fixed fields."""
+
+    statement_id: int
+    flags: int
+    parameters: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class StmtSendLongData:
+    """A piece of a long parameter. No answer."""
+
+    statement_id: int
+    parameter: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class StmtClose:
+    """Forget a prepared statement. No answer."""
+
+    statement_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class StmtReset:
+    """Forget the long parameters of a prepared statement. Answer: OK."""
+
+    statement_id: int
+
+
+StatementCommand = StmtPrepare | StmtExecute | StmtSendLongData | StmtClose | StmtReset
+
+
+def parse_statement_command(payload: Buffer) -> StatementCommand:
+    """
+    Read one payload of a command about a prepared statement.
+
+    Raises:
+        FormatError: the fields do not fit the payload.
+    """
+    code = payload[0]
+    if code == STMT_PREPARE:
+        return StmtPrepare(bytes(payload[1:]).decode(errors="replace"))
+    reader = FieldReader(payload, 1, what="command on a prepared statement")
+    statement_id = reader.u32()
+    if code == STMT_CLOSE:
+        return StmtClose(statement_id)
+    if code == STMT_RESET:
+        return StmtReset(statement_id)
+    if code == STMT_SEND_LONG_DATA:
+        return StmtSendLongData(statement_id, reader.u16(), reader.rest())
+    flags = reader.u8()
+    reader.u32()  # iterations, always 1
+    return StmtExecute(statement_id, flags, reader.rest())

@@ -1,0 +1,197 @@
+"""Who reads the binlog, how far behind each is, and what that keeps from being purged."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from ibb.protocol.errors import IbbError
+from ibb.protocol.gtid import GtidPosition
+from ibb.storage.file_name import binlog_name
+from ibb.storage.gtid_search import TooOld, find_start
+from ibb.storage.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ibb.storage.history import History
+    from ibb.storage.position import Position
+
+    from .session import Session
+
+SENT_ALL: Final = "Master has sent all binlog to slave; waiting for more updates"
+SENDING: Final = "Sending binlog event to slave"
+
+
+class Process(NamedTuple):
+    """A line of SHOW PROCESSLIST; *seconds* since the command began."""
+
+    id: int
+    user: str
+    host: str
+    database: str | None
+    command: str
+    seconds: float
+    state: str | None
+    info: str | None
+
+
+class ReaderLine(NamedTuple):
+    """
+    A line of SHOW BINLOG READERS.
+
+    Attributes:
+        groups_behind: by sequence numbers, so gaps in them count.
+        bytes_behind: of the files, up to the durable end.
+        seconds_behind: age of the newest group that was sent; None before the first.
+        holds_from: the oldest file that is kept for it.
+    """
+
+    id: int
+    user: str
+    host: str
+    server_id: int
+    position: str
+    file: str
+    offset: int
+    groups_behind: int
+    bytes_behind: int
+    seconds_behind: int | None
+    holds_from: str
+    state: str
+
+
+class LeaseLine(NamedTuple):
+    """A line of SHOW BINLOG LEASES; times in seconds."""
+
+    name: str
+    position: str
+    holds_from: str | None
+    age: int
+    expires_after: int | None
+    lapsed: str
+
+
+class Progress(NamedTuple):
+    """
+    How far a dump has come.
+
+    Attributes:
+        position: where the next group is looked for; None before the start was found.
+        reached: the last GTID sent in each domain, or had by the client before.
+        timestamp: of the newest group sent, seconds since 1970; None before the first.
+        held_file: number of the oldest file that is kept for it.
+    """
+
+    position: Position | None
+    reached: GtidPosition
+    timestamp: int | None
+    held_file: int
+
+
+def process_line(session: Session, now: float) -> Process:
+    """Return the line of a session; *now* is the server's uptime."""
+    command, state, info = "Sleep", "", None
+    progress = session.progress()
+    if progress is not None:
+        command = "Binlog Dump"
+        state = SENT_ALL if session.is_idle_dump else SENDING
+    elif session.account is None:
+        command, state = "Connect", "login"
+    elif session.runner.running is not None:
+        command, state, info = "Query", "starting", session.runner.running
+    return Process(
+        session.id,
+        session.user,
+        session.host,
+        session.database,
+        command,
+        max(0.0, now - session.began_at),
+        state,
+        info,
+    )
+
+
+def reader_lines(history: History, sessions: Iterable[Session], now: float) -> list[ReaderLine]:
+    """Return a line for each session with a dump, by connection id."""
+    state, end = history.state(), history.end()
+    sizes = {file.file_no: file.size for file in history.files()}
+    lines = []
+    for session in sorted(sessions, key=lambda one: one.id):
+        progress = session.progress()
+        if progress is None:
+            continue
+        position = progress.position or end
+        behind = bytes_between(position, end, sizes)
+        groups = 0
+        for newest in state.position():
+            had = progress.reached.get(newest.domain)
+            groups += max(0, newest.seq - (had.seq if had is not None else 0))
+        seconds: int | None = None
+        if behind == 0:
+            seconds, groups = 0, 0
+        elif progress.timestamp is not None:
+            seconds = max(0, int(now) - progress.timestamp)
+        header = history.pages.header(progress.held_file)
+        held = progress.held_file
+        if header is not None:
+            held = min(held, header.lowest_oob_file)
+        lines.append(
+            ReaderLine(
+                session.id,
+                session.user,
+                session.host,
+                session.dump_server_id or 0,
+                str(progress.reached),
+                binlog_name(position.file_no),
+                position.offset,
+                groups,
+                behind,
+                seconds,
+                binlog_name(held),
+                SENT_ALL if behind == 0 else SENDING,
+            )
+        )
+    return lines
+
+
+def bytes_between(start: Position, end: Position, sizes: dict[int, int]) -> int:
+    """Return the bytes of the files from *start* to *end*; *sizes* are those of whole files."""
+    if start >= end:
+        return 0
+    if start.file_no == end.file_no:
+        return end.offset - start.offset
+    first = max(0, sizes.get(start.file_no, 0) - start.offset)
+    between = range(start.file_no + 1, end.file_no)
+    return first + sum(sizes.get(file_no, 0) for file_no in between) + end.offset
+
+
+def lease_lines(history: History, now: float) -> list[LeaseLine]:
+    """Return the leases of a store; a directory of another program has none."""
+    if not isinstance(history, Store):
+        return []
+    lines = []
+    for lease in history.leases.all():
+        age = max(0.0, now - lease.renewed_at)
+        left = None if lease.age_limit is None else max(0, int(lease.age_limit - age))
+        lines.append(
+            LeaseLine(
+                lease.name,
+                lease.position,
+                None if lease.lapsed else _held_by(history, lease.position),
+                int(age),
+                left,
+                "Yes" if lease.lapsed else "No",
+            )
+        )
+    return lines
+
+
+def _held_by(history: History, position: str) -> str | None:
+    """Return the oldest file that a lease's position needs, None if that cannot be told."""
+    try:
+        place = find_start(history.pages, GtidPosition.parse(position))
+    except TooOld:
+        return binlog_name(history.pages.first_file())
+    except IbbError:
+        return None
+    return binlog_name(place.position.file_no)

@@ -1,0 +1,203 @@
+"""
+The relay as statements steer it: CHANGE MASTER, START, STOP and RESET SLAVE, SHOW REPLICA STATUS.
+
+What CHANGE MASTER says holds until the program ends; the configuration is what it starts with.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from ibb.protocol.error_codes import BAD_SLAVE, NOT_SUPPORTED_YET, SLAVE_MUST_STOP
+from ibb.protocol.errors import SqlError
+from ibb.protocol.gtid import GtidPosition
+
+from .log import get_log
+from .readers import Process
+from .relay import Relay
+from .replica_status import status_row
+from .sql_ast import ChangeMaster
+from .upstream import UpstreamAddress
+
+if TYPE_CHECKING:
+    from ibb.protocol.result_set import Value
+    from ibb.storage.store import Store
+
+    from .server import Server
+    from .sql_ast import ReplicaCommand
+
+_PORT_DEFAULT: Final = 3306
+_CLIENT_ERROR: Final = 2003  # what a replica calls every failure to connect
+_NOTE_STOPPED: Final = SqlError(1255, "HY000", "Slave already has been stopped")
+_NOTE_RUNNING: Final = SqlError(1254, "HY000", "Slave is already running")
+_NO_ADDRESS: Final = UpstreamAddress("", _PORT_DEFAULT, "", "")
+# Options of CHANGE MASTER that change nothing here, with the one value that they may have.
+_FIXED_OPTIONS: Final[dict[str, tuple[str | int, ...]]] = {
+    "MASTER_USE_GTID": ("SLAVE_POS", "REPLICA_POS", "CURRENT_POS"),
+    "MASTER_DELAY": (0,),
+    "IGNORE_SERVER_IDS": ("",),
+    "IGNORE_DOMAIN_IDS": ("",),
+    "MASTER_DEMOTE_TO_SLAVE": (0,),
+}
+_SECONDS: Final = {
+    "MASTER_CONNECT_RETRY": "master_connect_retry",
+    "MASTER_HEARTBEAT_PERIOD": "master_heartbeat_period",
+}
+
+
+class RelayControl:
+    """
+    One relay, running or not. Calls come from the event loop.
+
+    Args:
+        store: takes the groups.
+        server: gives settings and port.
+        address: of the upstream; None until CHANGE MASTER names one.
+    """
+
+    def __init__(self, store: Store, server: Server, address: UpstreamAddress | None) -> None:
+        self._store = store
+        self._server = server
+        self._address = address
+        self._relay: Relay | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    @property
+    def is_configured(self) -> bool:
+        """Whether an upstream is named."""
+        return self._address is not None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the relay runs, or tries to."""
+        return self._task is not None and not self._task.done()
+
+    def start(self) -> None:
+        """Begin to relay, if an upstream is named and nothing runs."""
+        if self._address is None or self.is_running:
+            return
+        server = self._server
+        self._relay = Relay(
+            self._store,
+            self._address,
+            config=server.config,
+            server_id=server.server_id,
+            port=server.port,
+        )
+        self._task = asyncio.create_task(self._relay.run())
+        self._task.add_done_callback(self._ended)
+
+    async def stop(self) -> None:
+        """Return when nothing is relayed any more."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def failed(self) -> None:
+        """Return never: raise what a relay did not expect."""
+        await self._failure
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._failure.set_exception(error)
+
+    async def do(self, statement: ReplicaCommand | ChangeMaster) -> list[SqlError]:
+        """
+        Do a statement; return what to note.
+
+        Raises:
+            SqlError: 1198 it runs, 1200 no upstream is named, 1235 not here, 1941 no GTID list.
+        """
+        if isinstance(statement, ChangeMaster):
+            self._change(statement)
+            return []
+        if statement.action == "STOP":
+            running = self.is_running
+            await self.stop()
+            return [] if running or statement.every else [_NOTE_STOPPED]
+        if statement.action == "START":
+            return self._start(statement)
+        if self.is_running:
+            raise SLAVE_MUST_STOP.error("", "")
+        if statement.every:
+            self._address = self._relay = None
+        return []
+
+    def _start(self, statement: ReplicaCommand) -> list[SqlError]:
+        if statement.until is not None:
+            GtidPosition.parse(statement.until)
+            raise NOT_SUPPORTED_YET.error("START SLAVE UNTIL of a relay")
+        if self._address is None:
+            if statement.every:
+                return []
+            raise BAD_SLAVE.error()
+        if self.is_running:
+            return [] if statement.every else [_NOTE_RUNNING]
+        self.start()
+        return []
+
+    def _change(self, statement: ChangeMaster) -> None:
+        if self.is_running:
+            raise SLAVE_MUST_STOP.error("", "")
+        address = self._address or _NO_ADDRESS
+        config = self._server.config
+        for name, value in statement.options:
+            match name:
+                case "MASTER_HOST":
+                    address = replace(address, host=str(value))
+                case "MASTER_USER":
+                    address = replace(address, user=str(value))
+                case "MASTER_PASSWORD":
+                    address = replace(address, password=str(value))
+                case "MASTER_PORT":
+                    address = replace(address, port=int(value))
+                case _ if name in _SECONDS:
+                    config = replace(config, **{_SECONDS[name]: float(value)})  # type: ignore[arg-type]
+                case _ if value not in _FIXED_OPTIONS.get(name, ()):
+                    raise NOT_SUPPORTED_YET.error(f"{name} of a relay")
+        self._address = address if address.host else None
+        self._server.config = config
+        get_log().info("upstream_changed", upstream=str(address))
+
+    def processes(self) -> list[Process]:
+        """Return the line of SHOW PROCESSLIST for the relay, if it runs."""
+        if not self.is_running:
+            return []
+        return [Process(0, "system user", "", None, "Connect", 0.0, self._state(), None)]
+
+    def _state(self) -> str:
+        if not self.is_running:
+            return ""
+        connected = self._relay is not None and self._relay.connected
+        return "Waiting for master to send event" if connected else "Connecting to master"
+
+    def status(self) -> dict[str, Value] | None:
+        """Return SHOW REPLICA STATUS by column name, None if no upstream is named."""
+        address, config = self._address, self._server.config
+        if address is None:
+            return None
+        relay, running = self._relay, self.is_running
+        connected = running and relay is not None and relay.connected
+        error = None if relay is None else relay.stopped_by or relay.last_error
+        code = 0 if error is None else getattr(error, "code", _CLIENT_ERROR)
+        position = str(self._store.state().position())
+        return status_row(
+            Slave_IO_State=self._state(),
+            Master_Host=address.host,
+            Master_User=address.user,
+            Master_Port=address.port,
+            Connect_Retry=int(config.master_connect_retry),
+            Slave_IO_Running="Yes" if connected else "Connecting" if running else "No",
+            Slave_SQL_Running="Yes" if running else "No",
+            Last_IO_Errno=code,
+            Last_IO_Error="" if error is None else str(error) or repr(error),
+            Gtid_IO_Pos=position,
+            Gtid_Slave_Pos=position,
+            Slave_heartbeat_period=f"{config.master_heartbeat_period:.3f}",
+            Slave_SQL_Running_State=(
+                "Slave has read all relay log; waiting for more updates" if running else ""
+            ),
+        )

@@ -1,0 +1,111 @@
+"""What one statement is answered in: its session, its time, its row, and what it is warned of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from .sql_types import as_text, leading_number
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping, Sequence
+
+    from .accounts import Account
+    from .sql_types import SqlValue, Typed
+    from .variables import ServerFacts, SessionVariables
+
+WARNINGS_MAX: Final = 64  # of one statement, max_error_count
+
+
+class Warned(NamedTuple):
+    """A line of SHOW WARNINGS; *level* is Note, Warning or Error."""
+
+    level: str
+    code: int
+    message: str
+
+
+class Diagnostics:
+    """
+    What the last statement was warned of.
+
+    Attributes:
+        warnings: the first of them.
+        count: of all of them.
+    """
+
+    def __init__(self) -> None:
+        self.warnings: list[Warned] = []
+        self.count = 0
+
+    def clear(self) -> None:
+        """Forget them, for the next statement."""
+        self.warnings = []
+        self.count = 0
+
+    def add(self, level: str, code: int, message: str) -> None:
+        """Note a warning."""
+        self.count += 1
+        if len(self.warnings) < WARNINGS_MAX:
+            self.warnings.append(Warned(level, code, message))
+
+    def errors(self) -> list[Warned]:
+        """Return those that are errors."""
+        return [warned for warned in self.warnings if warned.level == "Error"]
+
+
+@dataclass
+class Context:
+    """
+    One session as its statements see it.
+
+    Attributes:
+        facts: what may be known of the server.
+        variables: of the session.
+        connection_id: of the session.
+        user: `name@host`, as it logged in.
+        account: whose privileges count; None for a session of our own, which may everything.
+        database: that USE chose.
+        diagnostics: of the last statement.
+        now: when the statement began, seconds since 1970.
+        found_rows, row_count: of the statement before.
+        values: of the placeholders of a prepared statement.
+        waited: how waits for something ended (`sql_wait`).
+        probing: only the columns are wanted: nothing waits.
+        shows_diagnostics: the statement asks for those of the one before.
+        row: columns of the table's row that is looked at, by lower-case name; None: no table.
+    """
+
+    facts: ServerFacts
+    variables: SessionVariables
+    connection_id: int
+    user: str
+    account: Account | None = None
+    database: str | None = None
+    diagnostics: Diagnostics = field(default_factory=Diagnostics)
+    now: float = 0.0
+    found_rows: int = 0
+    row_count: int = 0
+    values: Sequence[Typed] = ()
+    row: Mapping[str, Typed] | None = None
+    waited: dict[Hashable, bool] = field(default_factory=dict)
+    probing: bool = False
+    shows_diagnostics: bool = False
+
+    def in_transaction(self) -> bool:
+        """Tell whether BEGIN has been said."""
+        return self.variables.in_transaction
+
+    def warning_count(self) -> int:
+        """Return how much the last statement was warned of."""
+        return self.diagnostics.count
+
+    def number(self, value: SqlValue) -> int | float | None:
+        """Return *value* as a number; a text that is none only in part is warned of."""
+        text = as_text(value)
+        if text is None:
+            return None
+        found, whole = leading_number(text)
+        if not whole:
+            self.diagnostics.add("Warning", 1292, f"Truncated incorrect DOUBLE value: '{text}'")
+        return found

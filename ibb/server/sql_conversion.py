@@ -1,0 +1,114 @@
+"""Values of one type as another: CAST, and moments moved by an interval."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from decimal import ROUND_HALF_UP, Decimal
+from typing import TYPE_CHECKING, Final
+
+from .sql_functions_time import moment_of
+from .sql_types import (
+    DOUBLE,
+    PLAIN_DECIMALS,
+    Kind,
+    SqlType,
+    Typed,
+    as_number,
+    as_text,
+    decimal_type,
+    text_type,
+)
+
+if TYPE_CHECKING:
+    from .sql_ast import Cast
+    from .sql_context import Context
+    from .sql_types import SqlValue
+
+_WORD: Final = 1 << 64
+_DAYS: Final = {"DAY": 1, "WEEK": 7}
+_SECONDS: Final = {"SECOND": 1, "MINUTE": 60, "HOUR": 3600}
+_MONTHS: Final = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
+
+
+def moved(start: Typed, amount: SqlValue, unit: str) -> Typed:
+    """Return a moment plus so many units of time; NULL where that is none."""
+    number = as_number(amount)
+    kind = start.type.kind if start.type.kind in (Kind.DATETIME, Kind.DATE) else Kind.TEXT
+    type_ = SqlType(kind, 19, nullable=True)
+    moment = moment_of(start.value)
+    if moment is None or number is None:
+        return Typed(None, type_)
+    try:
+        later = _shifted(moment, int(number), unit)
+    except (OverflowError, ValueError):
+        return Typed(None, type_)
+    return Typed(later if kind is Kind.DATETIME else as_text(later), type_)
+
+
+def _shifted(moment: datetime, count: int, unit: str) -> datetime:
+    if unit in _DAYS:
+        return moment + timedelta(days=count * _DAYS[unit])
+    if unit in _SECONDS:
+        return moment + timedelta(seconds=count * _SECONDS[unit])
+    if unit == "MICROSECOND":
+        return moment + timedelta(microseconds=count)
+    months = moment.year * 12 + moment.month - 1 + count * _MONTHS[unit]
+    for day in (moment.day, 30, 29, 28):
+        try:
+            return moment.replace(year=months // 12, month=months % 12 + 1, day=day)
+        except ValueError:
+            if day == 28:
+                raise
+    return moment
+
+
+def converted(cast: Cast, typed: Typed, context: Context) -> Typed:
+    """Return *typed* as CAST wants it."""
+    value, nullable = typed.value, typed.type.nullable
+    text = as_text(value, typed.type.decimals)
+    match cast.target:
+        case "CHAR":
+            length = cast.sizes[0] if cast.sizes else max(typed.type.length, 1)
+            type_ = replace(text_type(length), decimals=PLAIN_DECIMALS)
+            return Typed(None if text is None else text[:length], type_)
+        case "TEXT":
+            return Typed(text, text_type(typed.type.length))
+        case "BINARY":
+            data = None if text is None else text.encode()
+            return Typed(data, SqlType(Kind.BINARY, typed.type.length, nullable=True))
+        case "SIGNED" | "INTEGER" | "INT" | "UNSIGNED":
+            number = context.number(value) if typed.type.kind is Kind.TEXT else as_number(value)
+            unsigned = cast.target == "UNSIGNED"
+            length = 20 if unsigned else max(typed.type.length, 1)
+            type_ = SqlType(Kind.INTEGER, length, nullable=nullable, unsigned=unsigned)
+            if number is None:
+                return Typed(None, type_)
+            whole = int(Decimal(number).quantize(Decimal(1), ROUND_HALF_UP))
+            return Typed(whole % _WORD if unsigned else whole, type_)
+        case "DECIMAL":
+            precision, decimals = (
+                (*cast.sizes, 10, 0)[:2]
+                if len(cast.sizes) != 1
+                else (
+                    cast.sizes[0],
+                    0,
+                )
+            )
+            type_ = decimal_type(precision, decimals, nullable=nullable)
+            number = as_number(value)
+            if number is None:
+                return Typed(None, type_)
+            exact = Decimal(str(number)).quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP)
+            return Typed(exact, type_)
+        case "DOUBLE":
+            number = as_number(value)
+            return Typed(None if number is None else float(number), DOUBLE.or_null(nullable))
+    moment = moment_of(value)
+    if cast.target == "DATETIME":
+        return Typed(moment, SqlType(Kind.DATETIME, 19, nullable=True))
+    if cast.target == "DATE":
+        day = None if moment is None else moment.date()
+        return Typed(day, SqlType(Kind.DATE, 10, nullable=True))
+    time = None if moment is None else moment - datetime.combine(moment.date(), datetime.min.time())
+    return Typed(time, SqlType(Kind.TIME, 10, nullable=True))

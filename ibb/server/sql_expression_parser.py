@@ -1,0 +1,364 @@
+"""Expressions, with the precedence of MariaDB's operators."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final
+
+from .sql_ast import (
+    AssignUser,
+    Call,
+    Case,
+    Cast,
+    ColumnName,
+    Interval,
+    Literal,
+    Operation,
+    Placeholder,
+    Star,
+    SystemVariableName,
+    UserVariable,
+)
+from .sql_cursor import NESTING_MAX, TokenCursor
+from .sql_lexer import Kind, syntax_error
+from .sql_types import DOUBLE_DECIMALS, NULL, SqlType, Typed, decimal_type, text_type
+from .sql_types import Kind as TypeKind
+
+if TYPE_CHECKING:
+    from .sql_ast import Expression
+    from .sql_lexer import Token
+
+SCOPES: Final = {"GLOBAL": "GLOBAL", "SESSION": "SESSION", "LOCAL": "SESSION"}
+
+# Binary operators from the loosest to the tightest; words and signs that mean the same.
+_LEVELS: Final[tuple[dict[str, str], ...]] = (
+    {"OR": "OR", "||": "OR"},
+    {"XOR": "XOR"},
+    {"AND": "AND", "&&": "AND"},
+)
+_COMPARISONS: Final = {
+    "=": "=",
+    "<=>": "<=>",
+    ">=": ">=",
+    ">": ">",
+    "<=": "<=",
+    "<": "<",
+    "<>": "<>",
+    "!=": "<>",
+}
+_ARITHMETIC: Final[tuple[dict[str, str], ...]] = (
+    {"|": "|"},
+    {"&": "&"},
+    {"<<": "<<", ">>": ">>"},
+    {"+": "+", "-": "-"},
+    {"*": "*", "/": "/", "DIV": "DIV", "%": "%", "MOD": "%"},
+    {"^": "^"},
+)
+_CONSTANTS: Final = frozenset(
+    {
+        *("CURRENT_USER", "CURRENT_ROLE", "CURRENT_TIMESTAMP", "CURRENT_DATE", "CURRENT_TIME"),
+        *("LOCALTIME", "LOCALTIMESTAMP", "UTC_TIMESTAMP", "UTC_DATE", "UTC_TIME"),
+    }
+)
+_BOOLEANS: Final = {"TRUE": 1, "FALSE": 0}
+_BOOLEAN_TYPE: Final = SqlType(TypeKind.INTEGER, 5, signed_digits=False)
+_RESERVED: Final = frozenset(
+    {
+        *("SELECT", "FROM", "WHERE", "ORDER", "GROUP", "LIMIT", "HAVING", "UNION", "INTO", "FOR"),
+        *("AND", "OR", "XOR", "NOT", "LIKE", "IN", "IS", "BETWEEN", "DIV", "MOD", "AS", "BY"),
+        *("THEN", "ELSE", "WHEN", "ON", "JOIN", "SET", "TABLE", "UPDATE", "DELETE", "INSERT"),
+        *("RELEASE", "DESC", "ASC", "USING", "VALUES", "REGEXP", "RLIKE"),
+    }
+)
+_UNITS: Final = frozenset(
+    {"MICROSECOND", "SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "QUARTER", "YEAR"}
+)
+
+
+class ExpressionParser(TokenCursor):
+    """
+    A cursor that reads expressions.
+
+    Attributes:
+        clause: where a column's name stands, for the error that there is none.
+    """
+
+    clause = "SELECT"
+    _depth = 0
+
+    def expression(self) -> Expression:
+        """Read one expression; raises SqlError 1064."""
+        self._depth += 1
+        if self._depth > NESTING_MAX:
+            raise self.error()
+        token = self.peek()
+        if token.kind is Kind.USER_VARIABLE and self.peek(1).is_sign(":="):
+            self.take()
+            self.take()
+            found: Expression = AssignUser(token.text, self.expression())
+        else:
+            found = self._logical(0)
+        self._depth -= 1
+        return found
+
+    def expressions(self) -> tuple[Expression, ...]:
+        """Read expressions with commas between them."""
+        found = [self.expression()]
+        while self.skip_sign(","):
+            found.append(self.expression())
+        return tuple(found)
+
+    def _operator(self, operators: dict[str, str]) -> str | None:
+        """Take one of *operators* if it is next, and return its name."""
+        token = self.peek()
+        if token.kind not in (Kind.SIGN, Kind.WORD):
+            return None
+        found = operators.get(token.text.upper())
+        if found is not None:
+            self.take()
+        return found
+
+    def _logical(self, level: int) -> Expression:
+        if level == len(_LEVELS):
+            return self._negation()
+        left = self._logical(level + 1)
+        while (operator := self._operator(_LEVELS[level])) is not None:
+            left = Operation(operator, (left, self._logical(level + 1)))
+        return left
+
+    def _negation(self) -> Expression:
+        negations = 0
+        while self.skip_word("NOT"):
+            negations += 1
+        found = self._comparison()
+        for _ in range(negations):
+            found = Operation("NOT", (found,))
+        return found
+
+    def _comparison(self) -> Expression:
+        left = self._arithmetic(0)
+        while True:
+            operator = self._operator(_COMPARISONS)
+            if operator is not None:
+                left = Operation(operator, (left, self._arithmetic(0)))
+            elif self.skip_word("IS"):
+                negated = self.skip_word("NOT")
+                test = self.expect_word("NULL", "TRUE", "FALSE", "UNKNOWN")
+                left = Operation(f"IS {'NULL' if test == 'UNKNOWN' else test}", (left,))
+                left = Operation("NOT", (left,)) if negated else left
+            elif self.peek().is_word("NOT") and self.peek(1).is_word(
+                "LIKE", "IN", "BETWEEN", "REGEXP", "RLIKE"
+            ):
+                self.take()
+                left = Operation("NOT", (self._predicate(left),))
+            elif self.peek().is_word("LIKE", "IN", "BETWEEN", "REGEXP", "RLIKE"):
+                left = self._predicate(left)
+            else:
+                return left
+
+    def _predicate(self, left: Expression) -> Expression:
+        """Read LIKE, IN, BETWEEN or REGEXP behind *left*."""
+        word = self.take().text.upper()
+        if word == "LIKE":
+            operands: tuple[Expression, ...] = (left, self._arithmetic(0))
+            if self.skip_word("ESCAPE"):
+                operands += (self._arithmetic(0),)
+            return Operation("LIKE", operands)
+        if word == "IN":
+            self.expect_sign("(")
+            values = self.expressions()
+            self.expect_sign(")")
+            return Operation("IN", (left, *values))
+        low = self._arithmetic(0)
+        if word != "BETWEEN":
+            return Operation("REGEXP", (left, low))
+        self.expect_word("AND")
+        return Operation("BETWEEN", (left, low, self._arithmetic(0)))
+
+    def _arithmetic(self, level: int) -> Expression:
+        if level == len(_ARITHMETIC):
+            return self._unary()
+        left = self._arithmetic(level + 1)
+        while (operator := self._operator(_ARITHMETIC[level])) is not None:
+            left = Operation(operator, (left, self._arithmetic(level + 1)))
+        return left
+
+    def _unary(self) -> Expression:
+        token = self.peek()
+        if token.is_sign("-"):
+            self.take()
+            if self.peek().kind is Kind.NUMBER:
+                return Literal(_number(self.take().text, negative=True))
+            return Operation("NEGATE", (self._deeper(),))
+        if token.is_sign("+"):
+            self.take()
+            return self._deeper()
+        if token.is_sign("~") or token.is_sign("!"):
+            self.take()
+            return Operation("~" if token.is_sign("~") else "NOT", (self._deeper(),))
+        if self.skip_word("BINARY"):
+            return Cast(self._deeper(), "BINARY", ())
+        found = self._primary()
+        if self.skip_word("COLLATE"):
+            self.name()
+        return found
+
+    def _deeper(self) -> Expression:
+        self._depth += 1
+        if self._depth > NESTING_MAX:
+            raise self.error()
+        found = self._unary()
+        self._depth -= 1
+        return found
+
+    def _primary(self) -> Expression:
+        token = self.take()
+        match token.kind:
+            case Kind.NUMBER:
+                return Literal(_number(token.text))
+            case Kind.STRING:
+                return Literal(self._text(token))
+            case Kind.BYTES:
+                data = bytes.fromhex(token.text)
+                type_ = SqlType(TypeKind.BINARY, len(data), unsigned=True)
+                return Literal(Typed(data, type_))
+            case Kind.USER_VARIABLE:
+                return UserVariable(token.text)
+            case Kind.SYSTEM_VARIABLE:
+                return self.system_variable(token)
+            case Kind.QUOTED:
+                return self._column(token)
+            case Kind.WORD:
+                return self._word(token)
+        if token.is_sign("("):
+            found = self.expression()
+            self.expect_sign(")")
+            return found
+        if token.is_sign("?"):
+            self.placeholders += 1
+            return Placeholder(self.placeholders - 1)
+        raise syntax_error(self.sql, token.start)
+
+    def _text(self, token: Token) -> Typed:
+        text = token.text
+        while self.peek().kind is Kind.STRING:  # 'a' 'b' is one text
+            text += self.take().text
+        return Typed(text, text_type(len(text), nullable=False))
+
+    def system_variable(self, token: Token) -> SystemVariableName:
+        """Return the variable that a token names; raises SqlError 1064 for an unknown scope."""
+        scope, dot, name = token.text.rpartition(".")
+        if not dot:
+            return SystemVariableName("", token.text)
+        known = SCOPES.get(scope.upper())
+        if known is None:
+            raise syntax_error(self.sql, token.start)
+        return SystemVariableName(known, name)
+
+    def _word(self, token: Token) -> Expression:
+        word = token.text.upper()
+        if word == "NULL":
+            return Literal(NULL)
+        if word in _BOOLEANS:
+            return Literal(Typed(_BOOLEANS[word], _BOOLEAN_TYPE))
+        if word == "CASE":
+            return self._case()
+        if word in ("CAST", "CONVERT") and self.peek().is_sign("("):
+            return self._cast(word)
+        if word == "INTERVAL" and not self.peek().is_sign("("):
+            value = self._arithmetic(0)
+            return Interval(value, self.expect_word(*_UNITS))
+        if word.startswith("_") and self.peek().kind is Kind.STRING:  # _utf8'text'
+            return Literal(self._text(self.take()))
+        if self.skip_sign("("):
+            return self._call(token.text)
+        if word in _CONSTANTS:
+            return Call(token.text, ())
+        if word in _RESERVED:
+            raise syntax_error(self.sql, token.start)
+        return self._column(token)
+
+    def _column(self, token: Token) -> Expression:
+        names = [token.text]
+        while self.skip_sign("."):
+            if len(names) < 3 and self.skip_sign("*"):
+                return Star()
+            names.append(self.name())
+            if self.skip_sign("("):
+                return self._call(".".join(names))
+        return ColumnName(names[-2] if len(names) > 1 else "", names[-1], self.clause)
+
+    def _call(self, name: str) -> Expression:
+        """Read the arguments of a function, behind its parenthesis."""
+        if self.skip_sign(")"):
+            return Call(name, ())
+        if name.upper() == "COUNT" and self.skip_sign("*"):
+            self.expect_sign(")")
+            return Call(name, (Star(),))
+        arguments = [self.expression()]
+        while self.skip_sign(",") or (
+            name.upper() in ("SUBSTRING", "SUBSTR", "TRIM") and self.skip_word("FROM", "FOR")
+        ):
+            arguments.append(self.expression())
+        self.expect_sign(")")
+        return Call(name, tuple(arguments))
+
+    def _case(self) -> Case:
+        subject = None if self.peek().is_word("WHEN") else self.expression()
+        branches = []
+        while self.skip_word("WHEN"):
+            condition = self.expression()
+            if subject is not None:
+                condition = Operation("=", (subject, condition))
+            self.expect_word("THEN")
+            branches.append((condition, self.expression()))
+        otherwise = self.expression() if self.skip_word("ELSE") else None
+        self.expect_word("END")
+        if not branches:
+            raise self.error()
+        return Case(tuple(branches), otherwise)
+
+    def _cast(self, word: str) -> Cast:
+        self.expect_sign("(")
+        value = self.expression()
+        if word == "CONVERT" and self.skip_word("USING"):
+            self.name()
+            self.expect_sign(")")
+            return Cast(value, "TEXT", ())
+        if word == "CAST":
+            self.expect_word("AS")
+        else:
+            self.expect_sign(",")
+        target = self.expect_word(
+            *("CHAR", "SIGNED", "UNSIGNED", "DECIMAL", "DOUBLE", "DATE", "DATETIME", "TIME"),
+            *("BINARY", "INTEGER", "INT"),
+        )
+        if target in ("SIGNED", "UNSIGNED"):
+            self.skip_word("INTEGER", "INT")
+        sizes: tuple[int, ...] = ()
+        if self.skip_sign("("):
+            sizes = (self.number(),)
+            if self.skip_sign(","):
+                sizes += (self.number(),)
+            self.expect_sign(")")
+        if target == "CHAR" and self.skip_words("CHARACTER", "SET"):
+            self.name()
+        self.expect_sign(")")
+        return Cast(value, target, sizes)
+
+
+def _number(text: str, *, negative: bool = False) -> Typed:
+    """Return a number as written, with the type that MariaDB gives it."""
+    if "e" in text.lower():
+        value = -float(text) if negative else float(text)
+        return Typed(value, SqlType(TypeKind.DOUBLE, len(text) + negative, DOUBLE_DECIMALS))
+    if "." in text or len(text) > 20 or int(text) >= 1 << 64:
+        number = -Decimal(text) if negative else Decimal(text)
+        whole, _, fraction = text.partition(".")
+        digits = max(len(whole.lstrip("0")), 1) + len(fraction)
+        return Typed(number, decimal_type(digits, len(fraction)))
+    if negative:
+        return Typed(-int(text), SqlType(TypeKind.INTEGER, len(text) + 1))
+    unsigned = int(text) >= 1 << 63
+    type_ = SqlType(TypeKind.INTEGER, len(text), unsigned=unsigned, signed_digits=False)
+    return Typed(int(text), type_)

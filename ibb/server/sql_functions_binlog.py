@@ -1,0 +1,69 @@
+"""Functions of the binlog: BINLOG_GTID_POS, MASTER_GTID_WAIT, MASTER_POS_WAIT."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from ibb.protocol.gtid import GtidPosition
+from ibb.protocol.result_set import ColumnType
+from ibb.storage.file_name import binlog_name, parse_binlog_name
+
+from .config import STREAM_NAME
+from .sql_types import Kind, SqlType, Typed, as_number, as_text
+from .sql_wait import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from .sql_context import Context
+
+_Arguments: TypeAlias = "Sequence[Typed]"
+_FIRST_POSITION: Final = 4
+_GTID_CHARS: Final = (64 << 20) // 4  # of a LONG_BLOB with four bytes a character
+_NOT_REACHED: Final = -1
+
+
+def _binlog_gtid_pos(context: Context, arguments: _Arguments) -> Typed:
+    """Return the state at the start of the first file, which is all that has a position."""
+    type_ = SqlType(Kind.TEXT, _GTID_CHARS, nullable=True, wire=ColumnType.LONG_BLOB)
+    name, position = as_text(arguments[0].value), arguments[1].value
+    first = binlog_name(context.facts.history.pages.first_file())
+    at_start = isinstance(position, int) and position <= _FIRST_POSITION
+    return Typed("" if at_start and name in ("", STREAM_NAME, first) else None, type_)
+
+
+def _gtid_wait(context: Context, arguments: _Arguments) -> Typed:
+    """Return 0 when everything named is stored here, -1 after the time."""
+    nullable = any(argument.type.nullable for argument in arguments)
+    type_ = SqlType(Kind.INTEGER, 2, nullable=nullable)
+    text = as_text(arguments[0].value)
+    if text is None:
+        return Typed(None, type_)
+    wanted = GtidPosition.parse(text)
+    seconds = as_number(arguments[1].value) if len(arguments) > 1 else None
+
+    def reached() -> bool:
+        state = context.facts.history.state()
+        for gtid in wanted:
+            newest = state.newest(gtid.domain)
+            if newest is None or newest.seq < gtid.seq:
+                return False
+        return True
+
+    limit = None if seconds is None else float(seconds)
+    came = wait_for(context, ("MASTER_GTID_WAIT", text), reached, limit)
+    return Typed(0 if came else _NOT_REACHED, type_)
+
+
+def _pos_wait(_: Context, __: _Arguments) -> Typed:
+    """Return NULL: positions are no measure here, as on a server that is no replica."""
+    return Typed(None, SqlType(Kind.INTEGER, 21, nullable=True))
+
+
+BINLOG_FUNCTIONS: Final[dict[str, tuple[int, int, Callable[[Context, _Arguments], Typed]]]] = {
+    "BINLOG_GTID_POS": (2, 2, _binlog_gtid_pos),
+    "MASTER_GTID_WAIT": (1, 2, _gtid_wait),
+    "MASTER_POS_WAIT": (2, 4, _pos_wait),
+}
+
+assert parse_binlog_name(STREAM_NAME) is None  # else the name would be ambiguous

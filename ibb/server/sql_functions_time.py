@@ -1,0 +1,106 @@
+"""Functions of time: NOW, UNIX_TIMESTAMP and their like, and what counts as a moment."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from .sql_types import Kind, SqlType, Typed, as_number, as_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from .sql_context import Context
+    from .sql_types import SqlValue
+
+_Arguments: TypeAlias = "Sequence[Typed]"
+_DATETIME: Final = SqlType(Kind.DATETIME, 19)
+_DATE: Final = SqlType(Kind.DATE, 10)
+_TIME: Final = SqlType(Kind.TIME, 10)
+
+
+def moment_of(value: SqlValue) -> datetime | None:
+    """Return *value* as a moment, None if it is none."""
+    if isinstance(value, datetime):
+        return value
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day)  # noqa: DTZ001 - SQL's have no zone
+    text = as_text(value)
+    if text is None:
+        return None
+    text = text.strip()
+    if text.isdigit() and len(text) in (8, 14):
+        text = f"{text[:4]}-{text[4:6]}-{text[6:8]}" + (
+            f" {text[8:10]}:{text[10:12]}:{text[12:]}" if len(text) == 14 else ""
+        )
+    try:
+        return datetime.fromisoformat(text).replace(tzinfo=None)
+    except ValueError:
+        return None
+
+
+def local_time(seconds: float) -> datetime:
+    """Return a moment in the machine's time zone, to the second."""
+    return datetime.fromtimestamp(int(seconds))  # noqa: DTZ006 - as above
+
+
+def _now(context: Context, _: _Arguments) -> Typed:
+    return Typed(local_time(context.now), _DATETIME)
+
+
+def _utc(context: Context) -> datetime:
+    return datetime.fromtimestamp(int(context.now), UTC).replace(tzinfo=None)
+
+
+def _time_of(moment: datetime) -> timedelta:
+    return timedelta(hours=moment.hour, minutes=moment.minute, seconds=moment.second)
+
+
+def _unix_timestamp(context: Context, arguments: _Arguments) -> Typed:
+    type_ = SqlType(Kind.INTEGER, 17, nullable=True)
+    if not arguments:
+        return Typed(int(context.now), type_)
+    moment = moment_of(arguments[0].value)
+    return Typed(None if moment is None else int(moment.timestamp()), type_)
+
+
+def _from_unixtime(_: Context, arguments: _Arguments) -> Typed:
+    seconds = as_number(arguments[0].value)
+    type_ = _DATETIME.or_null()
+    return Typed(local_time(float(seconds)) if seconds is not None else None, type_)
+
+
+def _datediff(_: Context, arguments: _Arguments) -> Typed:
+    moments = [moment_of(argument.value) for argument in arguments]
+    type_ = SqlType(Kind.INTEGER, 8, nullable=True)
+    if moments[0] is None or moments[1] is None:
+        return Typed(None, type_)
+    return Typed((moments[0].date() - moments[1].date()).days, type_)
+
+
+def _timediff(_: Context, arguments: _Arguments) -> Typed:
+    moments = [moment_of(argument.value) for argument in arguments]
+    if moments[0] is None or moments[1] is None:
+        return Typed(None, _TIME.or_null())
+    return Typed(moments[0] - moments[1], _TIME.or_null())
+
+
+# Fewest and most arguments, and what computes it.
+TIME_FUNCTIONS: Final[dict[str, tuple[int, int, Callable[[Context, _Arguments], Typed]]]] = {
+    "CURDATE": (0, 0, lambda c, _: Typed(local_time(c.now).date(), _DATE)),
+    "CURRENT_DATE": (0, 0, lambda c, _: Typed(local_time(c.now).date(), _DATE)),
+    "CURRENT_TIME": (0, 0, lambda c, _: Typed(_time_of(local_time(c.now)), _TIME)),
+    "CURRENT_TIMESTAMP": (0, 1, _now),
+    "CURTIME": (0, 0, lambda c, _: Typed(_time_of(local_time(c.now)), _TIME)),
+    "DATEDIFF": (2, 2, _datediff),
+    "FROM_UNIXTIME": (1, 1, _from_unixtime),
+    "LOCALTIME": (0, 1, _now),
+    "LOCALTIMESTAMP": (0, 1, _now),
+    "NOW": (0, 1, _now),
+    "SYSDATE": (0, 1, _now),
+    "TIMEDIFF": (2, 2, _timediff),
+    "UNIX_TIMESTAMP": (0, 1, _unix_timestamp),
+    "UTC_DATE": (0, 0, lambda c, _: Typed(_utc(c).date(), _DATE)),
+    "UTC_TIME": (0, 0, lambda c, _: Typed(_time_of(_utc(c)), _TIME)),
+    "UTC_TIMESTAMP": (0, 1, lambda c, _: Typed(_utc(c), _DATETIME)),
+}

@@ -1,0 +1,235 @@
+"""SELECT of expressions, and of one table of information_schema."""
+
+from __future__ import annotations
+
+from functools import cmp_to_key
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from ibb.protocol.error_codes import (
+    BAD_FIELD_ERROR,
+    NO_DB_ERROR,
+    NO_SUCH_TABLE,
+    NO_TABLES_USED,
+    UNKNOWN_TABLE,
+)
+from ibb.protocol.result_set import ResultSet
+
+from .like import is_like
+from .sql_ast import Call, ColumnName, Star
+from .sql_evaluator import evaluate, is_true
+from .sql_tables import INFORMATION_SCHEMA, TABLES
+from .sql_types import Kind, SqlType, Typed, as_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ibb.protocol.result_set import Column
+    from ibb.protocol.result_set import Value as WireValue
+
+    from .sql_ast import Expression, Select, TableName
+    from .sql_context import Context
+    from .sql_tables import Table
+    from .sql_types import SqlValue
+
+STATUS_NO_INDEX_USED: Final = 0x0020
+_COUNT: Final = SqlType(Kind.INTEGER, 21)
+
+
+class _Output(NamedTuple):
+    """A column of the result, and the expression that fills it."""
+
+    column: Column
+    expression: Expression
+
+
+def wire_value(typed: Typed) -> WireValue:
+    """Return a value as it goes into a row of text."""
+    if isinstance(typed.value, int | bytes | str) or typed.value is None:
+        return typed.value
+    return as_text(typed.value, typed.type.decimals)
+
+
+def select(statement: Select, context: Context) -> ResultSet:
+    """
+    Answer a SELECT.
+
+    Raises:
+        SqlError: a name is unknown or a value is wrong.
+        StatementWaits: it is not known yet.
+    """
+    if statement.table is None:
+        return _without_table(statement, context)
+    table = _found(statement.table, context)
+    alias = statement.table.alias or statement.table.name
+    outputs = _outputs(statement, table, alias, context)
+    names = [column.name.lower() for column in table.columns]
+    rows = []
+    for row in table.rows(context):
+        context.row = _row(table, names, row)
+        if statement.where is None or is_true(evaluate(statement.where, context).value):
+            rows.append(context.row)
+    if statement.order:
+        rows.sort(key=cmp_to_key(_Order(statement, context)))
+    status = context.variables.status | STATUS_NO_INDEX_USED
+    if any(_is_count(output.expression) for output in outputs):
+        counted = tuple(_counted(output.expression, rows, context) for output in outputs)
+        return ResultSet([output.column for output in outputs], [counted], status)
+    found = []
+    for at in rows:
+        context.row = at
+        found.append(tuple(wire_value(evaluate(one.expression, context)) for one in outputs))
+    if statement.distinct:
+        found = list(dict.fromkeys(found))
+    return ResultSet([output.column for output in outputs], _limited(found, statement), status)
+
+
+def _without_table(statement: Select, context: Context) -> ResultSet:
+    if any(isinstance(expression, Star) for _, expression in statement.columns):
+        raise NO_TABLES_USED.error()
+    columns, values = [], []
+    for name, expression in statement.columns:
+        typed = Typed(1, _COUNT) if _is_count(expression) else evaluate(expression, context)
+        columns.append(typed.type.column(name, context.variables.charset))
+        values.append(wire_value(typed))
+    rows = [tuple(values)]
+    if statement.where is not None and not is_true(evaluate(statement.where, context).value):
+        rows = []
+    return ResultSet(columns, _limited(rows, statement), context.variables.status)
+
+
+def _limited(rows: list[tuple[WireValue, ...]], statement: Select) -> list[tuple[WireValue, ...]]:
+    end = None if statement.limit is None else statement.offset + statement.limit
+    return rows[statement.offset : end]
+
+
+def _found(name: TableName, context: Context) -> Table:
+    database = name.database or context.database
+    if database is None:
+        raise NO_DB_ERROR.error()
+    if database.lower() != INFORMATION_SCHEMA:
+        raise NO_SUCH_TABLE.error(database, name.name)
+    table = TABLES.get(name.name.upper())
+    if table is None:
+        raise UNKNOWN_TABLE.error(name.name, INFORMATION_SCHEMA)
+    return table
+
+
+def _row(table: Table, names: list[str], row: Sequence[SqlValue]) -> dict[str, Typed]:
+    return {
+        name: Typed(value, column.type)
+        for name, column, value in zip(names, table.columns, row, strict=True)
+    }
+
+
+def _outputs(statement: Select, table: Table, alias: str, context: Context) -> list[_Output]:
+    """Return what each column is, having evaluated it once on a row of NULLs for its type."""
+    charset = context.variables.charset
+    by_name = {column.name.lower(): column for column in table.columns}
+    context.row = {name: Typed(None, column.type) for name, column in by_name.items()}
+    outputs = []
+    for name, expression in statement.columns:
+        if isinstance(expression, Star):
+            outputs += [
+                _Output(column.shown(charset, alias, column.name), _named(column.name))
+                for column in table.columns
+            ]
+        elif isinstance(expression, ColumnName) and expression.name.lower() in by_name:
+            if expression.table.lower() not in ("", alias.lower()):
+                shown = f"{expression.table}.{expression.name}"
+                raise BAD_FIELD_ERROR.error(shown, expression.clause)
+            column = by_name[expression.name.lower()]
+            outputs.append(_Output(column.shown(charset, alias, name), expression))
+        else:
+            type_ = _COUNT if _is_count(expression) else evaluate(expression, context).type
+            outputs.append(_Output(type_.column(name, charset), expression))
+    if statement.where is not None:
+        evaluate(statement.where, context)  # an unknown column is an error without rows too
+    return outputs
+
+
+def _named(name: str) -> ColumnName:
+    return ColumnName("", name, "SELECT")
+
+
+def _is_count(expression: Expression) -> bool:
+    return isinstance(expression, Call) and expression.name.upper() == "COUNT"
+
+
+def _counted(
+    expression: Expression, rows: Sequence[Mapping[str, Typed]], context: Context
+) -> WireValue:
+    if not isinstance(expression, Call) or not _is_count(expression):
+        context.row = rows[0] if rows else context.row
+        return wire_value(evaluate(expression, context)) if rows else None
+    count = 0
+    for context.row in rows:
+        argument = expression.arguments[0]
+        count += isinstance(argument, Star) or evaluate(argument, context).value is not None
+    return count
+
+
+class _Order:
+    """Compares two rows by ORDER BY; NULL comes first."""
+
+    def __init__(self, statement: Select, context: Context) -> None:
+        self._keys = statement.order
+        self._context = context
+
+    def __call__(self, left: Mapping[str, Typed], right: Mapping[str, Typed]) -> int:
+        for expression, down in self._keys:
+            a, b = self._key(expression, left), self._key(expression, right)
+            if a != b:
+                return (1 if a > b else -1) * (-1 if down else 1)
+        return 0
+
+    def _key(self, expression: Expression, row: Mapping[str, Typed]) -> tuple[int, float, str]:
+        self._context.row = row
+        typed = evaluate(expression, self._context)
+        if typed.value is None:
+            return (0, 0.0, "")
+        if typed.type.kind in (Kind.INTEGER, Kind.DECIMAL, Kind.DOUBLE):
+            return (1, float(str(typed.value)), "")
+        return (1, 0.0, (as_text(typed.value) or "").casefold())
+
+
+def of_table(
+    table: Table,
+    columns: Iterable[tuple[str, str]],
+    context: Context,
+    *,
+    keep: Expression | None,
+    like: tuple[str, str] | None,
+) -> ResultSet:
+    """
+    Return a SHOW that is a view of a table.
+
+    Args:
+        table: what is shown.
+        columns: the name shown and the column's own name.
+        context: of the statement.
+        keep: WHERE, in the names shown.
+        like: a column's own name, and the pattern that it must match.
+    """
+    charset = context.variables.charset
+    by_name = {column.name: column for column in table.columns}
+    chosen = [(shown, by_name[name]) for shown, name in columns]
+    names = [column.name for column in table.columns]
+    definitions = [column.shown(charset, table.name, shown) for shown, column in chosen]
+    places = [names.index(column.name) for _, column in chosen]
+    context.row = {shown.lower(): Typed(None, column.type) for shown, column in chosen}
+    if keep is not None:
+        evaluate(keep, context)
+    rows = []
+    for row in table.rows(context):
+        if like is not None and not is_like(as_text(row[names.index(like[0])]) or "", like[1]):
+            continue
+        typed = [Typed(row[place], table.columns[place].type) for place in places]
+        if keep is not None:
+            context.row = {
+                shown.lower(): one for (shown, _), one in zip(chosen, typed, strict=True)
+            }
+            if not is_true(evaluate(keep, context).value):
+                continue
+        rows.append(tuple(map(wire_value, typed)))
+    status = context.variables.status | STATUS_NO_INDEX_USED
+    return ResultSet(definitions, rows, status)

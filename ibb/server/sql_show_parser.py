@@ -1,0 +1,143 @@
+"""SHOW in all its forms."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from .sql_ast import OnTable, Show, ShowBinlogEvents, ShowFilter, TableName
+from .sql_expression_parser import SCOPES, ExpressionParser
+
+if TYPE_CHECKING:
+    from .sql_ast import Statement
+
+# The words behind SHOW, the name they go by, and what may follow:
+# F a filter, L a LIMIT, D a database, N the name of a connection, nothing.
+_SHOWS: Final[dict[tuple[str, ...], tuple[str, str]]] = {
+    ("MASTER", "STATUS"): ("BINLOG STATUS", ""),
+    ("BINLOG", "STATUS"): ("BINLOG STATUS", ""),
+    ("BINARY", "LOGS"): ("BINARY LOGS", ""),
+    ("MASTER", "LOGS"): ("BINARY LOGS", ""),
+    ("BINLOG", "READERS"): ("BINLOG READERS", ""),
+    ("BINLOG", "LEASES"): ("BINLOG LEASES", ""),
+    ("SLAVE", "HOSTS"): ("REPLICA HOSTS", ""),
+    ("REPLICA", "HOSTS"): ("REPLICA HOSTS", ""),
+    ("SLAVE", "STATUS"): ("REPLICA STATUS", ""),
+    ("REPLICA", "STATUS"): ("REPLICA STATUS", ""),
+    ("ALL", "SLAVES", "STATUS"): ("ALL REPLICAS STATUS", ""),
+    ("ALL", "REPLICAS", "STATUS"): ("ALL REPLICAS STATUS", ""),
+    ("VARIABLES",): ("VARIABLES", "F"),
+    ("STATUS",): ("STATUS", "F"),
+    ("WARNINGS",): ("WARNINGS", "L"),
+    ("ERRORS",): ("ERRORS", "L"),
+    ("PROCESSLIST",): ("PROCESSLIST", ""),
+    ("DATABASES",): ("DATABASES", "F"),
+    ("SCHEMAS",): ("DATABASES", "F"),
+    ("TABLES",): ("TABLES", "DF"),
+    ("TABLE", "STATUS"): ("TABLE STATUS", "DF"),
+    ("OPEN", "TABLES"): ("OPEN TABLES", "DF"),
+    ("TRIGGERS",): ("TRIGGERS", "DF"),
+    ("EVENTS",): ("EVENTS", "DF"),
+    ("PROCEDURE", "STATUS"): ("ROUTINES", "F"),
+    ("FUNCTION", "STATUS"): ("ROUTINES", "F"),
+    ("PLUGINS",): ("PLUGINS", ""),
+    ("STORAGE", "ENGINES"): ("ENGINES", ""),
+    ("ENGINES",): ("ENGINES", ""),
+    ("COLLATION",): ("COLLATION", "F"),
+    ("CHARACTER", "SET"): ("CHARACTER SET", "F"),
+    ("CHARSET",): ("CHARACTER SET", "F"),
+    ("PRIVILEGES",): ("PRIVILEGES", ""),
+    ("PROFILES",): ("PROFILES", ""),
+}
+# Words after which MariaDB complains about what follows them, not about themselves.
+_FIRST_WORDS: Final = frozenset(words[0] for words in _SHOWS if len(words) > 1) | {
+    *("BINLOG", "COUNT", "CREATE", "GRANTS", "FULL", "GLOBAL", "SESSION")
+}
+
+
+class ShowParser(ExpressionParser):
+    """The parser of SHOW, behind that word."""
+
+    def show(self) -> Statement:
+        """Read what is to be shown; raises SqlError 1064."""
+        if self.skip_words("BINLOG", "EVENTS"):
+            return self._binlog_events()
+        if self.skip_words("COUNT") and self.skip_sign("("):
+            self.expect_sign("*")
+            self.expect_sign(")")
+            return Show(f"COUNT {self.expect_word('WARNINGS', 'ERRORS')}")
+        if self.skip_word("GRANTS"):
+            return Show("GRANTS", name=self._grantee())
+        if self.skip_word("CREATE"):
+            return self._create()
+        if self.skip_word("COLUMNS", "FIELDS", "INDEX", "INDEXES", "KEYS"):
+            self.expect_word("FROM", "IN")
+            return OnTable("SHOW", self.table_name())
+        scope, full = "", False
+        if self.peek().is_word(*SCOPES) and self.peek(1).is_word("VARIABLES", "STATUS"):
+            scope = SCOPES[self.take().text.upper()]
+        if self.peek().is_word("FULL") and self.peek(1).is_word("PROCESSLIST", "TABLES", "COLUMNS"):
+            self.take()
+            full = True
+            if self.skip_word("COLUMNS"):
+                self.expect_word("FROM", "IN")
+                return OnTable("SHOW", self.table_name())
+        if self.peek().is_word("SLAVE", "REPLICA") and self.peek(2).is_word("STATUS"):
+            self.take()
+            name = self.string()
+            self.take()
+            return Show("REPLICA STATUS", name=name)
+        for words, (what, behind) in _SHOWS.items():
+            if self.skip_words(*words):
+                return self._behind(what, behind, scope, full=full)
+        self.skip_word(*_FIRST_WORDS)
+        raise self.error()
+
+    def _behind(self, what: str, behind: str, scope: str, *, full: bool) -> Show:
+        database, found, offset, limit = "", ShowFilter(), 0, None
+        if "D" in behind and self.skip_word("FROM", "IN"):
+            database = self.name()
+        if "F" in behind:
+            found = self._filter()
+        if "L" in behind:
+            offset, limit = self.limit()
+        return Show(what, scope, full, database, found, offset, limit)
+
+    def _filter(self) -> ShowFilter:
+        if self.skip_word("LIKE"):
+            return ShowFilter(like=self.string())
+        if self.skip_word("WHERE"):
+            self.clause = "WHERE"
+            return ShowFilter(where=self.expression())
+        return ShowFilter()
+
+    def _binlog_events(self) -> ShowBinlogEvents:
+        file = self.string() if self.skip_word("IN") else None
+        position = self.number() if self.skip_word("FROM") else None
+        offset, limit = self.limit()
+        return ShowBinlogEvents(file, position, offset, limit)
+
+    def _grantee(self) -> str:
+        """Read FOR account; the own one is the empty text."""
+        if not self.skip_word("FOR"):
+            return ""
+        if self.skip_word("CURRENT_USER"):
+            if self.skip_sign("("):
+                self.expect_sign(")")
+            return ""
+        token = self.take()
+        user = token.text
+        host = self.take().text if self.peek().kind.name == "USER_VARIABLE" else "%"
+        if not user:
+            raise self.error(token)
+        return f"{user}@{host}"
+
+    def _create(self) -> Statement:
+        if self.skip_word("DATABASE", "SCHEMA"):
+            return Show("CREATE DATABASE", name=self.name())
+        verb = self.expect_word("TABLE", "VIEW", "PROCEDURE", "FUNCTION", "TRIGGER", "EVENT")
+        return OnTable("SHOW" if verb in ("TABLE", "VIEW") else verb, self.table_name())
+
+    def table_name(self) -> TableName:
+        """Read a table's name, perhaps with its database."""
+        name = self.name()
+        return TableName(name, self.name()) if self.skip_sign(".") else TableName("", name)

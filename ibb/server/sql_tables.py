@@ -1,0 +1,216 @@
+"""
+The tables of information_schema: what SELECT and SHOW read. Those that describe what only a
+database has are there, and empty, since tools look into them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from ibb.protocol.result_set import Column, ColumnFlag, ColumnType
+
+from .character_sets import COLLATIONS, DEFAULT_COLLATIONS, DESCRIPTIONS, charset_of
+from .schema_columns import SCHEMA_COLUMNS
+from .sql_types import Kind, SqlType
+from .system_variables import SYSTEM_VARIABLES
+from .variables import shown_value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from .sql_context import Context
+    from .sql_types import SqlValue
+
+INFORMATION_SCHEMA: Final = "information_schema"
+_NO_DEFAULT: Final = 0x1000  # a flag of columns of tables
+_COLUMN: Final = re.compile(r"(\w+) (S|B|LL|SH|L|T|F|DT|D)(\d+)(?:\.(\d+))?([?Ub]*)")
+_WIRE: Final = {
+    "S": (Kind.TEXT, ColumnType.VAR_STRING),
+    "B": (Kind.TEXT, ColumnType.BLOB),
+    "LL": (Kind.INTEGER, ColumnType.LONGLONG),
+    "L": (Kind.INTEGER, ColumnType.LONG),
+    "SH": (Kind.INTEGER, ColumnType.SHORT),
+    "T": (Kind.INTEGER, ColumnType.TINY),
+    "F": (Kind.DOUBLE, ColumnType.DOUBLE),
+    "D": (Kind.DECIMAL, ColumnType.NEWDECIMAL),
+    "DT": (Kind.DATETIME, ColumnType.DATETIME),
+}
+_BYTES_PER_CHARACTER: Final = 4
+
+
+class TableColumn(NamedTuple):
+    """A column of a table: its name, its type in expressions, and its definition on the wire."""
+
+    name: str
+    type: SqlType
+    definition: Column
+
+    def shown(self, collation: int, table: str, name: str) -> Column:
+        """Return the definition for a result, under the names that the client knows them by."""
+        is_text = self.type.kind is Kind.TEXT
+        length = self.definition.length
+        if is_text:
+            length = Column.text("", length // _BYTES_PER_CHARACTER, collation=collation).length
+        return replace(
+            self.definition,
+            name=name,
+            table=table,
+            length=length,
+            collation=collation if is_text else self.definition.collation,
+        )
+
+
+class Table(NamedTuple):
+    """A table: its columns, and what gives its rows."""
+
+    name: str
+    columns: tuple[TableColumn, ...]
+    rows: Callable[[Context], Iterable[tuple[SqlValue, ...]]]
+
+
+def _columns(table: str) -> tuple[TableColumn, ...]:
+    found = []
+    for name, letters, length, decimals, marks in _COLUMN.findall(SCHEMA_COLUMNS[table]):
+        kind, wire = _WIRE[letters]
+        size, nullable, is_bytes = int(length), "?" in marks, "b" in marks
+        flags = _NO_DEFAULT | (0 if nullable else int(ColumnFlag.NOT_NULL_FLAG))
+        if "U" in marks:
+            flags |= ColumnFlag.UNSIGNED_FLAG
+        if letters == "B":
+            flags |= ColumnFlag.BLOB_FLAG
+        if letters == "DT" or is_bytes:
+            flags |= ColumnFlag.BINARY_FLAG
+        if is_bytes:
+            kind = Kind.BINARY
+        type_ = SqlType(
+            kind,
+            size,
+            int(decimals or 0),
+            nullable,
+            "U" in marks,
+            wire if kind is Kind.INTEGER else None,
+        )
+        is_text = kind is Kind.TEXT
+        definition = Column(
+            name,
+            wire,
+            size * (_BYTES_PER_CHARACTER if is_text else 1),
+            flags,
+            63,
+            int(decimals or 0),
+            INFORMATION_SCHEMA,
+            table,
+            table,
+            name,
+        )
+        found.append(TableColumn(name, type_, definition))
+    return tuple(found)
+
+
+def _variables(scope: str) -> Callable[[Context], Iterable[tuple[SqlValue, ...]]]:
+    def rows(context: Context) -> Iterable[tuple[SqlValue, ...]]:
+        for name, variable in sorted(SYSTEM_VARIABLES.items()):
+            if scope == "GLOBAL" and not variable.server:
+                continue
+            value = context.variables.read(name, scope if scope == "GLOBAL" else "", context)
+            yield name.upper(), shown_value(name, value)
+
+    return rows
+
+
+def _status(context: Context) -> Iterable[tuple[SqlValue, ...]]:
+    for name, value in sorted(context.facts.status().items()):
+        yield name.upper(), value
+
+
+def _processes(context: Context) -> Iterable[tuple[SqlValue, ...]]:
+    for process in context.facts.processes(context):
+        milliseconds = Decimal(str(process.seconds * 1000)).quantize(Decimal("0.001"))
+        info = process.info
+        yield (
+            process.id,
+            process.user,
+            process.host,
+            process.database,
+            process.command,
+            int(process.seconds),
+            process.state,
+            info,
+            milliseconds,
+            0,
+            0,
+            Decimal("0.000"),
+            0,
+            0,
+            0,
+            0,
+            None if info is None else info.encode(),
+            process.id,
+        )
+
+
+def _schemata(_: Context) -> Iterable[tuple[SqlValue, ...]]:
+    yield "def", INFORMATION_SCHEMA, "utf8mb3", "utf8mb3_general_ci", None, ""
+
+
+def _tables(_: Context) -> Iterable[tuple[SqlValue, ...]]:
+    for name in sorted(TABLES):
+        view = ("def", INFORMATION_SCHEMA, name, "SYSTEM VIEW", "MEMORY", 11, "Fixed")
+        rest: tuple[SqlValue, ...] = (None,) * (len(TABLES["TABLES"].columns) - len(view))
+        yield view + rest
+
+
+def _plugins(_: Context) -> Iterable[tuple[SqlValue, ...]]:
+    width = len(TABLES["PLUGINS"].columns)
+    for name, kind in (
+        ("binlog", "STORAGE ENGINE"),
+        ("mysql_native_password", "AUTHENTICATION"),
+    ):
+        row: dict[str, SqlValue] = {
+            "PLUGIN_NAME": name,
+            "PLUGIN_VERSION": "1.0",
+            "PLUGIN_STATUS": "ACTIVE",
+            "PLUGIN_TYPE": kind,
+            "PLUGIN_TYPE_VERSION": "1.0",
+            "PLUGIN_LICENSE": "Apache-2.0",
+            "LOAD_OPTION": "FORCE",
+            "PLUGIN_MATURITY": "Stable",
+        }
+        names = [column.name for column in TABLES["PLUGINS"].columns]
+        yield tuple(row.get(names[index]) for index in range(width))
+
+
+def _collations(_: Context) -> Iterable[tuple[SqlValue, ...]]:
+    for name, number in sorted(COLLATIONS.items()):
+        charset = charset_of(name)
+        default = "Yes" if DEFAULT_COLLATIONS[charset] == name else ""
+        yield name, charset, number, default, "Yes", 8 if "unicode" in name else 1
+
+
+def _character_sets(_: Context) -> Iterable[tuple[SqlValue, ...]]:
+    for name, (description, size) in sorted(DESCRIPTIONS.items()):
+        yield name, DEFAULT_COLLATIONS[name], description, size
+
+
+def _nothing(_: Context) -> Iterable[tuple[SqlValue, ...]]:
+    return ()
+
+
+_ROWS: Final[dict[str, Callable[[Context], Iterable[tuple[SqlValue, ...]]]]] = {
+    "CHARACTER_SETS": _character_sets,
+    "COLLATIONS": _collations,
+    "GLOBAL_STATUS": _status,
+    "GLOBAL_VARIABLES": _variables("GLOBAL"),
+    "PLUGINS": _plugins,
+    "PROCESSLIST": _processes,
+    "SCHEMATA": _schemata,
+    "SESSION_STATUS": _status,
+    "SESSION_VARIABLES": _variables("SESSION"),
+    "TABLES": _tables,
+}
+TABLES: Final = {
+    name: Table(name, _columns(name), _ROWS.get(name, _nothing)) for name in SCHEMA_COLUMNS
+}

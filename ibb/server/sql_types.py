@@ -1,0 +1,236 @@
+"""
+What kind of value an expression has, and how a result set declares it.
+
+Lengths are in characters or digits as MariaDB derives them: clients size their buffers by them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from enum import Enum
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+from ibb.protocol.result_set import DECIMALS_NOT_FIXED, Column, ColumnFlag, ColumnType
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+SqlValue: TypeAlias = int | Decimal | float | str | bytes | datetime | date | timedelta | None
+
+LONG_DIGITS_MAX: Final = 9  # a wider integer is a LONGLONG
+DOUBLE_DIGITS: Final = 23
+DOUBLE_DECIMALS: Final = 31  # "not fixed" of a floating-point number
+NUMBER_DIGITS: Final = 21
+DATETIME_CHARS: Final = 19
+DATE_CHARS: Final = 10
+TIME_CHARS: Final = 10
+DIVISION_DECIMALS: Final = 4  # div_precision_increment
+DECIMALS_MAX: Final = 38
+PRECISION_MAX: Final = 65
+
+
+class Kind(Enum):
+    """The kinds of values, the later winning over the earlier where numbers meet."""
+
+    NULL = 0
+    INTEGER = 1
+    DECIMAL = 2
+    DOUBLE = 3
+    TEXT = 4
+    BINARY = 5
+    DATETIME = 6
+    DATE = 7
+    TIME = 8
+
+
+_TEMPORAL: Final = {
+    Kind.DATETIME: (ColumnType.DATETIME, DATETIME_CHARS),
+    Kind.DATE: (ColumnType.DATE, DATE_CHARS),
+    Kind.TIME: (ColumnType.TIME, TIME_CHARS),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SqlType:
+    """
+    A type.
+
+    Attributes:
+        length: characters, or digits with sign and point.
+        decimals: digits behind the point.
+        wire: type on the wire where it does not follow from the kind.
+        signed_digits: of an integer: *length* counts a sign.
+    """
+
+    kind: Kind
+    length: int
+    decimals: int = 0
+    nullable: bool = False
+    unsigned: bool = False
+    wire: ColumnType | None = None
+    signed_digits: bool = True
+
+    @property
+    def precision(self) -> int:
+        """Digits without sign and point."""
+        if self.kind is Kind.DECIMAL:
+            return self.length - (not self.unsigned) - (self.decimals > 0)
+        if self.kind is Kind.INTEGER:
+            return max(1, self.length - (self.signed_digits and not self.unsigned))
+        return self.length
+
+    @property
+    def whole_digits(self) -> int:
+        """Digits before the point."""
+        return self.precision - self.decimals
+
+    def or_null(self, nullable: bool = True) -> SqlType:
+        """Return the type with NULL allowed if *nullable*."""
+        return replace(self, nullable=self.nullable or nullable)
+
+    def column(self, name: str, collation: int) -> Column:
+        """Return the definition of a column of this type; texts are in *collation*."""
+        not_null = ColumnFlag(0) if self.nullable else ColumnFlag.NOT_NULL_FLAG
+        number = not_null | ColumnFlag.BINARY_FLAG
+        if self.unsigned:
+            number |= ColumnFlag.UNSIGNED_FLAG
+        match self.kind:
+            case Kind.NULL:
+                return Column(name, self.wire or ColumnType.NULL, self.length, 0x80)
+            case Kind.INTEGER:
+                wide = self.length > LONG_DIGITS_MAX + self.signed_digits
+                type_ = self.wire or (ColumnType.LONGLONG if wide else ColumnType.LONG)
+                return Column(name, type_, self.length, number)
+            case Kind.DECIMAL:
+                type_ = ColumnType.NEWDECIMAL
+                return Column(name, type_, self.length, number, decimals=self.decimals)
+            case Kind.DOUBLE:
+                type_ = ColumnType.DOUBLE
+                return Column(name, type_, self.length, number, decimals=self.decimals)
+            case Kind.BINARY:
+                type_ = self.wire or ColumnType.VAR_STRING
+                return Column(name, type_, self.length, number, decimals=self.decimals)
+            case Kind.TEXT:
+                made = Column.text(name, self.length, collation=collation, nullable=self.nullable)
+                decimals = DECIMALS_NOT_FIXED if self.decimals == 0 else self.decimals - 1
+                return replace(made, type=self.wire or ColumnType.VAR_STRING, decimals=decimals)
+        type_, length = _TEMPORAL[self.kind]
+        return Column(name, type_, length, number)
+
+
+class Typed(NamedTuple):
+    """A value and its type."""
+
+    value: SqlValue
+    type: SqlType
+
+
+NULL_TYPE: Final = SqlType(Kind.NULL, 0, nullable=True)
+NULL: Final = Typed(None, NULL_TYPE)
+BOOLEAN: Final = SqlType(Kind.INTEGER, 1, signed_digits=False)
+DOUBLE: Final = SqlType(Kind.DOUBLE, DOUBLE_DIGITS, DOUBLE_DECIMALS)
+UNSIGNED_WORD: Final = SqlType(Kind.INTEGER, NUMBER_DIGITS, unsigned=True)
+PLAIN_DECIMALS: Final = 1  # of a TEXT type: declared as 0 decimals instead of "not fixed"
+
+
+def text_type(characters: int, *, nullable: bool = True) -> SqlType:
+    """Return the type of a text of at most so many characters."""
+    return SqlType(Kind.TEXT, characters, nullable=nullable)
+
+
+def integer_type(digits: int, *, nullable: bool = False) -> SqlType:
+    """Return the type of a signed integer of so many digits, its sign not counted."""
+    return SqlType(Kind.INTEGER, digits + 1, nullable=nullable)
+
+
+def decimal_type(precision: int, decimals: int, *, nullable: bool = False) -> SqlType:
+    """Return the type of a signed decimal number."""
+    decimals = min(decimals, DECIMALS_MAX)
+    precision = min(max(precision, decimals, 1), PRECISION_MAX)
+    return SqlType(Kind.DECIMAL, precision + 1 + (decimals > 0), decimals, nullable)
+
+
+def merged(types: Iterable[SqlType], *, nullable: bool | None = None) -> SqlType:
+    """
+    Return the type of whichever of several values it will be: IF, COALESCE, CASE, GREATEST.
+
+    Args:
+        types: of the values.
+        nullable: whether it may be NULL; None: if one of them may.
+    """
+    every = list(types)
+    null = any(one.nullable for one in every) if nullable is None else nullable
+    known = [one for one in every if one.kind is not Kind.NULL]
+    if not known:
+        return NULL_TYPE
+    kinds = {one.kind for one in known}
+    if kinds == {Kind.INTEGER}:
+        if len(known) == 1 and len(every) == 1:
+            return replace(known[0], nullable=null)
+        return integer_type(max(one.precision for one in known), nullable=null)
+    if kinds <= {Kind.INTEGER, Kind.DECIMAL}:
+        decimals = max(one.decimals for one in known)
+        return decimal_type(
+            max(one.whole_digits for one in known) + decimals, decimals, nullable=null
+        )
+    if kinds <= {Kind.INTEGER, Kind.DECIMAL, Kind.DOUBLE}:
+        return replace(DOUBLE, nullable=null)
+    if len(kinds) == 1 and Kind.TEXT not in kinds:
+        return replace(known[0], nullable=null)
+    return text_type(max(one.length for one in known), nullable=null)
+
+
+def as_text(value: SqlValue, decimals: int = 0) -> str | None:
+    """Return *value* as SQL writes it; *decimals* of a DOUBLE below 31 are fixed."""
+    match value:
+        case None | str():
+            return value
+        case bytes():
+            return value.decode("utf-8", errors="replace")
+        case datetime():
+            fraction = f".{value.microsecond:06}" if value.microsecond else ""
+            return f"{value:%Y-%m-%d %H:%M:%S}{fraction}"
+        case date():
+            return value.isoformat()
+        case timedelta():
+            seconds = int(abs(value).total_seconds())
+            sign = "-" if value < timedelta() else ""
+            return f"{sign}{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+        case float():
+            if 0 < decimals < DOUBLE_DECIMALS:
+                return f"{value:.{decimals}f}"
+            return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+    return format(value, "f") if isinstance(value, Decimal) else str(value)
+
+
+def as_number(value: SqlValue) -> int | Decimal | float | None:
+    """Return *value* as a number as SQL does: a text counts as far as it is one, else as 0."""
+    match value:
+        case None | int() | Decimal() | float():
+            return value
+        case datetime():
+            return int(value.strftime("%Y%m%d%H%M%S"))
+        case date():
+            return int(value.strftime("%Y%m%d"))
+        case timedelta():
+            seconds = int(value.total_seconds())
+            return seconds // 3600 * 10000 + seconds // 60 % 60 * 100 + seconds % 60
+    text = as_text(value)
+    assert text is not None
+    return leading_number(text)[0]
+
+
+def leading_number(text: str) -> tuple[float, bool]:
+    """Return the number that *text* begins with, and whether that is all of it."""
+    stripped = text.strip()
+    for end in range(len(stripped), 0, -1):
+        piece = stripped[:end]
+        if piece[-1:].isdigit() or piece.endswith("."):
+            try:
+                number = float(piece.replace("_", "x"))
+            except ValueError:
+                continue
+            return number, end == len(stripped)
+    return 0.0, False

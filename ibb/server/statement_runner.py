@@ -1,0 +1,328 @@
+"""
+The commands of one session that ask something: statements as text, and prepared ones.
+
+Here statements meet the event loop: what may use the disk goes to the pool, what takes its time
+waits without a thread, and what concerns other sessions or the relay is done on the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from ibb.protocol import error_codes as codes
+from ibb.protocol.capabilities import Capability
+from ibb.protocol.errors import SqlError
+from ibb.protocol.prepared_statement import (
+    PARAMETERS_MAX,
+    Parameters,
+    binary_payloads,
+    prepared_payloads,
+)
+from ibb.protocol.reply import err_of, ok
+from ibb.protocol.result_set import ResultSet
+from ibb.protocol.statement_command import (
+    LAST_PREPARED,
+)
+
+from .privileges import CONNECTION_ADMIN
+from .privileges_needed import require
+from .sql_ast import ChangeMaster, Kill, ReplicaCommand, Select, Show, ShowBinlogEvents
+from .sql_evaluator import evaluate
+from .sql_parser import Parsed, parse_next, parse_statement
+from .sql_types import Kind, SqlType, Typed, as_number, text_type
+from .sql_wait import StatementWaits
+from .statements import Statements, blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from decimal import Decimal
+
+    from ibb.protocol.prepared_statement import ParameterValue
+    from ibb.protocol.statement_command import StmtExecute, StmtSendLongData
+
+    from .session import Session, SessionHost
+    from .sql_ast import Statement
+
+PREPARED_MAX: Final = 1024  # statements of one session
+LONG_DATA_BYTES_MAX: Final = 1 << 20  # of one statement's parameters
+STATUS_MORE_RESULTS: Final = 0x0008
+_THREAD_IDS: Final = 1 << 64
+_THREAD_ID_MAX: Final = (1 << 63) - 1
+
+
+class _Prepared:
+    """A prepared statement: what it asks, its parameters, and the long ones sent ahead."""
+
+    def __init__(self, parsed: Parsed, sql: str) -> None:
+        self.parsed = parsed
+        self.sql = sql
+        self.parameters = Parameters(parsed.placeholders)
+        self.long_data: dict[int, bytes] = {}
+
+
+class StatementRunner:
+    """
+    Runs what one session asks.
+
+    Args:
+        host: the server around the session.
+        session: whose commands these are.
+        statements: answers them.
+        capabilities: those in effect.
+
+    Attributes:
+        running: the text that is being answered, None between statements.
+    """
+
+    def __init__(
+        self,
+        host: SessionHost,
+        session: Session,
+        statements: Statements,
+        capabilities: Capability,
+    ) -> None:
+        self.running: str | None = None
+        self._host = host
+        self._session = session
+        self._statements = statements
+        self._multi = bool(capabilities & Capability.MULTI_STATEMENTS)
+        self._prepared: dict[int, _Prepared] = {}
+        self._last_id = 0
+
+    def allow_several(self, *, allowed: bool) -> None:
+        """Take several statements in one text, or no longer (COM_SET_OPTION)."""
+        self._multi = allowed
+
+    def reset(self) -> None:
+        """Forget everything, as COM_RESET_CONNECTION does."""
+        self._statements.reset()
+        self._prepared.clear()
+
+    async def query(self, sql: str) -> list[bytes]:
+        """Return what answers COM_QUERY, an error behind other results included."""
+        payloads: list[bytes] = []
+        try:
+            await self._query(sql, payloads)
+        except SqlError as error:
+            payloads.append(err_of(error))
+        return payloads
+
+    async def _query(self, sql: str, payloads: list[bytes]) -> None:
+        rest = sql
+        while True:
+            parsed = self._parse(rest)
+            rest = parsed.rest
+            if rest and not self._multi:
+                parse_statement(sql)  # raises the error at the second statement
+            result = await self._run(parsed.statement, sql)
+            payloads += self._answer(result, more=bool(rest))
+            if not rest:
+                return
+
+    def _parse(self, sql: str) -> Parsed:
+        try:
+            parsed = parse_next(sql)
+            if parsed.placeholders:
+                parse_statement(sql)  # raises the error at the placeholder
+        except SqlError as error:
+            self._statements.note(error)
+            raise
+        return parsed
+
+    def _answer(self, result: ResultSet | None, *, more: bool) -> list[bytes]:
+        context = self._statements.context
+        status = context.variables.status | (STATUS_MORE_RESULTS if more else 0)
+        warnings = context.diagnostics.count if not context.shows_diagnostics else 0
+        if result is None:
+            return [ok(status=status, warnings=warnings)]
+        whole = ResultSet(result.columns, result.rows, result.status | status, warnings)
+        return list(whole.packets())
+
+    async def _run(self, statement: Statement, sql: str) -> ResultSet | None:
+        """Answer one statement, waiting for what it waits for."""
+        self.running = sql
+        try:
+            match statement:
+                case Kill():
+                    self._kill(statement)
+                    return None
+                case ReplicaCommand() | ChangeMaster():
+                    await self._upstream(statement)
+                    return None
+            loop = asyncio.get_running_loop()
+            answer = self._statements.answer
+            while True:
+                try:
+                    if blocks(statement):
+                        pool = self._host.pools.statements
+                        return await loop.run_in_executor(pool, answer, statement)
+                    return answer(statement)
+                except StatementWaits as wait:
+                    await self._wait(wait)
+        except SqlError as error:
+            self._statements.note(error)
+            raise
+        finally:
+            self.running = None
+
+    async def _wait(self, wait: StatementWaits) -> None:
+        """Return when the wait has ended, with how it ended in the context."""
+        host, context = self._host, self._statements.context
+        if wait.ready is None:
+            assert wait.seconds is not None
+            await asyncio.sleep(wait.seconds)
+            context.waited[wait.key] = False
+            return
+        loop = asyncio.get_running_loop()
+        deadline = None if wait.seconds is None else loop.time() + wait.seconds
+        while True:
+            seen = host.signal.count
+            if await loop.run_in_executor(host.pools.statements, wait.ready):
+                context.waited[wait.key] = True
+                return
+            left = None if deadline is None else deadline - loop.time()
+            if left is not None and left <= 0:
+                context.waited[wait.key] = False
+                return
+            await host.signal.wait(seen, left)
+
+    # Other sessions, and the relay
+
+    def _kill(self, statement: Kill) -> None:
+        """End a connection of the same user, or of anybody for an administrator."""
+        if statement.user is not None:
+            self._kill_user(statement.user)
+            return
+        assert statement.target is not None
+        context = self._statements.context
+        number = as_number(evaluate(statement.target, context).value) or 0
+        wanted = _thread_id(number)
+        if statement.query_id:
+            raise codes.NO_SUCH_QUERY.error(wanted)
+        self.kill(wanted, query_only=statement.query_only)
+
+    def kill(self, connection_id: int, *, query_only: bool = False) -> None:
+        """End a connection, or what it does; raises SqlError 1094, 1095, or 1317 for the own."""
+        victim = self._host.session(connection_id)
+        if victim is None or victim.account is None:
+            raise codes.NO_SUCH_THREAD.error(connection_id)
+        own = self._session.account
+        assert own is not None
+        if victim.account.user != own.user and not own.may(CONNECTION_ADMIN):
+            raise codes.KILL_DENIED_ERROR.error(connection_id)
+        if victim is self._session:
+            raise codes.QUERY_INTERRUPTED.error()
+        if not query_only or victim.dump_server_id is not None:
+            victim.end(codes.CONNECTION_KILLED.error())
+
+    def _kill_user(self, user: str) -> None:
+        own = self._session.account
+        assert own is not None
+        if user != own.user and not own.may(CONNECTION_ADMIN):
+            require("KILL USER", self._statements.context)
+        for victim in self._host.sessions():
+            if victim is not self._session and victim.account and victim.account.user == user:
+                victim.end(codes.CONNECTION_KILLED.error())
+
+    async def _upstream(self, statement: ReplicaCommand | ChangeMaster) -> None:
+        context = self._statements.context
+        context.diagnostics.clear()
+        if isinstance(statement, ChangeMaster):
+            require("CHANGE MASTER", context)
+        elif statement.action == "RESET":
+            require("RESET", context)
+        else:
+            require(f"{statement.action} SLAVE", context)
+        if statement.connection:
+            raise codes.NO_MASTER_CONNECTION.error(statement.connection)
+        for note in await self._host.upstream_command(statement):
+            context.diagnostics.add("Note", note.code, note.message)
+
+    # Prepared statements
+
+    async def prepare(self, sql: str) -> list[bytes]:
+        """Return what answers COM_STMT_PREPARE."""
+        parsed = self._parse(sql) if "?" not in sql else parse_next(sql)
+        if parsed.rest:
+            parse_statement(sql)
+        if parsed.placeholders > PARAMETERS_MAX or len(self._prepared) >= PREPARED_MAX:
+            raise codes.MAX_PREPARED_STMT_COUNT_REACHED.error(PREPARED_MAX)
+        context = self._statements.context
+        columns = []
+        if isinstance(parsed.statement, Select | Show | ShowBinlogEvents):
+            unknown = Typed(None, SqlType(Kind.NULL, 0, nullable=True))
+            context.values = [unknown] * parsed.placeholders
+            context.probing = True
+            try:
+                result = await self._run(parsed.statement, sql)
+            finally:
+                context.values, context.probing = (), False
+            columns = [] if result is None else list(result.columns)
+        self._last_id += 1
+        self._prepared[self._last_id] = _Prepared(parsed, sql)
+        return prepared_payloads(
+            self._last_id, columns, parsed.placeholders, status=context.variables.status
+        )
+
+    def _found(self, statement_id: int, verb: str) -> _Prepared:
+        if statement_id == LAST_PREPARED:
+            statement_id = self._last_id
+        prepared = self._prepared.get(statement_id)
+        if prepared is None:
+            raise codes.UNKNOWN_STMT_HANDLER.error(statement_id, verb)
+        return prepared
+
+    async def execute(self, command: StmtExecute) -> Iterable[bytes]:
+        """Return what answers COM_STMT_EXECUTE."""
+        prepared = self._found(command.statement_id, "mysqld_stmt_execute")
+        values = prepared.parameters.read(command.parameters, prepared.long_data)
+        prepared.long_data = {}
+        context = self._statements.context
+        context.values = [_typed(value) for value in values]
+        try:
+            result = await self._run(prepared.parsed.statement, prepared.sql)
+        finally:
+            context.values = ()
+        if result is None:
+            return self._answer(None, more=False)
+        warnings = context.diagnostics.count
+        return list(
+            binary_payloads(ResultSet(result.columns, result.rows, result.status, warnings))
+        )
+
+    def send_long_data(self, command: StmtSendLongData) -> None:
+        """Keep a piece of a parameter; one that is too long ends in an error at execution."""
+        prepared = self._prepared.get(command.statement_id)
+        if prepared is None:
+            return
+        kept = sum(map(len, prepared.long_data.values())) + len(command.data)
+        if kept <= LONG_DATA_BYTES_MAX:
+            before = prepared.long_data.get(command.parameter, b"")
+            prepared.long_data[command.parameter] = before + command.data
+
+    def reset_statement(self, statement_id: int) -> None:
+        """Forget the long parameters; raises SqlError 1243."""
+        self._found(statement_id, "mysqld_stmt_reset").long_data = {}
+
+    def close_statement(self, statement_id: int) -> None:
+        """Forget a statement, if there is one."""
+        self._prepared.pop(statement_id, None)
+
+
+def _thread_id(number: Decimal | float) -> int:
+    """Return a number as KILL takes it: negative ones from the other end, as MariaDB does."""
+    return int(number) % _THREAD_IDS if number < 0 else min(int(number), _THREAD_ID_MAX)
+
+
+def _typed(value: ParameterValue) -> Typed:
+    match value:
+        case None:
+            return Typed(None, SqlType(Kind.NULL, 0, nullable=True))
+        case int():
+            return Typed(value, SqlType(Kind.INTEGER, 21))
+        case float():
+            return Typed(value, SqlType(Kind.DOUBLE, 23, 31))
+        case bytes():
+            return Typed(value, SqlType(Kind.BINARY, len(value)))
+    return Typed(value, text_type(len(value), nullable=False))

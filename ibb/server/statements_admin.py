@@ -1,0 +1,217 @@
+"""
+Statements that change the binlog or the server: FLUSH, PURGE, RESET MASTER, leases, SET GLOBAL.
+
+They block, and are for a thread of the pool. A directory that another program writes is not ours
+to change: MariaDB's error 1290 says so.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from ibb.protocol.binlog_state import BinlogState
+from ibb.protocol.error_codes import (
+    BINLOG_IN_USE,
+    BINLOG_IN_USE_TRX,
+    INCORRECT_GLOBAL_LOCAL_VAR,
+    LOCAL_VARIABLE,
+    NOT_SUPPORTED_YET,
+    OPTION_PREVENTS_STATEMENT,
+    UNKNOWN_ERROR,
+    UNKNOWN_TARGET_BINLOG,
+    WRONG_TYPE_FOR_VAR,
+)
+from ibb.protocol.errors import IbbError, SqlError
+from ibb.protocol.gtid import GtidPosition
+from ibb.storage.errors import (
+    DomainInUse,
+    LeaseError,
+    StoreBusy,
+    StoreNotEmpty,
+    UnknownFile,
+)
+from ibb.storage.leases import AGE_LIMIT_SECONDS
+from ibb.storage.store import Store
+
+from .log import get_log
+from .privileges_needed import require, require_for_variable
+from .sql_ast import CreateLease, DropLease, Flush, Purge, ResetMaster
+from .sql_evaluator import evaluate
+from .sql_functions_time import moment_of
+from .sql_types import as_number, as_text
+from .variables import checked_value, find_variable
+
+if TYPE_CHECKING:
+    from ibb.storage.purge import PurgeResult
+
+    from .sql_ast import Expression
+    from .sql_context import Context
+
+AdminStatement = Flush | Purge | ResetMaster | CreateLease | DropLease
+
+_NOT_PURGED: Final = 1375  # ER_BINLOG_PURGE_PROHIBITED: a note's number
+_DOMAIN_NOT_DELETED: Final = 1076  # ER_BINLOG_CANT_DELETE_GTID_DOMAIN
+_WRONG_VALUE: Final = 1292
+_BINLOG_MUST_BE_EMPTY: Final = 1956
+_LEASE_LAPSED: Final = 1105
+
+
+def administer(statement: AdminStatement, context: Context) -> None:
+    """
+    Do what *statement* asks.
+
+    Raises:
+        SqlError: 1227 without the privilege, or why it cannot be done.
+    """
+    try:
+        match statement:
+            case Flush():
+                require("FLUSH", context)
+                _flush(statement, context)
+            case Purge():
+                require("PURGE", context)
+                _purge(statement, context)
+            case ResetMaster():
+                require("RESET", context)
+                _reset(statement, context)
+            case CreateLease():
+                require("BINLOG LEASE", context)
+                _create_lease(statement, context)
+            case DropLease():
+                require("BINLOG LEASE", context)
+                _drop_lease(statement, context)
+    except SqlError:
+        raise
+    except IbbError as error:
+        raise UNKNOWN_ERROR.error(error) from error
+
+
+def _store(context: Context) -> Store:
+    history = context.facts.history
+    if not isinstance(history, Store):
+        raise OPTION_PREVENTS_STATEMENT.error("--read-only")
+    return history
+
+
+def _flush(statement: Flush, context: Context) -> None:
+    try:
+        unknown = _store(context).switch_file(statement.domains or ())
+    except DomainInUse as error:
+        raise SqlError(_DOMAIN_NOT_DELETED, "HY000", str(error)) from error
+    for domain in unknown:
+        text = f"The gtid domain being deleted ('{domain}') is not in the current binlog state"
+        context.diagnostics.add("Warning", _DOMAIN_NOT_DELETED, text)
+    get_log().info("binlog_flushed", user=context.user, deleted_domains=statement.domains)
+
+
+def _purge(statement: Purge, context: Context) -> None:
+    if statement.to is not None:
+        try:
+            result = _store(context).purge_to(statement.to)
+        except UnknownFile as error:
+            raise UNKNOWN_TARGET_BINLOG.error() from error
+    else:
+        assert statement.before is not None
+        value = evaluate(statement.before, context).value
+        moment = moment_of(value)
+        if moment is None:
+            text = f"Incorrect datetime value: '{as_text(value)}'"
+            context.diagnostics.add("Warning", _WRONG_VALUE, text)
+            return
+        result = _store(context).purge_before(moment.timestamp())
+    _tell(result, context)
+    get_log().info("binlog_purged", user=context.user, removed=len(result.removed))
+
+
+def _tell(result: PurgeResult, context: Context) -> None:
+    """Say what had to stay, and for whom."""
+    for lease in result.lapsed:
+        text = f"Lease '{lease.name}' was not renewed in time and holds nothing any more"
+        context.diagnostics.add("Warning", _LEASE_LAPSED, text)
+    if result.kept is not None:
+        reasons = "; ".join(result.reasons)
+        text = f"Binary log '{result.kept}' is not purged because {reasons}"
+        context.diagnostics.add("Note", _NOT_PURGED, text)
+
+
+def _reset(statement: ResetMaster, context: Context) -> None:
+    store = _store(context)
+    if statement.number is not None:
+        raise NOT_SUPPORTED_YET.error("RESET MASTER TO")
+    if context.facts.has_dumps():
+        raise BINLOG_IN_USE.error()
+    try:
+        store.reset()
+    except StoreBusy as error:
+        raise BINLOG_IN_USE_TRX.error() from error
+    context.facts.semi_sync.forget_history()
+    get_log().warning("binlog_reset", user=context.user)
+
+
+def _create_lease(statement: CreateLease, context: Context) -> None:
+    leases = _store(context).leases
+    if not statement.replace and any(lease.name == statement.name for lease in leases.all()):
+        raise UNKNOWN_ERROR.error(f"Lease '{statement.name}' exists; use CREATE OR REPLACE")
+    text = as_text(evaluate(statement.position, context).value)
+    position = GtidPosition.parse(text or "")
+    age_limit: float | None = None if statement.never else AGE_LIMIT_SECONDS
+    if statement.age_limit is not None:
+        seconds = as_number(evaluate(statement.age_limit, context).value)
+        if seconds is None or seconds <= 0:
+            raise UNKNOWN_ERROR.error("A lease expires after a number of seconds above 0")
+        age_limit = float(seconds)
+    try:
+        leases.renew(statement.name, position, age_limit=age_limit)
+    except LeaseError as error:
+        raise UNKNOWN_ERROR.error(error) from error
+
+
+def _drop_lease(statement: DropLease, context: Context) -> None:
+    try:
+        _store(context).leases.remove(statement.name)
+    except LeaseError as error:
+        if not statement.if_exists:
+            raise UNKNOWN_ERROR.error(error) from error
+        context.diagnostics.add("Note", UNKNOWN_ERROR.code, str(error))
+
+
+def set_global(name: str, value: Expression | None, context: Context) -> None:
+    """
+    Do SET GLOBAL; *value* None is DEFAULT.
+
+    Raises:
+        SqlError: 1193 unknown, 1228 or 1238 not to be set so, 1227 without the privilege, 1231 or
+            1232 a wrong value.
+    """
+    variable = find_variable(name)
+    if not variable.server:
+        raise LOCAL_VARIABLE.error(name)
+    if variable.read_only:
+        raise INCORRECT_GLOBAL_LOCAL_VAR.error(name, "read only")
+    require_for_variable(name, context, is_global=True)
+    own = name.lower()
+    if own in ("gtid_binlog_state", "gtid_slave_pos"):
+        text = None if value is None else as_text(evaluate(value, context).value)
+        if text is None:
+            raise WRONG_TYPE_FOR_VAR.error(name)
+        _set_state(own, text, context)
+    elif value is None:
+        context.facts.global_values.pop(own, None)
+    else:
+        checked = checked_value(name, variable, evaluate(value, context).value, context)
+        context.facts.set_global(own, checked)
+
+
+def _set_state(name: str, text: str, context: Context) -> None:
+    """Set where an empty binlog begins, or where its relay does."""
+    state = BinlogState.parse(text)
+    if name == "gtid_slave_pos" and state == context.facts.history.state():
+        return
+    if name == "gtid_slave_pos" and not text and not context.facts.relays:
+        return
+    try:
+        _store(context).set_binlog_state(state)
+    except StoreNotEmpty as error:
+        raise SqlError(_BINLOG_MUST_BE_EMPTY, "HY000", str(error)) from error
+    except StoreBusy as error:
+        raise BINLOG_IN_USE_TRX.error() from error

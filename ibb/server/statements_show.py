@@ -1,0 +1,364 @@
+"""SHOW: the server's state in MariaDB's columns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from ibb.protocol.error_codes import (
+    BAD_DB_ERROR,
+    DBACCESS_DENIED_ERROR,
+    NO_DB_ERROR,
+    NO_MASTER_CONNECTION,
+    NONEXISTING_GRANT,
+    NOT_SUPPORTED_YET,
+)
+from ibb.protocol.result_set import Column, ColumnType, ResultSet
+from ibb.storage.file_name import binlog_name
+
+from .privileges_needed import require
+from .replica_status import ALL_STATUS_COLUMNS, STATUS_COLUMNS
+from .show_views import PRIVILEGES_SHOWN, VIEWS
+from .sql_select import of_table
+from .sql_tables import INFORMATION_SCHEMA, TABLES
+from .sql_types import Kind, SqlType, text_type
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ibb.protocol.result_set import Value
+
+    from .sql_ast import Show
+    from .sql_context import Context
+
+_INFO_CHARS: Final = 100  # of a statement in SHOW PROCESSLIST
+_FULL_INFO_BYTES: Final = 201326592 // 4
+_GRANTS_CHARS: Final = 1024
+_IN_DATABASE: Final = frozenset({"TABLES", "TABLE STATUS", "TRIGGERS", "EVENTS"})
+
+
+def show(statement: Show, context: Context) -> ResultSet:
+    """
+    Answer a SHOW.
+
+    Raises:
+        SqlError: 1227 without the privilege, 1046 or 1049 for a database, 1235 not here.
+    """
+    require(f"SHOW {statement.what}", context)
+    if statement.what in _IN_DATABASE:
+        _check_database(statement.name or context.database)
+    answer = _ANSWERS.get(statement.what)
+    if answer is not None:
+        return answer(statement, context)
+    view = VIEWS.get(statement.what)
+    if view is None:
+        raise NOT_SUPPORTED_YET.error(f"SHOW {statement.what}")
+    table, compared, columns = view
+    return _view(statement, context, table, columns, compared)
+
+
+def _view(
+    statement: Show,
+    context: Context,
+    table: str,
+    columns: Sequence[tuple[str, str]],
+    compared: str,
+) -> ResultSet:
+    like = statement.filter.like
+    return of_table(
+        TABLES[table],
+        columns,
+        context,
+        keep=statement.filter.where,
+        like=None if like is None else (compared, like),
+    )
+
+
+def _check_database(name: str | None) -> None:
+    if name is None:
+        raise NO_DB_ERROR.error()
+    if name.lower() != INFORMATION_SCHEMA:
+        raise BAD_DB_ERROR.error(name)
+
+
+def _text(context: Context, name: str, characters: int, *, nullable: bool = False) -> Column:
+    collation = context.variables.charset
+    return Column.text(name, characters, collation=collation, nullable=nullable)
+
+
+def _signed(name: str, type_: int, digits: int) -> Column:
+    return Column(name, type_, digits, 0x81)
+
+
+def _result(
+    context: Context, columns: Sequence[Column], rows: Sequence[Sequence[Value]]
+) -> ResultSet:
+    return ResultSet(columns, rows, context.variables.status)
+
+
+def _binlog_status(_: Show, context: Context) -> ResultSet:
+    columns = [
+        _text(context, "File", 512),
+        Column.longlong("Position", 20),
+        _text(context, "Binlog_Do_DB", 255),
+        _text(context, "Binlog_Ignore_DB", 255),
+    ]
+    file_no, offset = context.facts.history.end()
+    return _result(context, columns, [(binlog_name(file_no), offset, "", "")])
+
+
+def _binary_logs(_: Show, context: Context) -> ResultSet:
+    columns = [_text(context, "Log_name", 255), Column.longlong("File_size", 20)]
+    files = context.facts.history.files()
+    return _result(context, columns, [(file.name, file.size) for file in files])
+
+
+def _replica_hosts(_: Show, context: Context) -> ResultSet:
+    columns = [
+        Column.long("Server_id", 10),
+        _text(context, "Host", 20),
+        Column.long("Port", 7),
+        Column.long("Master_id", 10),
+    ]
+    return _result(context, columns, context.facts.replicas())
+
+
+def _warnings(statement: Show, context: Context) -> ResultSet:
+    columns = [_text(context, "Level", 7), Column.long("Code", 4), _text(context, "Message", 512)]
+    noted = context.diagnostics
+    found = noted.errors() if statement.what == "ERRORS" else noted.warnings
+    end = None if statement.limit is None else statement.offset + statement.limit
+    return _result(context, columns, found[statement.offset : end])
+
+
+def _count(statement: Show, context: Context) -> ResultSet:
+    noted = context.diagnostics
+    errors = statement.what == "COUNT ERRORS"
+    name = f"@@session.{'error' if errors else 'warning'}_count"
+    type_ = SqlType(Kind.INTEGER, 21, nullable=True, unsigned=True)
+    count = len(noted.errors()) if errors else noted.count
+    return _result(context, [type_.column(name, context.variables.charset)], [(count,)])
+
+
+def _named_values(statement: Show, context: Context) -> ResultSet:
+    """Answer SHOW VARIABLES and SHOW STATUS; both name the session's table, as MariaDB does."""
+    what = statement.what
+    source = TABLES[f"{statement.scope or 'SESSION'}_{what}"]
+    shown = source._replace(name=f"SESSION_{what}", columns=TABLES[f"SESSION_{what}"].columns)
+    if what == "VARIABLES":
+        rows = source.rows
+        shown = shown._replace(
+            rows=lambda c: ((str(name).lower(), value) for name, value in rows(c))
+        )
+    else:
+        shown = shown._replace(rows=lambda c: sorted(c.facts.status().items()))
+    columns = (("Variable_name", "VARIABLE_NAME"), ("Value", "VARIABLE_VALUE"))
+    like = statement.filter.like
+    result = of_table(
+        shown,
+        columns,
+        context,
+        keep=statement.filter.where,
+        like=None if like is None else ("VARIABLE_NAME", like),
+    )
+    if what == "STATUS":
+        return ResultSet(result.columns, result.rows, context.variables.status)
+    return result
+
+
+def _processlist(statement: Show, context: Context) -> ResultSet:
+    info = _text(context, "Info", _INFO_CHARS, nullable=True)
+    if statement.full:
+        type_ = SqlType(Kind.TEXT, _FULL_INFO_BYTES, nullable=True, wire=ColumnType.LONG_BLOB)
+        info = type_.column("Info", context.variables.charset)
+    columns = [
+        _signed("Id", ColumnType.LONGLONG, 11),
+        _text(context, "User", 128),
+        _text(context, "Host", 64),
+        _text(context, "db", 64, nullable=True),
+        _text(context, "Command", 16),
+        _signed("Time", ColumnType.LONG, 7),
+        _text(context, "State", 30, nullable=True),
+        info,
+        Column("Progress", ColumnType.DOUBLE, 7, 0x81, decimals=3),
+    ]
+    rows = [
+        (
+            process.id,
+            process.user,
+            process.host,
+            process.database,
+            process.command,
+            int(process.seconds),
+            process.state,
+            process.info if statement.full or process.info is None else process.info[:_INFO_CHARS],
+            "0.000",
+        )
+        for process in context.facts.processes(context)
+    ]
+    return _result(context, columns, rows)
+
+
+def _databases(statement: Show, context: Context) -> ResultSet:
+    like = statement.filter.like
+    name = "Database" if like is None else f"Database ({like})"
+    return _view(statement, context, "SCHEMATA", [(name, "SCHEMA_NAME")], "SCHEMA_NAME")
+
+
+def _tables(statement: Show, context: Context) -> ResultSet:
+    like = "" if statement.filter.like is None else f" ({statement.filter.like})"
+    table = TABLES["TABLES"]
+    names = {"TABLE_NAME": 73, "TABLE_TYPE": 64}
+    columns = tuple(
+        column._replace(
+            type=text_type(names[column.name], nullable=False),
+            definition=_resized(column.definition, names[column.name]),
+        )
+        if column.name in names
+        else column
+        for column in table.columns
+    )
+    shown = [(f"Tables_in_{INFORMATION_SCHEMA}{like}", "TABLE_NAME")]
+    if statement.full:
+        shown.append(("Table_type", "TABLE_TYPE"))
+    return of_table(
+        table._replace(name="TABLE_NAMES", columns=columns),
+        shown,
+        context,
+        keep=statement.filter.where,
+        like=None if not like else ("TABLE_NAME", statement.filter.like or ""),
+    )
+
+
+def _resized(definition: Column, characters: int) -> Column:
+    return replace(definition, length=characters * 4, org_table="TABLE_NAMES")
+
+
+def _open_tables(_: Show, context: Context) -> ResultSet:
+    definitions = [
+        _text(context, "Database", 64),
+        _text(context, "Table", 64),
+        _signed("In_use", ColumnType.LONGLONG, 1),
+        _signed("Name_locked", ColumnType.LONGLONG, 4),
+    ]
+    return _result(context, definitions, [])
+
+
+def _create_database(statement: Show, context: Context) -> ResultSet:
+    _check_database(statement.name)
+    columns = [_text(context, "Database", 64), _text(context, "Create Database", 1024)]
+    sql = f"CREATE DATABASE `{INFORMATION_SCHEMA}` /*!40100 DEFAULT CHARACTER SET utf8mb3 */"
+    return _result(context, columns, [(INFORMATION_SCHEMA, sql)])
+
+
+def _privileges(_: Show, context: Context) -> ResultSet:
+    columns = [
+        _text(context, "Privilege", 10),
+        _text(context, "Context", 15),
+        _text(context, "Comment", 64),
+    ]
+    return _result(context, columns, PRIVILEGES_SHOWN)
+
+
+def _profiles(_: Show, context: Context) -> ResultSet:
+    columns = [
+        Column.long("Query_ID", 10),
+        Column("Duration", ColumnType.DOUBLE, 8, 0xA1),
+        _text(context, "Query", 40),
+    ]
+    return _result(context, columns, [])
+
+
+def _grants(statement: Show, context: Context) -> ResultSet:
+    """Answer SHOW GRANTS; hashes of passwords are left out."""
+    account = context.account
+    assert account is not None
+    own = f"{account.user}@{account.host}"
+    wanted = statement.name or own
+    found = account
+    if wanted != own:
+        if not account.may("ALL PRIVILEGES"):
+            raise DBACCESS_DENIED_ERROR.error(account.user, account.host, "mysql")
+        user, _, host = wanted.rpartition("@")
+        others = [one for one in context.facts.accounts if (one.user, one.host) == (user, host)]
+        if not others:
+            raise NONEXISTING_GRANT.error(user, host)
+        found = others[0]
+    grants = ", ".join(sorted(found.grants)) or "USAGE"
+    if found.may("ALL PRIVILEGES"):
+        grants = "ALL PRIVILEGES"
+    line = f"GRANT {grants} ON *.* TO `{found.user}`@`{found.host}`"
+    return _result(context, [_text(context, f"Grants for {wanted}", _GRANTS_CHARS)], [(line,)])
+
+
+def _replica_status(statement: Show, context: Context) -> ResultSet:
+    if statement.name:
+        raise NO_MASTER_CONNECTION.error(statement.name)
+    columns = [column.definition(context.variables.charset) for column in STATUS_COLUMNS]
+    row = context.facts.replica_status()
+    rows = [] if row is None else [tuple(row[column.name] for column in STATUS_COLUMNS)]
+    return _result(context, columns, rows)
+
+
+def _all_replicas_status(_: Show, context: Context) -> ResultSet:
+    columns = [column.definition(context.variables.charset) for column in ALL_STATUS_COLUMNS]
+    row = context.facts.replica_status()
+    rows = [] if row is None else [tuple(row[column.name] for column in ALL_STATUS_COLUMNS)]
+    return _result(context, columns, rows)
+
+
+def _readers(_: Show, context: Context) -> ResultSet:
+    """Answer SHOW BINLOG READERS: who reads, how far behind, and what that holds back."""
+    columns = [
+        _signed("Id", ColumnType.LONGLONG, 11),
+        _text(context, "User", 128),
+        _text(context, "Host", 64),
+        Column.long("Server_id", 10),
+        _text(context, "Gtid_pos", 1024),
+        _text(context, "File", 255),
+        Column.longlong("Position", 20),
+        Column.longlong("Groups_behind", 20),
+        Column.longlong("Bytes_behind", 20),
+        Column.longlong("Seconds_behind", 20, nullable=True),
+        _text(context, "Holds_from", 255),
+        _text(context, "State", 64),
+    ]
+    return _result(context, columns, [tuple(one) for one in context.facts.readers()])
+
+
+def _leases(_: Show, context: Context) -> ResultSet:
+    """Answer SHOW BINLOG LEASES: named positions, and from which file on they hold."""
+    columns = [
+        _text(context, "Name", 200),
+        _text(context, "Gtid_pos", 1024),
+        _text(context, "Holds_from", 255, nullable=True),
+        Column.longlong("Age", 20),
+        Column.longlong("Expires_after", 20, nullable=True),
+        _text(context, "Lapsed", 3),
+    ]
+    return _result(context, columns, [tuple(one) for one in context.facts.leases()])
+
+
+_ANSWERS: Final[dict[str, Callable[[Show, Context], ResultSet]]] = {
+    "ALL REPLICAS STATUS": _all_replicas_status,
+    "BINARY LOGS": _binary_logs,
+    "BINLOG LEASES": _leases,
+    "BINLOG READERS": _readers,
+    "BINLOG STATUS": _binlog_status,
+    "COUNT ERRORS": _count,
+    "COUNT WARNINGS": _count,
+    "CREATE DATABASE": _create_database,
+    "DATABASES": _databases,
+    "ERRORS": _warnings,
+    "GRANTS": _grants,
+    "OPEN TABLES": _open_tables,
+    "PRIVILEGES": _privileges,
+    "PROCESSLIST": _processlist,
+    "PROFILES": _profiles,
+    "REPLICA HOSTS": _replica_hosts,
+    "REPLICA STATUS": _replica_status,
+    "STATUS": _named_values,
+    "TABLES": _tables,
+    "VARIABLES": _named_values,
+    "WARNINGS": _warnings,
+}
