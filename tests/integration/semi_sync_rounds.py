@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Protocol
 
 from ibb.demo.installation import Installation
+from ibb.server.log import set_up_log
 
 from .conftest import ROOT_11_8, Rig, rig_in
 from .mariadb_server import MariadbServer
@@ -250,6 +251,7 @@ def main() -> None:
     primary = Installation.find()
     assert primary is not None, "no mariadbd on this machine: run scripts/setup"
     versions = dict(zip(VERSIONS, (primary, Installation.inside(ROOT_11_8)), strict=True))
+    set_up_log(level="error", shape="text")
     print(f"seed {settings.seed}", flush=True)
     for kind in ("publisher", "relay"):
         for version, installation in versions.items():
