@@ -25,15 +25,19 @@ def discard(disk: Disk, path: str) -> list[str]:
 
 
 def set_aside(disk: Disk, path: str) -> str:
-    """Copy a file to a name that is not taken, unless there is such a copy; return its name."""
+    """
+    Copy a file to a name that is not taken, unless there is such a copy; return its name.
+
+    The copy outlives a power loss, before which the file may be cut already.
+    """
     number = 0
     while disk.exists(copy := f"{path}{ASIDE_SUFFIX}-{number}"):
         if _same_contents(disk, path, copy):
-            return copy
+            break  # perhaps left by an opening that was killed before it was synced
         number += 1
     source, target = disk.open(path, read_only=True), disk.open(copy, create=True)
     try:
-        offset = 0
+        offset = target.size()
         while data := source.read_at(offset, _COPY_BYTES):
             target.write_at(offset, data)
             offset += len(data)
@@ -41,6 +45,7 @@ def set_aside(disk: Disk, path: str) -> str:
     finally:
         source.close()
         target.close()
+    disk.sync_dir(path.rpartition("/")[0])
     return copy
 
 
