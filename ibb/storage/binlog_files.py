@@ -102,6 +102,14 @@ class BinlogFiles:
             for file in files:
                 file.sync()
 
+    def sync_before(self, file_no: int) -> None:
+        """Sync every open file with a number below *file_no*."""
+        with self._syncing:
+            with self._mutex:
+                files = [file for number, file in self._open.items() if number < file_no]
+            for file in files:
+                file.sync()
+
     def close(self, file_no: int) -> None:
         """Sync and close a file that gets no more pages."""
         with self._syncing:

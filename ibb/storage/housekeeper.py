@@ -61,6 +61,7 @@ class Housekeeper:
         self._on_file_made = on_file_made
         self._synced_at = clock.monotonic()
         self._making = threading.Lock()
+        self._closing = threading.Lock()
         self._working = threading.Lock()
         self._wanted = threading.Event()
         self._stopping = False
@@ -117,11 +118,9 @@ class Housekeeper:
         made = False
         with self._working:
             self._flusher.flush()
-            while self._oldest_open < self._active:
-                if self._fifo.holds_file(self._oldest_open):
-                    return
-                self._files.close(self._oldest_open)
-                self._oldest_open += 1
+            self._close_before(self._active)
+            if self._oldest_open < self._active:
+                return
             if self._active + 1 > self._prepared:
                 self.make_file(self._active + 1)
                 made = True
@@ -130,15 +129,39 @@ class Housekeeper:
 
     def make_file(self, file_no: int) -> None:
         """
-        Make a file unless it exists.
+        Make a file unless it exists; first all files but the one before it are synced.
 
         Raises:
             StoreFull: there is no room for it.
+            StoreFailed, DiskError: a file that had to be closed was not written or synced: the
+                store takes nothing more.
         """
         with self._making:
             if file_no > self._prepared:
+                self._finish_before(file_no - 1)
                 self._files.create(file_no, self._file_size)
                 self._prepared = file_no
+
+    def _finish_before(self, file_no: int) -> None:
+        """Have the files before *file_no* on the disk: who sees the next one relies on it."""
+        try:
+            if self._fifo.holds_file(file_no - 1):
+                self._redo.sync_to(self._redo.next_lsn)
+                self._flusher.flush()
+            self._close_before(file_no)
+            # Where states fill whole files one record can lie in three, and none of its pages
+            # leaves before all of it is logged; what there was before it is on the disk then.
+            self._files.sync_before(file_no)
+        except DiskError as error:
+            self._redo.fail(error)
+            raise
+
+    def _close_before(self, file_no: int) -> None:
+        """Sync and close the files before *file_no*, as far as all their pages are written."""
+        with self._closing:
+            while self._oldest_open < file_no and not self._fifo.holds_file(self._oldest_open):
+                self._files.close(self._oldest_open)
+                self._oldest_open += 1
 
     def _run(self) -> None:
         timeout = self._idle_seconds

@@ -42,6 +42,8 @@ class PageFlusher:
                 for page in run:
                     seal_page(page.data)
                 first = run[0]
+                if first.page_no == 0:
+                    self._files.sync_before(first.file_no - 1)  # recovery looks at two files only
                 self._files.file(first.file_no).write_at(
                     first.page_no * len(first.data), [page.data for page in run]
                 )

@@ -84,18 +84,22 @@ def replay(
         return None
     certain = certain_lsn(disk, directory) if certain_only else None
     _sync_segment(disk, directory, segment)
-    replayer = _Replayer(disk, directory, set_aside=set_aside)
-    groups = read_groups(disk, directory, segment)
-    if certain is not None:
-        groups = takewhile(lambda group: group.end_lsn <= certain, groups)
-    try:
-        if apply:
-            end_lsn = replayer.apply(groups)
-        else:
-            end_lsn = max((group.end_lsn for group in groups), default=0)
-        end = replayer.finish()
-    finally:
-        replayer.close()
+    for first_file in (_first_incomplete(disk, directory), 0):
+        replayer = _Replayer(disk, directory, first_file, set_aside=set_aside)
+        groups = read_groups(disk, directory, segment)
+        if certain is not None:
+            groups = takewhile(lambda group: group.end_lsn <= certain, groups)
+        try:
+            if apply:
+                end_lsn = replayer.apply(groups)
+            else:
+                end_lsn = max((group.end_lsn for group in groups), default=0)
+            end = replayer.finish()
+        finally:
+            replayer.close()
+        if end is not None or not replayer.skipped:
+            break
+        # The log ends in a file that should be complete: take nothing for granted.
     return Replayed(
         segment.sequence,
         segment.begun_at,
@@ -103,6 +107,19 @@ def replay(
         end,
         replayer.copies_set_aside,
     )
+
+
+def _first_incomplete(disk: Disk, directory: str) -> int:
+    """
+    Return the first file of which pages may be only in the redo log.
+
+    Before file N + 1 is made, file N - 1 is written and synced. So however many files the log
+    tells of, the two newest that have a header are all that there is to recover.
+    """
+    for file_no in reversed(list_files(disk, directory)):
+        if not is_unused(disk, f"{directory}/{binlog_name(file_no)}"):
+            return max(file_no - 1, 0)
+    return 0
 
 
 def _sync_segment(disk: Disk, directory: str, segment: Segment) -> None:
@@ -115,13 +132,20 @@ def _sync_segment(disk: Disk, directory: str, segment: Segment) -> None:
 
 
 class _Replayer:
-    """Rebuilds pages one after the other."""
+    """
+    Rebuilds pages one after the other.
 
-    def __init__(self, disk: Disk, directory: str, *, set_aside: bool) -> None:
+    Attributes:
+        skipped: there were changes of files before *first_file*.
+        copies_set_aside: see `Replayed`.
+    """
+
+    def __init__(self, disk: Disk, directory: str, first_file: int, *, set_aside: bool) -> None:
         self._disk = disk
         self._directory = directory
         self._sets_aside = set_aside
         self._existing = list_files(disk, directory)
+        self._first_file = first_file
         self._file: File | None = None
         self._file_no = -1
         self._page_no = -1
@@ -130,6 +154,7 @@ class _Replayer:
         self._page_size = 0
         self._area_end = 0
         self._set_aside: set[int] = set()
+        self.skipped = False
         self.copies_set_aside: list[str] = []
 
     def apply(self, groups: Iterable[RedoGroup]) -> int:
@@ -167,6 +192,9 @@ class _Replayer:
     def _apply(self, change: Change) -> None:
         if self._existing and change.file_no < self._existing[0]:
             return  # purged since
+        if change.file_no < self._first_file:
+            self.skipped = True
+            return
         if (change.file_no, change.page_no) != (self._file_no, self._page_no):
             self._next_page(change)
         elif change.offset not in (0, self._used):
