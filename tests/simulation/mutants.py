@@ -44,13 +44,15 @@ class Mutant(NamedTuple):
         name: file, function and what is changed; the same for as long as the code is.
         path: of the module.
         source: the whole module, changed.
-        lock: file and function that do without a lock; None: threads do not matter.
+        place: file and function.
+        is_lock: a lock is not taken: only threads can notice.
     """
 
     name: str
     path: Path
     source: str
-    lock: str | None = None
+    place: str
+    is_lock: bool
 
 
 class Change(NamedTuple):
@@ -70,12 +72,12 @@ def make_mutants(folder: Path) -> Iterator[Mutant]:
         seen: dict[str, int] = {}
         for node, function in _nodes(ast.parse(text)):
             for change in (*_changes(node, path.name), *_moves(node, text), *_unlocked(node)):
-                name = f"{path.name} {function}: {change.what}"
+                place = f"{path.name} {function}"
+                name = f"{place}: {change.what}"
                 seen[name] = seen.get(name, 0) + 1
                 if seen[name] > 1:
                     name = f"{name} ({seen[name]})"
-                lock = f"{path.name} {function}" if change.is_lock else None
-                yield Mutant(name, path, _spliced(text, change), lock)
+                yield Mutant(name, path, _spliced(text, change), place, change.is_lock)
 
 
 def _nodes(tree: ast.AST, function: str = "module") -> Iterator[tuple[ast.AST, str]]:

@@ -2,8 +2,8 @@
 The command line of the mutation check: does the simulation notice every promise that is broken?
 
 Until it is noticed, a mutant meets a few seeds of the simulation, the tests of its module, some
-seeds, all tests of the storage layer, and the other seeds; one without a lock meets many threads at
-once in place of seeds. Those that do no harm are named in docs/mutants.md, with the reason.
+seeds, many threads at once, all tests of the storage layer, and the other seeds; one without a lock
+meets no seeds. Those that do no harm are named in docs/mutants.md, with the reason.
 """
 
 from __future__ import annotations
@@ -46,17 +46,21 @@ def judge(mutant: Mutant, seeds: int, survived: int = 0) -> str:
             if not (root / entry.name).exists() and entry.name != ".git":
                 (root / entry.name).symlink_to(entry)
         (root / "ibb" / "storage" / mutant.path.name).write_text(mutant.source)
-        if mutant.lock is not None:
-            return _meet_threads(root, mutant.lock) or _meet_tests(root, "threading") or SURVIVED
+        if mutant.is_lock:
+            return _meet_threads(root, mutant.place) or _meet_tests(root, "threading") or SURVIVED
         own, last = f"test_{mutant.path.stem}.py", min(seeds, FIRST_SEEDS)
         return (
             _meet_seeds(root, survived + 1, min(last, SEEDS_AT_A_TIME[0]))
             or (None if survived else _meet_tests(root, files=own))
             or _meet_seeds(root, max(survived, SEEDS_AT_A_TIME[0]) + 1, last)
-            or (None if survived > FIRST_SEEDS or seeds <= FIRST_SEEDS else _meet_tests(root))
+            or (_meet_more(root, mutant.place) if survived <= FIRST_SEEDS < seeds else None)
             or _meet_seeds(root, max(survived, FIRST_SEEDS) + 1, seeds)
             or SURVIVED
         )
+
+
+def _meet_more(root: Path, place: str) -> str | None:
+    return _meet_threads(root, place) or _meet_tests(root)
 
 
 def _meet_seeds(root: Path, first: int, last: int) -> str | None:
@@ -72,9 +76,9 @@ def _meet_seeds(root: Path, first: int, last: int) -> str | None:
     return verdict
 
 
-def _meet_threads(root: Path, lock: str) -> str | None:
+def _meet_threads(root: Path, place: str) -> str | None:
     """Return which run of many threads noticed the mutant, if one did."""
-    threads = ["-m", "tests.simulation.stress", "--seeds", str(THREAD_SEEDS), "--watch", lock]
+    threads = ["-m", "tests.simulation.stress", "--seeds", str(THREAD_SEEDS), "--watch", place]
     return _verdict(_run(root, threads, HANG_SECONDS), "threads", "threads, ")
 
 
@@ -178,7 +182,7 @@ def main() -> int:
 
     def judge_one(mutant: Mutant) -> str:
         verdict, seeds = results.find(mutant)
-        is_done = seeds >= settings.seeds or mutant.lock is not None
+        is_done = seeds >= settings.seeds or mutant.is_lock
         if verdict is None or (verdict == SURVIVED and not is_done):
             verdict = judge(mutant, settings.seeds, seeds)
             results.add(mutant, settings.seeds, verdict)
