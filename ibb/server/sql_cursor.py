@@ -9,7 +9,8 @@ from .sql_lexer import Kind, Token, syntax_error, tokens
 if TYPE_CHECKING:
     from ibb.protocol.errors import SqlError
 
-NESTING_MAX = 64  # expressions inside each other
+NESTING_MAX = 32  # expressions inside each other
+OPERATIONS_MAX = 200  # in one expression: a chain of them is as deep a tree
 
 
 class TokenCursor:

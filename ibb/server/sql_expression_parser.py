@@ -19,7 +19,7 @@ from .sql_ast import (
     SystemVariableName,
     UserVariable,
 )
-from .sql_cursor import NESTING_MAX, TokenCursor
+from .sql_cursor import NESTING_MAX, OPERATIONS_MAX, TokenCursor
 from .sql_lexer import Kind, syntax_error
 from .sql_types import DOUBLE_DECIMALS, NULL, SqlType, Typed, decimal_type, text_type
 from .sql_types import Kind as TypeKind
@@ -85,12 +85,15 @@ class ExpressionParser(TokenCursor):
 
     clause = "SELECT"
     _depth = 0
+    _operations = 0  # of the outermost expression that is being read
 
     def expression(self) -> Expression:
         """Read one expression; raises SqlError 1064."""
         self._depth += 1
         if self._depth > NESTING_MAX:
             raise self.error()
+        if self._depth == 1:
+            self._operations = 0
         token = self.peek()
         if token.kind is Kind.USER_VARIABLE and self.peek(1).is_sign(":="):
             self.take()
@@ -118,12 +121,19 @@ class ExpressionParser(TokenCursor):
             self.take()
         return found
 
+    def _operation(self, name: str, operands: tuple[Expression, ...]) -> Operation:
+        """Return an operation; raises SqlError 1064 if there are too many behind one another."""
+        self._operations += 1
+        if self._operations > OPERATIONS_MAX:
+            raise self.error()
+        return Operation(name, operands)
+
     def _logical(self, level: int) -> Expression:
         if level == len(_LEVELS):
             return self._negation()
         left = self._logical(level + 1)
         while (operator := self._operator(_LEVELS[level])) is not None:
-            left = Operation(operator, (left, self._logical(level + 1)))
+            left = self._operation(operator, (left, self._logical(level + 1)))
         return left
 
     def _negation(self) -> Expression:
@@ -132,7 +142,7 @@ class ExpressionParser(TokenCursor):
             negations += 1
         found = self._comparison()
         for _ in range(negations):
-            found = Operation("NOT", (found,))
+            found = self._operation("NOT", (found,))
         return found
 
     def _comparison(self) -> Expression:
@@ -140,17 +150,17 @@ class ExpressionParser(TokenCursor):
         while True:
             operator = self._operator(_COMPARISONS)
             if operator is not None:
-                left = Operation(operator, (left, self._arithmetic(0)))
+                left = self._operation(operator, (left, self._arithmetic(0)))
             elif self.skip_word("IS"):
                 negated = self.skip_word("NOT")
                 test = self.expect_word("NULL", "TRUE", "FALSE", "UNKNOWN")
-                left = Operation(f"IS {'NULL' if test == 'UNKNOWN' else test}", (left,))
-                left = Operation("NOT", (left,)) if negated else left
+                left = self._operation(f"IS {'NULL' if test == 'UNKNOWN' else test}", (left,))
+                left = self._operation("NOT", (left,)) if negated else left
             elif self.peek().is_word("NOT") and self.peek(1).is_word(
                 "LIKE", "IN", "BETWEEN", "REGEXP", "RLIKE"
             ):
                 self.take()
-                left = Operation("NOT", (self._predicate(left),))
+                left = self._operation("NOT", (self._predicate(left),))
             elif self.peek().is_word("LIKE", "IN", "BETWEEN", "REGEXP", "RLIKE"):
                 left = self._predicate(left)
             else:
@@ -163,24 +173,24 @@ class ExpressionParser(TokenCursor):
             operands: tuple[Expression, ...] = (left, self._arithmetic(0))
             if self.skip_word("ESCAPE"):
                 operands += (self._arithmetic(0),)
-            return Operation("LIKE", operands)
+            return self._operation("LIKE", operands)
         if word == "IN":
             self.expect_sign("(")
             values = self.expressions()
             self.expect_sign(")")
-            return Operation("IN", (left, *values))
+            return self._operation("IN", (left, *values))
         low = self._arithmetic(0)
         if word != "BETWEEN":
-            return Operation("REGEXP", (left, low))
+            return self._operation("REGEXP", (left, low))
         self.expect_word("AND")
-        return Operation("BETWEEN", (left, low, self._arithmetic(0)))
+        return self._operation("BETWEEN", (left, low, self._arithmetic(0)))
 
     def _arithmetic(self, level: int) -> Expression:
         if level == len(_ARITHMETIC):
             return self._unary()
         left = self._arithmetic(level + 1)
         while (operator := self._operator(_ARITHMETIC[level])) is not None:
-            left = Operation(operator, (left, self._arithmetic(level + 1)))
+            left = self._operation(operator, (left, self._arithmetic(level + 1)))
         return left
 
     def _unary(self) -> Expression:

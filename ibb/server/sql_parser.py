@@ -126,7 +126,10 @@ def parse_next(sql: str) -> Parsed:
         if parser.peek().kind is Kind.END and text.strip():
             return Parsed(Nothing(), 0, "")  # a comment
         raise EMPTY_QUERY.error()
-    statement = parser.statement()
+    try:
+        statement = parser.statement()
+    except RecursionError:
+        raise parser.error() from None
     rest = ""
     if parser.skip_sign(";"):
         rest = text[parser.peek().start :]

@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import sys
 import tempfile
 from pathlib import Path
 from unittest.mock import patch
@@ -48,7 +49,7 @@ class Site:
         self._challenge = patch.object(login, "random_text", lambda size: b"A" * size)
         self._challenge.start()  # so that one answer fits always
         self._log = structlog.get_config()
-        structlog.configure(processors=[_drop])
+        structlog.configure(processors=[_notice])
         self.loop = asyncio.new_event_loop()
         self._folder = tempfile.TemporaryDirectory(prefix="ibb-fuzz-")
         self._store = Store.open(Path(self._folder.name), OPTIONS)
@@ -73,9 +74,13 @@ class Site:
 
 
 _sites = []
+_bugs = []  # that sessions have caught and logged
 
 
-def _drop(*_):
+def _notice(_logger, method, event):
+    """Keep what a session logs of a bug of ours, and drop the rest."""
+    if method in ("error", "exception", "critical"):
+        _bugs.append(sys.exc_info()[1] or event)
     raise structlog.DropEvent
 
 
@@ -124,10 +129,18 @@ def fuzz_sessions(data):
     reader.dumping = lambda: session.dump_server_id is not None
     questions = site.server.questions
     site.loop.run_until_complete(session.run())
+    _raise_bugs()
     if who == STRANGER:
         assert session.account is None
         assert site.server.questions == questions
         _check_only_a_login(bytes(heard.data))
+
+
+def _raise_bugs():
+    bugs = _bugs.copy()
+    _bugs.clear()
+    for bug in bugs:
+        raise bug if isinstance(bug, Exception) else AssertionError(bug)
 
 
 def _check_only_a_login(heard):
