@@ -121,6 +121,7 @@ class DumpService:
             seconds = self._host.config.net_write_timeout
             reason = f"the client did not read for {seconds:g} s"
             self._log.warning("dump_dropped", reason=reason)
+            self._connection.abort()  # to close in order would wait for the client once more
             raise ReaderStalled(reason) from error
         finally:
             if self._semi_sync is not None:
