@@ -111,17 +111,22 @@ class LivePages:
             if start >= end.offset:
                 return NO_MORE_DATA
             visible = min(visible, end.offset - start)
-        elif start >= self._size(file_no):
+        elif start >= (size := self._size(file_no, header)):
+            if page_no == 1:  # every file holds a state, however short it was cut
+                text = f"file too short: {size} bytes"
+                raise FormatError(text, file=binlog_name(file_no), page=0)
             return NO_MORE_PAGES
         page = self._fifo.copy(file_no, page_no)
         if page is None:
             page = self._stored_page(file_no, page_no, header.page_size)
         return PageRead(page, visible, PageStatus.PAGE)
 
-    def _size(self, file_no: int) -> int:
+    def _size(self, file_no: int, header: FileHeader) -> int:
         size = self._sizes.get(file_no)
         if size is None:
-            size = self._sizes[file_no] = self._files.size(file_no)
+            size = self._files.size(file_no)
+            size -= size % header.page_size  # part of a page, which nobody has written
+            self._sizes[file_no] = size
         return size
 
     def _stored_page(self, file_no: int, page_no: int, page_size: int) -> bytes:

@@ -238,8 +238,13 @@ class _DirectoryCheck:
         finally:
             file.close()
         unused = self._pages.unused
-        if file_no < self._newest_valid and unused is not None and self._is_at_rest():
-            self._end_early(unused, pages)
+        if file_no >= self._newest_valid:
+            return
+        if unused is not None:
+            if self._is_at_rest():
+                self._end_early(unused, pages)
+        elif pages < header.page_count and self._chunks.is_open:  # FLUSH cuts behind whole records
+            self._truncate(Place(file_no, pages, 0, header.page_size))
 
     def _end_early(self, unused: Place, pages: int) -> None:
         """Report a file that is not full although a later one is used."""
@@ -250,19 +255,21 @@ class _DirectoryCheck:
             place = unused._replace(page_no=unused.page_no + 1, offset=0)
         text = "data ends here although a later file is used"
         if self._chunks.is_open:
-            truncated = "binlog tablespace truncated in the middle of record"
-            self._chunks.skip(Finding.at(Kind.TRUNCATED_RECORD, place, truncated))
+            self._truncate(place)
             self._losses.report(Finding.at(Kind.DATA_ENDS_EARLY, place, text))
         else:
             self._chunks.skip(Finding.at(Kind.DATA_ENDS_EARLY, place, text))
+
+    def _truncate(self, place: Place) -> None:
+        text = "binlog tablespace truncated in the middle of record"
+        self._chunks.skip(Finding.at(Kind.TRUNCATED_RECORD, place, text))
 
     def _finish(self) -> None:
         """Data ends: in a store at rest it ends where its redo log says, behind a whole record."""
         end, redo_end = self._pages.end, self._redo.end
         if redo_end is not None and self._is_at_rest():
             if self._chunks.is_open and self._pages.unused is not None:
-                text = "binlog tablespace truncated in the middle of record"
-                self._chunks.skip(Finding.at(Kind.TRUNCATED_RECORD, self._pages.unused, text))
+                self._truncate(self._pages.unused)
             if end > redo_end:
                 self._losses.report(_behind(redo_end, end))
         begun_at = self._redo.begun_at

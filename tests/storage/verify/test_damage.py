@@ -101,13 +101,6 @@ def write_behind_the_end(binlog):
     return [at("bytes-behind-end", end)]
 
 
-def put_rubbish_into_the_filler(binlog):
-    image = binlog.file(1).read_bytes()
-    page = next(page for page in range(1, 8) if image[(page + 1) * SIZE - 5] == 0xFF)
-    binlog.sealed(Position(1, (page + 1) * SIZE - 5), b"\x01")
-    return [at("padding", (1, (page + 1) * SIZE - 5))]
-
-
 # Chunks
 
 
@@ -239,12 +232,9 @@ def file_is_cut_inside_its_header(binlog):
 
 
 def file_is_cut_between_pages(binlog):
-    """A length tells nothing, since FLUSH leaves any; what follows does: the end of 29 on 25."""
+    """FLUSH cuts files too, but not inside a record; the next file begins with the end of 29."""
     binlog.file(1).write_bytes(binlog.file(1).read_bytes()[: 6 * SIZE])
-    return [
-        ("groups-missing", FILE2, 1, 0, "0-1-26..29"),
-        at("event-length", binlog.places[25], "0-1-25"),
-    ]
+    return [at("truncated-record", (1, 6 * SIZE), "0-1-25..29")]
 
 
 def unused_file_with_a_set_bit(binlog):
