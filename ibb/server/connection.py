@@ -161,6 +161,19 @@ class Connection:
         self.seq = (packet.seq + 1) & 0xFF
         return packet
 
+    async def departed(self) -> None:
+        """
+        Wait until the client closes, and raise PeerGone; what it sends ahead is kept.
+
+        One that sends more ahead than is kept is not looked at any more, and waits as we do.
+        """
+        while self._packets.buffered < READ_BYTES:
+            data = await self._read()
+            if not data:
+                raise PeerGone("the client closed the connection")
+            self._packets.feed(data)
+        await asyncio.get_running_loop().create_future()
+
     async def discard_until_closed(self) -> None:
         """Throw away what the client still sends; raises PeerGone when it closes."""
         while await self._read():

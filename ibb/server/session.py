@@ -54,7 +54,7 @@ from .tls_channel import TlsFailed
 from .variables import UTF8MB4, SessionVariables
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Coroutine, Mapping
     from typing import Protocol
 
     from ibb.protocol.authentication import Method
@@ -181,6 +181,18 @@ class Session:
             asyncio.get_running_loop().call_later(END_GRACE_SECONDS, self._connection.abort)
         elif self._task is not None:
             self._task.cancel()
+
+    async def unless_gone(self, waiting: Coroutine[None, None, None]) -> None:
+        """Wait for *waiting*; raises PeerGone when the client closes before that."""
+        tasks = [asyncio.create_task(waiting), asyncio.create_task(self._connection.departed())]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        for task in done:
+            task.result()
 
     async def _tell(self, error: SqlError) -> bool:
         """Send *error* as the last packet; return whether that was possible."""

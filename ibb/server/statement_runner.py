@@ -159,7 +159,7 @@ class StatementRunner:
                         return await loop.run_in_executor(pool, answer, statement)
                     return answer(statement)
                 except StatementWaits as wait:
-                    await self._wait(wait)
+                    await self._session.unless_gone(self._wait(wait))
         except SqlError as error:
             self._statements.note(error)
             raise

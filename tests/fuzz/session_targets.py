@@ -29,7 +29,7 @@ from ibb.storage.options import StoreOptions
 from ibb.storage.store import Store
 
 from ..storage.events import transaction
-from .in_memory import Heard, Said
+from .in_memory import AtOnce, Heard, Said
 
 PACKET_BYTES_MAX = 1 << 20
 SCRAMBLE = b"A" * native_password.NONCE_BYTES
@@ -61,6 +61,8 @@ class Site:
         accounts = AccountBook([make_account("repl", "%", "secret", ["ALL PRIVILEGES"])])
         self.server = Server(self._store, config=CONFIG, accounts=accounts)
         self.loop.run_until_complete(self.server.start())
+        pools = self.server.pools
+        pools.dumps = pools.logins = pools.statements = AtOnce()
         self.sessions = itertools.count(1)
 
     def close(self):

@@ -21,13 +21,13 @@ class Target(NamedTuple):
 
 
 TARGETS = {
-    "packets": Target(fuzz_packets, 25),
-    "events": Target(fuzz_events, 15),
-    "statements": Target(fuzz_statements, 15),
-    "sessions": Target(fuzz_sessions, 18),
-    "upstream": Target(fuzz_upstream, 10),
+    "packets": Target(fuzz_packets, 30),
+    "events": Target(fuzz_events, 17),
+    "statements": Target(fuzz_statements, 20),
+    "sessions": Target(fuzz_sessions, 10),
+    "upstream": Target(fuzz_upstream, 7),
     "records": Target(fuzz_records, 15),
-    "directories": Target(fuzz_directories, 2),
+    "directories": Target(fuzz_directories, 1),
 }
 
 assert sum(target.share for target in TARGETS.values()) == 100
