@@ -39,6 +39,51 @@ async def test_stopping_the_server_tells_every_dump(serve, store):
     await stopping
 
 
+async def large_dump_unread(server, store):
+    """Return a dump that is in the middle of a group, since its client does not read."""
+    for seq in (11, 12):
+        publish(store, Gtid(0, 1, seq), size=16 << 20, wait=True)
+    client = await RawClient.logged_in(server)
+    await client.prepare("0-1-10")
+    dump = await client.dump(server_id=5)
+    await dump.preamble(rotate_checksum=True)
+    client.writer.transport.pause_reading()
+    (session,) = server.sessions()
+    transport = session._connection._writer.transport
+    async with asyncio.timeout(20):
+        while not transport.get_write_buffer_size():  # noqa: ASYNC110 - nothing tells when
+            await asyncio.sleep(0.005)
+    return dump
+
+
+async def test_a_dump_is_ended_behind_the_group_that_it_sends(serve, store):
+    server = await serve(store)
+    dump = await large_dump_unread(server, store)
+    stopping = asyncio.create_task(server.stop())
+    await asyncio.sleep(0)
+    dump.client.writer.transport.resume_reading()
+    assert (await dump.next_group()).gtid.seq == 11
+    with pytest.raises(SqlError) as caught:
+        await dump.event()
+    assert caught.value.code == 1053
+    await stopping
+    await dump.client.close()
+
+
+async def test_a_dump_whose_group_does_not_end_is_cut_off(serve, store, monkeypatch):
+    monkeypatch.setattr("ibb.server.session.END_GRACE_SECONDS", 0.1)
+    server = await serve(store)
+    dump = await large_dump_unread(server, store)
+    async with asyncio.timeout(5):
+        await server.stop()
+    dump.client.writer.transport.resume_reading()
+    try:
+        with pytest.raises((AssertionError, OSError)):
+            await dump.next_group()
+    finally:
+        await dump.client.close()
+
+
 async def test_a_client_that_quits_or_vanishes_ends_its_dump(serve, store):
     server = await serve(store)
     quitting = await dumping(server, "0-1-10", non_block=False, server_id=5)
