@@ -33,7 +33,7 @@ from .readers import lease_lines, process_line, reader_lines
 from .semi_sync import SemiSync
 
 if TYPE_CHECKING:
-    from ibb.protocol.errors import SqlError
+    from ibb.protocol.errors import FormatError, SqlError
     from ibb.protocol.result_set import Value
     from ibb.storage.clock import Clock
     from ibb.storage.history import History
@@ -145,6 +145,7 @@ class Server:
         self.tls = server_tls(self.config, self.host_name())
         self.pools = Pools(self.config.dump_threads)
         self.signal = DurableSignal(self.history, self.pools.statements, self.config.poll_interval)
+        self.history.pages.healed.tell = _log_healed
         if isinstance(self.history, Store):
             self.history.commits.gate = self.semi_sync
         try:
@@ -306,3 +307,8 @@ class Server:
             "Uptime": int(self.uptime()),
         }
         return {name: str(value) for name, value in values.items()} | self.semi_sync.status()
+
+
+def _log_healed(wrong: FormatError) -> None:
+    """Warn of a disk that tells the truth only when asked twice."""
+    get_log().warning("read_healed", file=wrong.file, page=wrong.page, error=str(wrong))

@@ -6,6 +6,7 @@ may be seen to grow. Source: ibb-format 3.4, 7.3, 7.4, 14.
 """
 
 import threading
+from contextlib import suppress
 from typing import NamedTuple
 
 from ibb.protocol.errors import FormatError
@@ -15,6 +16,7 @@ from .disk import Disk
 from .errors import DiskError
 from .file_header import FileHeader
 from .file_name import binlog_name, is_misspelt, parse_binlog_name
+from .healed_reads import HealedReads
 from .history import BinlogFileInfo
 from .open_files import OpenFiles
 from .page import PAGE_SIZE_MAX, check_used_page, page_is_zero
@@ -67,7 +69,8 @@ class BinlogDirectory:
         self.warnings: list[str] = []
         self._disk = disk
         self._path = path
-        self._files = OpenFiles(disk, path)
+        self.healed = HealedReads()
+        self._files = OpenFiles(disk, path, self.healed)
         self._cache = PageCache()
         self._mutex = threading.RLock()  # for what refresh changes
         self._headers: dict[int, FileHeader] = {}
@@ -168,7 +171,7 @@ class BinlogDirectory:
             return None if page_is_zero(start) else FileHeader.parse(start, file_no)
 
         try:
-            return self._files.read_checked(file_no, 0, PAGE_SIZE_MAX, check)
+            return self._files.read_header(file_no, check)
         except DiskError as error:
             if not error.missing:
                 raise
@@ -188,7 +191,7 @@ class BinlogDirectory:
                     read = self._read_last_page(header, last_page)
                     if read.end < chunk_area_end(header.page_size):
                         end = Position(last, last_page * header.page_size + read.end)
-        except FormatError as error:
+        except (FormatError, DiskError) as error:
             self._warn(str(error))
         return end if self.limit is None else min(end, self.limit)
 
@@ -243,7 +246,7 @@ class BinlogDirectory:
             check_used_page(data, page_size, file_no, page_no)
             return data
 
-        data = self._files.read_checked(file_no, page_no * page_size, page_size, check)
+        data = self._files.read_page(file_no, page_no, page_size, check)
         self._cache.put(file_no, page_no, data)
         return data
 
@@ -259,14 +262,17 @@ class BinlogDirectory:
     def _read_last_page(self, header: FileHeader, page_no: int) -> PageRead:
         """Read the last used page of a file; another program may be writing it."""
         file_no, page_size = header.file_no, header.page_size
-        for attempt in range(1, TORN_READS_MAX + 1):
-            data = self._files.read(file_no, page_no * page_size, page_size)
-            try:
-                check_used_page(data, page_size, file_no, page_no)
+
+        def check(data: bytes) -> bytes:
+            check_used_page(data, page_size, file_no, page_no)
+            return data
+
+        for _ in range(TORN_READS_MAX):
+            with suppress(FormatError, DiskError):
+                data = check(self._files.read(file_no, page_no * page_size, page_size))
                 break
-            except FormatError:
-                if attempt == TORN_READS_MAX:
-                    raise
+        else:
+            data = self._files.read_page(file_no, page_no, page_size, check)
         area_end = chunk_area_end(page_size)
         end = used_end(data)
         if end == area_end:
@@ -319,23 +325,20 @@ class BinlogDirectory:
         """Find how far a file is used; it is known to be used up to page *known*."""
         try:
             header = self.header(file_no)
-        except FormatError:
+        except (FormatError, DiskError):
             header = None  # whoever wants to read the file will see the reason
         if header is None:
             return UsedPages(0, 1)
         return find_used_pages(self._files, file_no, header.page_size, known)
 
     def _is_empty(self, file_no: int) -> bool:
-        return file_no not in self._headers and page_is_zero(self._read_start(file_no))
-
-    def _read_start(self, file_no: int) -> bytes:
-        """Return the beginning of a file, at least its header page; nothing if it is missing."""
+        """Tell whether a file is missing or has an empty header; what cannot be read has one."""
+        if file_no in self._headers:
+            return False
         try:
-            return self._files.read(file_no, 0, PAGE_SIZE_MAX)
+            return page_is_zero(self._files.read_start(file_no))
         except DiskError as error:
-            if not error.missing:
-                raise
-            return b""
+            return error.missing
 
     def _list(self) -> list[int]:
         numbers = []

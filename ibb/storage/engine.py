@@ -19,6 +19,7 @@ from .clock import Clock
 from .disk import Disk
 from .durable import DurableOffset
 from .errors import DiskError, GroupError, StateTooLarge, StoreFailed, StoreFull
+from .healed_reads import HealedReads
 from .housekeeper import Housekeeper
 from .live_pages import LivePages
 from .mini_transaction import bound_of
@@ -80,6 +81,7 @@ class Engine:
         self._marker = ResetMarker(disk, directory)
         self._on_file_made = on_file_made
         self._synced_note = synced_note
+        self._healed = HealedReads()
         self.writing = threading.RLock()
         self.durable = DurableOffset(
             Position(0, 0), BinlogState(), tells_of_pending=options.flush_log_at_commit != 1
@@ -101,7 +103,7 @@ class Engine:
         )  # fmt: skip
         self.writer: Writer = self.opened.writer
         self.durable.restart(self.writer.end, self.opened.state)
-        self.pages = LivePages(self._fifo, self.durable, self._disk, self._directory)
+        self.pages = LivePages(self._fifo, self.durable, self._disk, self._directory, self._healed)
         self._housekeeper = Housekeeper(
             self._fifo,
             self.files,

@@ -16,17 +16,39 @@ class DiskError(IbbError):
         operation: what was tried, e.g. `read`.
         path: the file or directory.
         offset: byte offset in the file, None where it has no meaning.
+        page: number of the page there, None where it is not a matter of pages.
     """
 
     def __init__(
-        self, code: int, text: str, *, operation: str, path: str, offset: int | None = None
+        self,
+        code: int,
+        text: str,
+        *,
+        operation: str,
+        path: str,
+        offset: int | None = None,
+        page: int | None = None,
     ) -> None:
-        place = path if offset is None else f"{path} at {offset}"
+        place = path if page is None else f"{path} page {page}"
+        place = place if offset is None else f"{place} at {offset}"
         super().__init__(f"cannot {operation} {place}: {text}")
         self.errno = code
+        self.text = text
         self.operation = operation
         self.path = path
         self.offset = offset
+        self.page = page
+
+    def at_page(self, page: int, offset: int) -> "DiskError":
+        """Return the same error, naming a page and its byte offset in the file too."""
+        return DiskError(
+            self.errno,
+            self.text,
+            operation=self.operation,
+            path=self.path,
+            offset=offset,
+            page=page,
+        )
 
     @property
     def missing(self) -> bool:

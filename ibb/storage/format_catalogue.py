@@ -30,6 +30,7 @@ from ibb.protocol.errors import FormatError
 from ibb.protocol.event import TYPE_OFFSET, EventType
 
 from .disk import Disk
+from .errors import DiskError
 from .group_head import HEAD_BYTES_MAX, read_head
 from .page_source import PageSource
 from .position import Position
@@ -88,8 +89,7 @@ class FormatCatalogue:
         """
         Return the last format description event stored before *position*; None: there is none.
 
-        Raises:
-            DiskError: files cannot be read.
+        One in a place that is damaged or cannot be read is passed over.
         """
         with self._mutex:
             index = bisect_left(self._entries, (position,))
@@ -142,23 +142,34 @@ class FormatCatalogue:
             )
         except FormatError:
             return False
+        except DiskError:
+            return True  # it was there when it was noted
         if found:
             self._verified.add(place)
         return found
 
     def _scan_back(self, before: Position) -> bytes | None:
-        event = self._scan_until(before)
         first = self._source.first_file()
-        for file_no in range(before.file_no - 1, first - 1, -1):
+        event: bytes | None = None
+        for file_no in range(before.file_no, first - 1, -1):
+            try:
+                if file_no == before.file_no:
+                    event = self._scan_until(before)
+                else:
+                    event = self._scan_whole(file_no)
+            except DiskError as error:
+                self.warnings[file_no] = str(error)  # it may be readable next time
             if event is not None:
                 break
-            if file_no not in self._whole_files:
-                end = Position(file_no + 1, 0)
-                self._whole_files[file_no] = self._scan(Position(file_no, 0), end)
-            event = self._whole_files[file_no]
         for purged in [file_no for file_no in self._whole_files if file_no < first]:
             del self._whole_files[purged]
         return event
+
+    def _scan_whole(self, file_no: int) -> bytes | None:
+        if file_no not in self._whole_files:
+            end = Position(file_no + 1, 0)
+            self._whole_files[file_no] = self._scan(Position(file_no, 0), end)
+        return self._whole_files[file_no]
 
     def _scan_until(self, before: Position) -> bytes | None:
         """Scan the file of *before*, from where the last scan of it ended if that was earlier."""

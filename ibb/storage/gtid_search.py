@@ -12,6 +12,7 @@ from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.errors import FormatError, IbbError
 from ibb.protocol.gtid import Gtid, GtidPosition
 
+from .errors import DiskError
 from .page_source import PageSource
 from .position import Position
 from .state_scan import read_state
@@ -35,19 +36,19 @@ def find_start(source: PageSource, position: GtidPosition) -> StartPlace:
     """
     Find the place from which everything that *position* needs can be read.
 
-    Damaged files are stepped over backward like files without a full state; whoever reads from
-    the place found meets the damage when it is due.
+    Files that are damaged or cannot be read are stepped over backward like files without a full
+    state; whoever reads from the place found meets the damage when it is due.
 
     Raises:
         TooOld: files that it needs have been purged.
-        FormatError: it would be found, were it not for this damage.
+        FormatError, DiskError: it would be found, were it not for this damage.
     """
     first = source.first_file()
-    damage: FormatError | None = None
+    damage: FormatError | DiskError | None = None
     for file_no in range(source.last_file(), first - 1, -1):
         try:
             full = read_state(source, file_no, 1)
-        except FormatError as error:
+        except (FormatError, DiskError) as error:
             damage = error
             continue
         if full is None:
@@ -118,7 +119,7 @@ def _differential(source: PageSource, file_no: int, page_no: int) -> list[Gtid] 
     """Return the entries of the state on a page; None if there is none that can be read."""
     try:
         record = read_state(source, file_no, page_no)
-    except FormatError:
+    except (FormatError, DiskError):
         return None
     return None if record is None else record.entries
 
@@ -127,5 +128,5 @@ def _is_there(source: PageSource, file_no: int, page_no: int) -> bool:
     """Tell whether a page holds data, damaged or not."""
     try:
         return source.read_page(file_no, page_no).end > 0
-    except FormatError:
+    except (FormatError, DiskError):
         return True

@@ -15,8 +15,9 @@ from .durable import DurableOffset
 from .errors import DiskError
 from .file_header import FileHeader
 from .file_name import binlog_name
+from .healed_reads import HealedReads
 from .open_files import OpenFiles
-from .page import PAGE_SIZE_MAX, check_page, page_is_zero
+from .page import check_page, page_is_zero
 from .page_cache import PageCache
 from .page_fifo import PageFifo
 from .page_source import NO_MORE_DATA, NO_MORE_PAGES, PageRead, PageStatus
@@ -31,16 +32,25 @@ class LivePages:
         durable: the limit.
         disk: where the files are.
         directory: path of the store.
+        healed: counts second reads that helped.
     """
 
     tail_is_final = True
 
-    def __init__(self, fifo: PageFifo, durable: DurableOffset, disk: Disk, directory: str) -> None:
+    def __init__(
+        self,
+        fifo: PageFifo,
+        durable: DurableOffset,
+        disk: Disk,
+        directory: str,
+        healed: HealedReads | None = None,
+    ) -> None:
+        self.healed = healed or HealedReads()
         self._fifo = fifo
         self._durable = durable
         self._disk = disk
         self._directory = directory
-        self._files = OpenFiles(disk, directory)
+        self._files = OpenFiles(disk, directory, self.healed)
         self._cache = PageCache()
         self._headers: dict[int, FileHeader] = {}
         self._sizes: dict[int, int] = {}  # of files that the durable end has left
@@ -89,9 +99,7 @@ class LivePages:
         return header
 
     def _stored_header(self, file_no: int) -> FileHeader:
-        return self._files.read_checked(
-            file_no, 0, PAGE_SIZE_MAX, lambda start: FileHeader.parse(start, file_no)
-        )
+        return self._files.read_header(file_no, lambda start: FileHeader.parse(start, file_no))
 
     def read_page(self, file_no: int, page_no: int) -> PageRead:
         """
@@ -144,6 +152,6 @@ class LivePages:
             check_page(page, file_no, page_no)
             return page
 
-        page = self._files.read_checked(file_no, page_no * page_size, page_size, check)
+        page = self._files.read_page(file_no, page_no, page_size, check)
         self._cache.put(file_no, page_no, page)
         return page

@@ -8,9 +8,13 @@ from typing import TypeVar
 from ibb.protocol.errors import FormatError
 
 from .disk import Disk, File
+from .errors import DiskError
 from .file_name import binlog_name
+from .healed_reads import HealedReads
+from .page import PAGE_SIZE_MAX, PAGE_SIZE_MIN
 
 OPEN_FILES_MAX = 32
+_EXPONENT_AT = 4  # in a file: of the page size, to base 2
 Checked = TypeVar("Checked")
 
 
@@ -32,11 +36,13 @@ class OpenFiles:
     Args:
         disk: where the directory is.
         path: of the directory.
+        healed: counts second reads that helped.
     """
 
-    def __init__(self, disk: Disk, path: str) -> None:
+    def __init__(self, disk: Disk, path: str, healed: HealedReads | None = None) -> None:
         self._disk = disk
         self._path = path
+        self._healed = healed or HealedReads()
         self._mutex = threading.Lock()
         self._handles: OrderedDict[int, _Handle] = OrderedDict()  # least recently used first
 
@@ -66,35 +72,85 @@ class OpenFiles:
         finally:
             self._give_back(handle)
 
-    def read_checked(
-        self, file_no: int, offset: int, size: int, check: Callable[[bytes], Checked]
+    def read_page(
+        self, file_no: int, page_no: int, size: int, check: Callable[[bytes], Checked]
     ) -> Checked:
         """
-        Read bytes and return what a check makes of them; they are given a second chance.
+        Return what a check makes of a page, which is given a second chance.
 
         What was read wrongly once may be right on the device, so the second read is from there.
 
         Args:
             file_no: of the file.
-            offset: of the first byte.
-            size: how many, fewer at the file's end.
+            page_no: of the page.
+            size: of every page in bytes; what is read is shorter at the file's end.
             check: raises FormatError when the bytes are not what they should be.
 
         Raises:
             FormatError: the check failed twice.
-            DiskError: as `read`.
+            DiskError: the file is missing, or the page, which it names, cannot be read.
         """
-        data = self.read(file_no, offset, size)
-        try:
-            return check(data)
-        except FormatError:
-            handle = self._take(file_no)
+        return self._read_twice(
+            lambda: self.read(file_no, page_no * size, size), file_no, page_no, size, check
+        )
+
+    def read_header(self, file_no: int, check: Callable[[bytes], Checked]) -> Checked:
+        """Return what a check makes of the beginning of a file; otherwise as `read_page`."""
+        return self._read_twice(lambda: self.read_start(file_no), file_no, 0, PAGE_SIZE_MAX, check)
+
+    def read_start(self, file_no: int) -> bytes:
+        """
+        Return the beginning of a file, at least its header page, at most `PAGE_SIZE_MAX` bytes.
+
+        Raises:
+            DiskError: the file is missing, or its header page cannot be read.
+        """
+        size, failed = PAGE_SIZE_MAX, None
+        while True:
             try:
-                handle.file.forget_cached(offset, size)
-                data = handle.file.read_at(offset, size)
-            finally:
-                self._give_back(handle)
-            return check(data)
+                start = self.read(file_no, 0, size)
+            except DiskError as error:
+                if error.missing or size == PAGE_SIZE_MIN:
+                    raise
+                size, failed = size // 2, error  # a page behind the header may be at fault
+                continue
+            if failed is not None and size >> start[_EXPONENT_AT] == 0:
+                raise failed
+            return start
+
+    def _read_twice(
+        self,
+        read: Callable[[], bytes],
+        file_no: int,
+        page_no: int,
+        size: int,
+        check: Callable[[bytes], Checked],
+    ) -> Checked:
+        offset = page_no * size
+        try:
+            data = read()
+            try:
+                return check(data)
+            except FormatError as error:
+                wrong = error
+            self._forget_cached(file_no, offset, size)
+            data = read()
+        except DiskError as error:
+            raise error.at_page(page_no, offset) from error
+        try:
+            checked = check(data)
+        except FormatError as error:
+            error.what += f", read twice at byte {offset} of the file"
+            raise
+        self._healed.add(wrong)
+        return checked
+
+    def _forget_cached(self, file_no: int, offset: int, size: int) -> None:
+        handle = self._take(file_no)
+        try:
+            handle.file.forget_cached(offset, size)
+        finally:
+            self._give_back(handle)
 
     def size(self, file_no: int) -> int:
         """

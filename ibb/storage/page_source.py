@@ -4,6 +4,7 @@ from enum import Enum, auto
 from typing import NamedTuple, Protocol
 
 from .file_header import FileHeader
+from .healed_reads import HealedReads
 
 
 class PageStatus(Enum):
@@ -39,9 +40,11 @@ class PageSource(Protocol):
 
     Attributes:
         tail_is_final: data never ends inside a record, because the writer is in this process.
+        healed: pages that were wrong when read first.
     """
 
     tail_is_final: bool
+    healed: HealedReads
 
     def first_file(self) -> int:
         """Return the lowest file number that exists; 0 when there is none."""

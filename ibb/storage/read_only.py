@@ -15,6 +15,7 @@ from ibb.protocol.errors import FormatError
 
 from .directory import BinlogDirectory, Listing
 from .disk import Disk
+from .errors import DiskError
 from .format_catalogue import SIDECAR_NAME, FormatCatalogue
 from .history import BinlogFileInfo
 from .holds import Hold, HoldKind, Holds
@@ -50,7 +51,7 @@ class ReadOnlyHistory:
         self._pages.limit = None if follow_unsynced else self._end
         self._formats = FormatCatalogue(self._pages, (disk, f"{path}/{SIDECAR_NAME}"))
         self._follower = StateFollower(self._pages)
-        self.damage: FormatError | None = None
+        self.damage: FormatError | DiskError | None = None
         self._follow()
 
     @property
@@ -125,7 +126,7 @@ class ReadOnlyHistory:
         try:
             self._follower.advance()
             self.damage = None
-        except FormatError as error:
+        except (FormatError, DiskError) as error:
             self.damage = error
 
 

@@ -11,6 +11,7 @@ from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.errors import FormatError
 
 from .chunk import CONTINUATION, TYPE_MASK
+from .errors import DiskError
 from .group_head import read_head
 from .page_source import PageSource
 from .position import Position
@@ -163,14 +164,14 @@ def _state_or_none(source: PageSource, file_no: int, page_no: int) -> GtidState 
     """Return the state on a page unless it is damaged: the scan will meet the damage itself."""
     try:
         return read_state(source, file_no, page_no)
-    except FormatError:
+    except (FormatError, DiskError):
         return None
 
 
 def _has_page(source: PageSource, file_no: int, page_no: int) -> bool:
     try:
         return source.read_page(file_no, page_no).end > 0
-    except FormatError:
+    except (FormatError, DiskError):
         return True
 
 

@@ -8,6 +8,7 @@ hole is noticed and not taken for the end of data. Source: ibb-format 7.3, 14.
 
 from typing import NamedTuple
 
+from .errors import DiskError
 from .open_files import OpenFiles
 from .page import page_is_zero
 
@@ -41,7 +42,12 @@ def find_used_pages(files: OpenFiles, file_no: int, page_size: int, known: int) 
     """
 
     def is_used(page_no: int) -> bool:
-        return not page_is_zero(files.read(file_no, page_no * page_size, page_size))
+        try:
+            return not page_is_zero(files.read(file_no, page_no * page_size, page_size))
+        except DiskError as error:
+            if error.missing:
+                raise
+            return True  # whoever wants to read it will be told
 
     pages = files.size(file_no) // page_size
     if known == 0 and pages > 1 and is_used(pages - 1):
@@ -65,12 +71,22 @@ def find_used_pages(files: OpenFiles, file_no: int, page_size: int, known: int) 
     return UsedPages(low, pages)
 
 
+def _read_window(files: OpenFiles, file_no: int, at: int, size: int) -> bytes:
+    """Read bytes of a file; what cannot be read counts as used, like a page."""
+    try:
+        return files.read(file_no, at, size)
+    except DiskError as error:
+        if error.missing:
+            raise
+        return b"?" * size
+
+
 def _last_begun(files: OpenFiles, file_no: int, page_size: int, pages: range) -> int:
     """Return the last page of *pages* whose first byte is not zero; 0 if there is none."""
     last, at, end = 0, pages.start * page_size, pages.stop * page_size
     while at < end and (found := files.next_data(file_no, at)) is not None:
         at = max(at, found // page_size * page_size)
-        window = files.read(file_no, at, min(_WINDOW_BYTES, end - at))
+        window = _read_window(files, file_no, at, min(_WINDOW_BYTES, end - at))
         if not window:
             break  # it has been cut meanwhile
         begun = window[::page_size].rstrip(b"\0")

@@ -110,10 +110,10 @@ def test_what_fails_its_check_is_read_once_more_from_the_device(tmp_path, monkey
     file = TwoFaced()
     monkeypatch.setattr(OsDisk, "open", lambda *_, **__: file)
     files = OpenFiles(OsDisk(), str(tmp_path))
-    assert files.read_checked(0, 512, 5, refuse) == "right"
-    assert (file.forgotten, file.reads) == ([(512, 5)], 2)
+    assert files.read_page(0, 3, 5, refuse) == "right"
+    assert (file.forgotten, file.reads) == ([(15, 5)], 2)
     with pytest.raises(FormatError, match="read b'ri'"):
-        files.read_checked(0, 512, 2, refuse)
+        files.read_page(0, 3, 2, refuse)
     assert file.reads == 4
-    assert files.read_checked(0, 512, 5, refuse) == "right"
+    assert files.read_page(0, 3, 5, refuse) == "right"
     assert file.reads == 5
