@@ -82,6 +82,8 @@ def _prepared(binlog: Binlog) -> list[Prepared]:
     waiting: dict[object, Prepared] = {}
     done: list[Prepared] = []
     before = Place(0, 0)
+    oldest = min(binlog.files, default=0)
+    purged = Prepared(oldest - 1, before, before, END_OF_TIME, END_OF_TIME)
     for at, record in enumerate(records):
         if record.place in binlog.prepares:
             xa = binlog.prepares[record.place]
@@ -91,6 +93,8 @@ def _prepared(binlog: Binlog) -> list[Prepared]:
         elif record.place in binlog.completes:
             xa = binlog.completes[record.place]
             last = record if xa.rolled_back else records[at + 1]
+            if oldest > 0:
+                waiting.setdefault(xa.xid, purged)
             prepared = waiting.pop(xa.xid)
             done.append(prepared._replace(surely_until=record.place, last=last.end))
         before = record.end

@@ -29,6 +29,9 @@ class Running:
             for server, seq in servers.items()
         )
 
+    def remove(self, domain: int) -> None:
+        del self._seqs[domain]
+
     def without_order_of_domains(self) -> dict[int, list[tuple[int, int]]]:
         return {domain: list(servers.items()) for domain, servers in self._seqs.items()}
 
@@ -49,6 +52,7 @@ class StateCheck:
     Attributes:
         checked: every state record.
         left_out: pages on which one was due and had no room.
+        deleted: domains that a full state does not have any more, and the number of its file.
         state: the state at the end.
         problems: wrong, missing and superfluous state records.
     """
@@ -56,9 +60,11 @@ class StateCheck:
     def __init__(self, binlog: Binlog) -> None:
         self.checked: list[CheckedState] = []
         self.left_out: list[Place] = []
+        self.deleted: list[tuple[int, int]] = []
         self.problems: list[Problem] = []
         self._binlog = binlog
         self._running: Running | None = None  # unknown before the first full state
+        self._first: frozenset[Gtid] = frozenset()  # what it had
         self._since = Running()  # page 1 of this file
         self._base: Running | None = None  # the full state on it
         self._before: Chunk | None = None
@@ -106,10 +112,13 @@ class StateCheck:
         is_first = self._running is None and begins_file
         if is_first and found is not None:
             self._running = Running(found.entries)
+            self._first = frozenset(found.entries)
         elif is_first and file.number == 0:
             self._running = Running()
         if self._running is None:
             return
+        if found is not None and page == 1:
+            self._delete_domains(found, file.number)
         entries = self._running.entries() if page == 1 else self._since.entries()
         if found is None:
             if chunk.starts and chunk.type == GTID_STATE:
@@ -124,6 +133,17 @@ class StateCheck:
         if page == 1:
             self._base = Running(found.entries)
         self._check_entries(chunk.place, found, entries, is_full=page == 1)
+
+    def _delete_domains(self, found: State, file_no: int) -> None:
+        """Forget domains that are left out if no file has their groups. ibb-format 12.2."""
+        assert self._running is not None
+        entries = self._running.entries()
+        there = {gtid.domain for gtid in found.entries}
+        missing = {gtid.domain for gtid in entries} - there
+        for domain in sorted(missing):
+            if self._first.issuperset(gtid for gtid in entries if gtid.domain == domain):
+                self._running.remove(domain)
+                self.deleted.append((file_no, domain))
 
     def _check_entries(
         self, place: Place, found: State, entries: tuple[Gtid, ...], *, is_full: bool

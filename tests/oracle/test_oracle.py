@@ -170,3 +170,18 @@ def test_a_wrong_checksum_is_noticed(sample):
         image = bytearray(images[number])
         image[offset] ^= 1
         assert "checksum" in complaints({**images, number: bytes(image)})
+
+
+def test_a_transaction_that_was_prepared_in_a_purged_file_is_no_problem(sample):
+    """Its end alone is left; a purge keeps what is still prepared."""
+    images = images_in(sample("xa-small-1").path)
+    whole = Binlog(images)
+    ended = {xa.xid for xa in whole.completes.values()}
+    met = 0
+    for oldest in sorted(images)[1:]:
+        gone = {xa.xid for place, xa in whole.prepares.items() if place.file_no < oldest}
+        left = Binlog({number: image for number, image in images.items() if number >= oldest})
+        if gone <= ended and left.files:
+            met += bool(gone & {xa.xid for xa in left.completes.values()})
+            assert check_references(left) == []
+    assert met > 0

@@ -2,8 +2,8 @@
 A store's life by seed, and a diary of it: what was published, and which groups were open when.
 
 Groups interleave, take the statement list or the transaction list, go back to savepoints, are
-rolled back or prepared; files are switched; the store is closed, or loses power at any operation,
-and goes on with other settings.
+rolled back or prepared; files are switched, domains deleted; the store is closed, or loses power at
+any operation, and goes on with other settings, another `flush_log_at_commit` among them.
 """
 
 import random
@@ -14,7 +14,7 @@ from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.format_description import FormatDescription
 from ibb.protocol.gtid import Gtid
 from ibb.storage import Store, StoreOptions
-from ibb.storage.errors import StateTooLarge
+from ibb.storage.errors import DomainInUse, StateTooLarge
 from ibb.storage.group_writer import GroupWriter, Savepoint
 from ibb.storage.position import Position
 from ibb.storage.record import Xid
@@ -26,6 +26,7 @@ DIRECTORY = "/s"
 FILE_BYTES_MAX = 1 << 20
 GROUPS_OPEN_MAX = 6
 XA_FORMAT = 7
+FIRST_DOMAIN = 1000  # and above: domains that only the first state has
 
 
 @dataclass
@@ -55,6 +56,9 @@ class Diary:
         ends: where the binlog ended behind a group's commit record, by GTID.
         gone: where the binlog ended when a group that is not published was given up, by number.
         restarts: where the binlog ended when the store was opened.
+        deleted: domains of which the deletion has returned.
+        losses: groups whose commit had returned without being durable, and that the power took.
+        perhaps_deleted: the one that was being deleted when the power went.
     """
 
     published: list[tuple[Gtid, int, bytes]] = field(default_factory=list)
@@ -62,6 +66,9 @@ class Diary:
     ends: dict[Gtid, Position] = field(default_factory=dict)
     gone: dict[int, Position] = field(default_factory=dict)
     restarts: list[Position] = field(default_factory=list)
+    deleted: set[int] = field(default_factory=set)
+    losses: int = 0
+    perhaps_deleted: set[int] = field(default_factory=set)
 
 
 class RandomHistory:
@@ -80,10 +87,13 @@ class RandomHistory:
         self._domains = self.rng.choice((1, 3, 3, 40))
         self._pairs_at_first = self.rng.choice((0, 0, 2, 90, 200))
         self._first_seq = self.rng.choice((1, 1, 1 << 20, (1 << 53) - 40))
+        self._domains_at_first: set[int] = set()
         self._begun = 0
         self._open: list[OpenGroup] = []
+        self._mode = 1  # flush_log_at_commit
         self._prepared: dict[Xid, OpenGroup] = {}
-        self._uncertain: Xid | None = None  # its prepare or complete record is being written
+        self._named: dict[Xid, OpenGroup] = {}  # all that were ever to be prepared
+        self._uncertain: set[Xid] = set()  # power may take their prepare or complete record away
 
     def run(self) -> None:
         """Live, and close the store in the end."""
@@ -98,7 +108,7 @@ class RandomHistory:
                     self._step(store)
                 if rng.random() < 0.5:
                     store.close()
-                    self.diary.acknowledged = len(self.diary.published)
+                    self._all_is_durable()
             except PowerLost:
                 pass
             self.disk = self.disk.crashed(rng, keep=rng.choice((0.0, 0.5, 1.0)))
@@ -119,6 +129,7 @@ class RandomHistory:
         if rng.random() < 0.1:
             self._page_size = rng.choice((512, 4096))
         page_size = self._page_size
+        self._mode = rng.choice((0, 1, 1, 2))
         pages = min(rng.choice((4, 5, 8, 13, 32, 64)), FILE_BYTES_MAX // page_size)
         return StoreOptions(
             page_size=page_size,
@@ -127,6 +138,7 @@ class RandomHistory:
             fifo_pages_max=rng.choice((4, 16, 512)),
             redo_segment_size=max(256 << 10, 16 * page_size),
             oob_piece_size=rng.choice((256, 300, 1000, 5000, 30_000)),
+            flush_log_at_commit=self._mode,
             format_description="upstream",
             background=False,
         )
@@ -134,7 +146,7 @@ class RandomHistory:
     def _open_store(self) -> Store:
         store = Store.open(DIRECTORY, self._options(), disk=self.disk)
         self._compare_after_opening(store)
-        if self._pairs_at_first and not len(store.state()):
+        if self._pairs_at_first and not len(store.state()) and not self.diary.deleted:
             self._set_first_state(store)
         if self.rng.random() < 0.5:
             store.write_format_description(FormatDescription.default("12.3.1", 1, 7).to_store())
@@ -143,10 +155,11 @@ class RandomHistory:
     def _set_first_state(self, store: Store) -> None:
         """Begin with a state that may need several pages."""
         pairs = range(self._pairs_at_first)
-        entries = [Gtid(1000 + pair // 3, pair % 3, 1 + (pair << 24)) for pair in pairs]
+        entries = [Gtid(FIRST_DOMAIN + pair // 3, pair % 3, 1 + (pair << 24)) for pair in pairs]
         with suppress(StateTooLarge):
             store.set_binlog_state(BinlogState(entries))
             self.diary.restarts = [store.end()]
+            self._domains_at_first = _domains_at_first(store)
 
     def _compare_after_opening(self, store: Store) -> None:
         """Forget what was lost, which nobody was promised."""
@@ -156,26 +169,29 @@ class RandomHistory:
         assert found == [str(gtid) for gtid, _, _ in diary.published[: len(found)]]
         assert len(found) >= diary.acknowledged
         for gtid, _, _ in diary.published[len(found) :]:
-            diary.ends.pop(gtid, None)
+            diary.losses += diary.ends.pop(gtid, None) is not None
         del diary.published[len(found) :]
         diary.acknowledged = len(found)
         prepared = {prepared.xid for prepared in store.prepared()}
-        assert prepared ^ self._prepared.keys() <= {self._uncertain}
-        self._prepared = {
-            name: group for name, group in self._prepared.items() if name in prepared
-        } | {name: self._named(name) for name in prepared - self._prepared.keys()}
+        assert prepared ^ self._prepared.keys() <= self._uncertain
+        self._prepared = {name: self._named[name] for name in prepared}
         kept = {number for _, number, _ in diary.published}
         kept |= {group.number for group in self._prepared.values()}
+        for number in kept & diary.gone.keys():
+            del diary.gone[number]  # its rollback was lost
         for number in set(range(self._begun)) - kept:
             diary.gone[number] = min(diary.gone.get(number, end), end)
         self._open.clear()
-        self._uncertain = None
+        self._uncertain.clear()
+        there = _domains_at_first(store)
+        self._domains_at_first |= there
+        gone = self._domains_at_first - there
+        assert diary.deleted <= gone <= diary.deleted | diary.perhaps_deleted
+        diary.deleted = gone
 
-    def _named(self, name: Xid) -> OpenGroup:
-        """Return the group whose prepare record got through, or whose end did not."""
-        assert self._in_flight is not None
-        assert name == self._uncertain
-        return self._in_flight
+    def _all_is_durable(self) -> None:
+        self.diary.acknowledged = len(self.diary.published)
+        self._uncertain.clear()
 
     # Steps
 
@@ -183,7 +199,10 @@ class RandomHistory:
         rng = self.rng
         dice = rng.random()
         if dice < 0.02:
-            store.switch_file()
+            self._switch_file(store)
+        elif dice < 0.025:
+            store.sync()
+            self._all_is_durable()
         elif dice < 0.05 and self._prepared:
             self._end_prepared(store, rng.choice(list(self._prepared)))
         elif dice < 0.3 or not self._open:
@@ -196,6 +215,19 @@ class RandomHistory:
             index = rng.randrange(len(self._open))
             if not self._move(store, self._open[index]):
                 del self._open[index]
+
+    def _switch_file(self, store: Store) -> None:
+        """Go on in the next file; now and then without a domain, if no file has groups of it."""
+        known = sorted({gtid.domain for gtid in store.state().entries()})
+        domains = self.rng.sample(known, 1) if known and self.rng.random() < 0.4 else []
+        self.diary.perhaps_deleted = set(domains)
+        try:
+            assert store.switch_file(delete_domains=domains) == []
+        except DomainInUse:
+            assert any(gtid.domain in domains for gtid, _, _ in self.diary.published)
+            return
+        self.diary.deleted.update(domains)
+        self._all_is_durable()
 
     def _publish_small(self, store: Store) -> None:
         group = OpenGroup(self._begun, store.begin())
@@ -264,15 +296,15 @@ class RandomHistory:
     def _prepare(self, group: OpenGroup) -> None:
         self._finish(group)
         name = Xid(XA_FORMAT, b"%d" % group.number, b"")
-        self._uncertain, self._in_flight = name, group
+        self._named[name] = group
+        self._uncertain.add(name)
         group.writer.prepare(name)
         self._prepared[name] = group
-        self._uncertain = None
-        self.diary.acknowledged = len(self.diary.published)
+        self._synced_by_commit()
 
     def _end_prepared(self, store: Store, name: Xid) -> None:
         group = self._prepared[name]
-        self._uncertain, self._in_flight = name, group
+        self._uncertain.add(name)
         if self.rng.random() < 0.6:
             gtid = self._note(group)
             del self._prepared[name]
@@ -282,8 +314,7 @@ class RandomHistory:
             store.rollback_prepared(name)
             del self._prepared[name]
             self.diary.gone[group.number] = _written_end(store)
-            self.diary.acknowledged = len(self.diary.published)
-        self._uncertain = None
+            self._synced_by_commit()
 
     def _note(self, group: OpenGroup) -> Gtid:
         number = len(self.diary.published)
@@ -296,7 +327,11 @@ class RandomHistory:
     def _noted(self, gtid: Gtid, end: Position, *, durable: bool) -> None:
         self.diary.ends[gtid] = end
         if durable:
-            self.diary.acknowledged = len(self.diary.published)
+            self._synced_by_commit()
+
+    def _synced_by_commit(self) -> None:
+        if self._mode == 1:
+            self._all_is_durable()
 
 
 def marker_of(number: int) -> str:
@@ -306,3 +341,7 @@ def marker_of(number: int) -> str:
 
 def _written_end(store: Store) -> Position:
     return store._engine.writer.end
+
+
+def _domains_at_first(store: Store) -> set[int]:
+    return {gtid.domain for gtid in store.state().entries() if gtid.domain >= FIRST_DOMAIN}

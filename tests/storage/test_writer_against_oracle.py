@@ -107,6 +107,8 @@ def test_what_was_published_is_what_the_files_say(seed: int) -> None:
     assert told.items() <= {
         (str(group.gtid), normalised(binlog, group.end)) for group in binlog.groups
     }
+    deleted = {domain for _, domain in states.deleted}
+    assert diary.deleted <= deleted <= diary.deleted | diary.perhaps_deleted
     at_end = Running(tuple(history.final_state.entries()))
     assert at_end.without_order_of_domains() == Running(states.state).without_order_of_domains()
 
@@ -141,6 +143,7 @@ def test_the_lives_meet_what_they_are_meant_to_meet() -> None:
                 len(record.chunks) > 1 for record in binlog.records if record.place in binlog.states
             ),
             "states left out": len(states.left_out),
+            "domains deleted": len(states.deleted),
             "groups of two lists": sum(len(c.lists) == 2 for c in binlog.commits.values()),
             "references to older files": sum(
                 bounds(pins, history.diary.restarts, number)[1] < number for number in binlog.files
@@ -148,6 +151,7 @@ def test_the_lives_meet_what_they_are_meant_to_meet() -> None:
             "prepared transactions": len(binlog.prepares),
             "garbage": len(binlog.nodes) - sum(len(group.nodes) for group in binlog.groups),
             "restarts": len(history.diary.restarts) - 1,
+            "commits that had returned and were lost": history.diary.losses,
         }.items():
             met[what] = met.get(what, 0) + count
     assert min(met.values()) >= 10, met
