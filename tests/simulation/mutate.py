@@ -178,6 +178,7 @@ def main() -> int:
         for mutant in make_mutants(STORAGE)
         if settings.only in mutant.name and not (settings.harmful and mutant.name in harmless)
     ]
+    mutants.sort(key=lambda mutant: mutant.is_lock)  # threads take longer
     counts: Counter[str] = Counter()
 
     def judge_one(mutant: Mutant) -> str:
