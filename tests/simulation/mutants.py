@@ -11,18 +11,18 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-SYNCS = {"sync", "sync_dir", "sync_to", "sync_all", "write_to", "_sync_segment"}
+SYNCS = ("sync", "_sync", "write_to")  # how the names of calls begin
 PINS = {"pin", "unpin", "prepare", "unprepare"}
 CHECKSUMS = {"crc", "crc32c", "page_checksum", "checksum_is_right", "sealed_page"}
 LSNS = {"lsn", "synced_lsn", "end_lsn", "first_lsn", "last_lsn", "durable_lsn", "_written_lsn",
         "_announced_lsn", "sequence"}  # fmt: skip
 NEIGHBOURS = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "=="}
 OPPOSITES = {ast.Lt: ">=", ast.LtE: ">", ast.Gt: "<=", ast.GtE: "<"}
-LOCKS = {"_mutex", "_turn", "writing", "_making", "_working", "_syncing", "frozen"}
+FROZEN = "frozen"  # a method that holds a lock for a block
 NO_LOCK = '__import__("contextlib").nullcontext()'
 TURNS = {"acquire", "release"}
 NOBODY_S = '.replace("ibb.lock", __import__("uuid").uuid4().hex)'  # name of a lock file
@@ -67,11 +67,14 @@ class Change(NamedTuple):
 
 def make_mutants(folder: Path) -> Iterator[Mutant]:
     """Yield the mutants of all modules of a folder, not of those in folders below."""
-    for path in sorted(folder.glob("*.py")):
-        text = path.read_text()
+    texts = {path: path.read_text() for path in sorted(folder.glob("*.py"))}
+    trees = {path: ast.parse(text) for path, text in texts.items()}
+    locks = _locks(trees.values())
+    for path, text in texts.items():
         seen: dict[str, int] = {}
-        for node, function in _nodes(ast.parse(text)):
-            for change in (*_changes(node, path.name), *_moves(node, text), *_unlocked(node)):
+        for node, function in _nodes(trees[path]):
+            changes = (*_changes(node, path.name), *_moves(node, text), *_unlocked(node, locks))
+            for change in changes:
                 place = f"{path.name} {function}"
                 name = f"{place}: {change.what}"
                 seen[name] = seen.get(name, 0) + 1
@@ -112,12 +115,12 @@ def _is_promise(node: ast.Expr) -> bool:
     """Tell whether a statement syncs, sets or takes away a pin, or hands a lock on."""
     if not isinstance(node.value, ast.Call):
         return False
-    owner = _owner(node)
+    called, owner = _called(node), _owner(node)
     return (
-        _calls(node, SYNCS)
-        or (_calls(node, PINS) and owner.endswith("pins"))
-        or (_calls(node, {"append", "extend"}) and owner == "needs")
-        or (_calls(node, TURNS) and owner.endswith(("turn", "lock")))
+        called.startswith(SYNCS)
+        or (called in PINS and owner.endswith("pins"))
+        or (called in ("append", "extend") and owner == "needs")
+        or (called in TURNS and owner.endswith(("turn", "lock")))
     )
 
 
@@ -142,7 +145,7 @@ def _moves(node: ast.AST, text: str) -> Iterator[Change]:
         if not isinstance(statements, list):
             continue
         for first, second in itertools.pairwise(statements):
-            early, late = _calls(second, SYNCS), _calls(first, SYNCS)
+            early, late = (_called(part).startswith(SYNCS) for part in (second, first))
             other = first if early else second
             if not (early or late) or not _does_something(other):
                 continue
@@ -161,25 +164,36 @@ def _does_something(node: ast.AST) -> bool:
     return any(isinstance(one, ast.Call) for one in ast.walk(node))
 
 
-def _unlocked(node: ast.AST) -> Iterator[Change]:
+def _unlocked(node: ast.AST, locks: set[str]) -> Iterator[Change]:
     """Yield the locks that a `with` takes."""
     if not isinstance(node, ast.With):
         return
     for item in node.items:
         taken = item.context_expr
         called = taken.func if isinstance(taken, ast.Call) else taken
-        if isinstance(called, ast.Attribute) and called.attr in LOCKS:
+        if isinstance(called, ast.Attribute) and called.attr in locks:
             yield Change(f"{ast.unparse(taken)} not taken", taken, taken, NO_LOCK, is_lock=True)
 
 
-def _calls(node: ast.AST, names: set[str]) -> bool:
-    """Tell whether a statement is nothing but a call of one of these."""
+def _locks(trees: Iterable[ast.AST]) -> set[str]:
+    """Return the names under which objects keep locks."""
+    makers = ("threading.Lock()", "threading.RLock()")
+    return {FROZEN} | {
+        node.targets[0].attr
+        for tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Attribute)
+        and ast.unparse(node.value) in makers
+    }
+
+
+def _called(node: ast.AST) -> str:
+    """Return what a statement calls if it does nothing else."""
     if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)):
-        return False
+        return ""
     called = node.value.func
-    return (
-        called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
-    ) in names
+    return called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
 
 
 def _owner(node: ast.Expr) -> str:
