@@ -3,7 +3,7 @@ The command line of the mutation check: does the simulation notice every promise
 
 Until it is noticed, a mutant meets a few seeds of the simulation, the tests of its module, some
 seeds, many threads at once, all tests of the storage layer, and the other seeds; one without a lock
-meets no seeds. Those that do no harm are named in docs/mutants.md, with the reason.
+meets two threads at every place, and no seeds. Those that do no harm are named in docs/mutants.md, with the reason.
 """
 
 from __future__ import annotations
@@ -47,7 +47,12 @@ def judge(mutant: Mutant, seeds: int, survived: int = 0) -> str:
                 (root / entry.name).symlink_to(entry)
         (root / "ibb" / "storage" / mutant.path.name).write_text(mutant.source)
         if mutant.is_lock:
-            return _meet_threads(root, mutant.place) or _meet_tests(root, "threading") or SURVIVED
+            return (
+                _meet_tests(root, files="test_preemption*.py")
+                or _meet_threads(root, mutant.place)
+                or _meet_tests(root, "threading")
+                or SURVIVED
+            )
         own, last = f"test_{mutant.path.stem}.py", min(seeds, FIRST_SEEDS)
         return (
             _meet_seeds(root, survived + 1, min(last, SEEDS_AT_A_TIME[0]))

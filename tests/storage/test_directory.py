@@ -9,7 +9,7 @@ from ibb.storage.directory import BinlogDirectory
 from ibb.storage.disk import OsDisk
 from ibb.storage.errors import DiskError
 from ibb.storage.group_reader import GroupReader
-from ibb.storage.page_source import PageStatus
+from ibb.storage.page_source import NO_MORE_DATA, PageStatus
 from ibb.storage.position import Position
 
 from .binlog_builder import BinlogBuilder, event
@@ -160,6 +160,26 @@ def test_a_limit_hides_all_behind_it_and_reading_goes_on_when_it_moves(growing):
         assert source.last_file() == limit.file_no
     source.limit = Position(1, 0)
     assert source.last_file() == 0
+
+
+def test_a_limit_behind_the_data_hides_nothing(growing):
+    """The files may have been begun anew since it was right."""
+    growing.add(30)
+    source = open_directory(growing.path)
+    end, last = source.end(), source.last_file()
+    source.limit = Position(last + 5, SIZE)
+    assert (source.end(), source.last_file()) == (end, last)
+
+
+def test_a_page_behind_the_limit_is_not_read(growing):
+    """Its writer may be in the middle of it."""
+    growing.add(30)
+    source = open_directory(growing.path)
+    source.limit = Position(1, 2 * SIZE)
+    with (growing.path / "binlog-000001.ibb").open("r+b") as file:
+        file.seek(2 * SIZE + 20)
+        file.write(b"half of a page")
+    assert source.read_page(1, 2) == NO_MORE_DATA
 
 
 def test_many_threads_read_the_same_directory(growing):

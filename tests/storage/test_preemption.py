@@ -1,0 +1,387 @@
+"""Whoever comes in between finds everything whole: the locks of the single parts."""
+
+from unittest.mock import patch
+
+import pytest
+
+from ibb.protocol.binlog_state import BinlogState
+from ibb.protocol.gtid import Gtid, GtidPosition
+from ibb.storage.binlog_files import BinlogFiles
+from ibb.storage.clock import SystemClock
+from ibb.storage.directory import BinlogDirectory
+from ibb.storage.durable import DurableOffset
+from ibb.storage.holds import HoldKind, Holds
+from ibb.storage.leases import Leases
+from ibb.storage.log_turns import LogTurns
+from ibb.storage.open_files import OpenFiles
+from ibb.storage.page_cache import PageCache
+from ibb.storage.page_fifo import PageFifo
+from ibb.storage.position import Position
+from ibb.storage.redo import RedoLog
+from ibb.storage.redo_record import Change
+from ibb.storage.redo_segment import find_newest_segment, read_groups
+
+from ..faults.sim_disk import SimDisk
+from .preemption import Meeting, meet_everywhere
+
+PAGE = 512
+
+
+def swapped(meeting):
+    return Meeting(meeting.second, meeting.first, meeting.check)
+
+
+def durable(pending):
+    """Return an offset with entries that wait: LSN n * 10 ends at n * 100."""
+    offset = DurableOffset(Position(0, 1), BinlogState([Gtid(9, 1, 1)]))
+    for number in range(1, pending + 1):
+        offset.add(number * 10, Position(0, number * 100), Gtid(0, 1, number))
+    return offset
+
+
+def check_durable(offset, number):
+    assert offset.end == Position(0, number * 100)
+    assert offset.state().seq(0, 1) == number
+
+
+def a_sync_and_what_is_noted_behind_it():
+    offset = durable(1)
+    return Meeting(
+        lambda: offset.add(20, Position(0, 200), Gtid(0, 1, 2)),
+        lambda: offset.synced(20),
+        lambda: check_durable(offset, 2),
+    )
+
+
+def two_syncs():
+    offset = durable(2)
+    return Meeting(
+        lambda: offset.synced(10), lambda: offset.synced(20), lambda: check_durable(offset, 2)
+    )
+
+
+def a_sync_and_a_domain_that_is_forgotten():
+    offset = durable(1)
+    return Meeting(
+        lambda: offset.delete_domains(frozenset({9})),
+        lambda: offset.synced(10),
+        lambda: check_durable(offset, 1),
+    )
+
+
+def a_sync_and_a_look_at_the_state():
+    offset = durable(1)
+    offset.add(20, Position(0, 200), Gtid(1, 1, 1))
+    return Meeting(offset.state, lambda: offset.synced(20), lambda: None)
+
+
+def two_who_want_to_be_told():
+    offset, told = durable(1), []
+
+    def check():
+        offset.synced(10)
+        assert sorted(told) == [1, 2]
+
+    return Meeting(
+        lambda: offset.subscribe(lambda: told.append(1)),
+        lambda: offset.subscribe(lambda: told.append(2)),
+        check,
+    )
+
+
+def fifo_of_one_full_page():
+    fifo = PageFifo(8)
+    page = fifo.append(0, 0, PAGE)
+    page.complete = True
+    return fifo, page
+
+
+def a_new_page_and_the_last_one_leaves():
+    fifo, page = fifo_of_one_full_page()
+
+    def check():
+        assert len(fifo) == 1
+        assert fifo.copy(0, 1) is not None
+        assert fifo.copy(0, 0) is None
+
+    return Meeting(lambda: fifo.append(0, 1, PAGE), lambda: fifo.release([page]), check)
+
+
+def a_look_at_the_pages_and_a_new_one():
+    fifo, _ = fifo_of_one_full_page()
+    return Meeting(lambda: fifo.complete_run(1, 8), lambda: fifo.append(0, 1, PAGE), lambda: None)
+
+
+def a_question_for_a_file_and_its_last_page_leaves():
+    fifo, page = fifo_of_one_full_page()
+    return Meeting(lambda: fifo.holds_file(0), lambda: fifo.release([page]), lambda: None)
+
+
+def a_page_that_is_used_and_one_that_takes_its_room():
+    cache = PageCache(PAGE)
+    cache.put(0, 1, bytes(PAGE))
+    return Meeting(
+        lambda: cache.get(0, 1), lambda: cache.put(0, 2, bytes(PAGE)), lambda: check_cache(cache)
+    )
+
+
+def one_page_from_two_readers():
+    cache = PageCache(4 * PAGE)
+    put = lambda: cache.put(0, 1, bytes(PAGE))  # noqa: E731
+    return Meeting(put, put, lambda: check_cache(cache))
+
+
+def a_new_page_and_all_are_forgotten():
+    cache = PageCache(4 * PAGE)
+    cache.put(0, 1, bytes(PAGE))
+    return Meeting(cache.clear, lambda: cache.put(0, 2, bytes(PAGE)), lambda: check_cache(cache))
+
+
+def check_cache(cache):
+    assert cache._bytes == sum(map(len, cache._pages.values())) <= cache._bytes_max
+
+
+class CountedFile:
+    def __init__(self, disk):
+        self._disk = disk
+        self.is_closed = False
+
+    def read_at(self, offset, size):
+        assert not self.is_closed
+        return bytes(size)
+
+    def size(self):
+        return 1
+
+    def sync(self):
+        assert not self.is_closed
+
+    def close(self):
+        assert not self.is_closed, "closed twice"
+        self.is_closed = True
+        self._disk.open_count -= 1
+
+
+class CountingDisk:
+    """Counts the files that are open."""
+
+    def __init__(self):
+        self.open_count = 0
+
+    def open(self, path, *, create=False, read_only=False):
+        self.open_count += 1
+        return CountedFile(self)
+
+
+def two_readers_of_one_file():
+    disk = CountingDisk()
+    files = OpenFiles(disk, "/s")
+    read = lambda: files.read(0, 0, 1)  # noqa: E731
+    return Meeting(read, read, lambda: check_open(disk, 1))
+
+
+def a_read_and_its_file_goes():
+    disk = CountingDisk()
+    files = OpenFiles(disk, "/s")
+    files.size(0)
+    return Meeting(lambda: files.read(0, 0, 1), lambda: files.drop(0), lambda: drop(files, disk))
+
+
+def a_read_and_all_files_are_closed():
+    disk = CountingDisk()
+    files = OpenFiles(disk, "/s")
+    files.size(0)
+    return Meeting(lambda: files.read(0, 0, 1), files.close, lambda: drop(files, disk))
+
+
+def two_reads_of_a_file_that_is_gone():
+    disk = CountingDisk()
+    files = OpenFiles(disk, "/s")
+    handles = [files._take(0), files._take(0)]
+    files.drop(0)
+    return Meeting(
+        lambda: files._give_back(handles[0]),
+        lambda: files._give_back(handles[1]),
+        lambda: check_open(disk, 0),
+    )
+
+
+def drop(files, disk):
+    files.drop(0)
+    check_open(disk, 0)
+
+
+def check_open(disk, count):
+    assert disk.open_count == count
+
+
+def one_file_for_two_writers():
+    disk = CountingDisk()
+    files = BinlogFiles(disk, "/s")
+    file = lambda: files.file(0)  # noqa: E731
+    return Meeting(file, file, lambda: check_open(disk, 1))
+
+
+def open_binlog_files():
+    disk = CountingDisk()
+    files = BinlogFiles(disk, "/s")
+    files.file(0)
+    files.file(1)
+    return files
+
+
+def a_sync_of_all_and_one_is_closed():
+    files = open_binlog_files()
+    return Meeting(files.sync_all, lambda: files.close(1), lambda: None)
+
+
+def a_sync_of_the_older_and_one_is_closed():
+    files = open_binlog_files()
+    return Meeting(lambda: files.sync_before(2), lambda: files.close(1), lambda: None)
+
+
+def a_sync_of_the_older_and_a_new_one():
+    files = open_binlog_files()
+    return Meeting(lambda: files.sync_before(2), lambda: files.file(2), lambda: None)
+
+
+def a_sync_of_all_and_a_new_one():
+    files = open_binlog_files()
+    return Meeting(files.sync_all, lambda: files.file(2), lambda: None)
+
+
+def store_of_leases():
+    leases = Leases(SimDisk(), "/s", SystemClock())
+    leases.renew("old", GtidPosition(), age_limit=-1.0)
+    return leases
+
+
+def check_names(leases, *names):
+    assert [lease.name for lease in leases.all()] == list(names)
+
+
+def two_leases():
+    leases = store_of_leases()
+    return Meeting(
+        lambda: leases.renew("a", GtidPosition()),
+        lambda: leases.renew("b", GtidPosition()),
+        lambda: check_names(leases, "a", "b", "old"),
+    )
+
+
+def a_lease_that_ends_and_another():
+    leases = store_of_leases()
+    return Meeting(
+        lambda: leases.remove("old"),
+        lambda: leases.renew("b", GtidPosition()),
+        lambda: check_names(leases, "b"),
+    )
+
+
+def a_lease_that_lapses_and_another():
+    leases = store_of_leases()
+    return Meeting(
+        leases.lapse,
+        lambda: leases.renew("b", GtidPosition()),
+        lambda: check_names(leases, "b", "old"),
+    )
+
+
+def a_reader_begins_while_files_go():
+    holds, files = Holds(), [0, 1]
+    found = []
+
+    def purge():
+        with holds.frozen():
+            if not holds.all():
+                del files[0]
+
+    def begin():
+        found.append(holds.take(HoldKind.READER, "one", lambda: files[0]))
+
+    def check():
+        assert found[0].file_no >= files[0]
+
+    return Meeting(begin, purge, check)
+
+
+def a_hold_that_is_released_twice():
+    holds = Holds()
+    hold = holds.take(HoldKind.READER, "one", lambda: 0)
+    holds.take(HoldKind.READER, "two", lambda: 0)
+    return Meeting(hold.release, hold.release, lambda: check_one(holds.all()))
+
+
+def check_one(found):
+    assert len(found) == 1
+
+
+def redo_log():
+    disk = SimDisk()
+    log = RedoLog(disk, "/s", 1 << 20, lambda _: None)
+    log.prepare()
+    log.begin_segment(1, 1, Position(0, 0))
+    log.append([Change(0, 1, 0, b"first")])
+    return disk, log
+
+
+def a_record_while_the_log_is_synced():
+    disk, log = redo_log()
+
+    def check():
+        log.sync_to(log.next_lsn)
+        segment = find_newest_segment(disk, "/s")
+        groups = list(read_groups(disk, "/s", segment))
+        assert [change.data for group in groups for change in group.changes()] == [
+            b"first",
+            b"second",
+        ]
+        assert not log._buffered
+        assert log._offset == 4096 + log.next_lsn - 1
+
+    append = lambda: log.append([Change(0, 1, 5, b"second")])  # noqa: E731
+    return Meeting(append, lambda: log.sync_to(log.next_lsn), check)
+
+
+def two_who_want_a_sync():
+    turns, working = LogTurns(), []
+
+    def work():
+        while not turns.enter(1, until_synced=True):
+            return
+        working.append(1)
+        assert len(working) == 1, "two work at the same time"
+        working.pop()
+        turns.leave(written_lsn=1, synced_lsn=1, failed=False)
+
+    return Meeting(work, work, lambda: None)
+
+
+def two_looks_at_a_directory():
+    directory = BinlogDirectory(SimDisk(), "/s")
+    warn = lambda: directory._warn("odd")  # noqa: E731
+    return Meeting(warn, warn, lambda: check_one(directory.warnings))
+
+
+SCENES = [
+    a_sync_and_what_is_noted_behind_it, two_syncs, a_sync_and_a_domain_that_is_forgotten,
+    a_sync_and_a_look_at_the_state, two_who_want_to_be_told,
+    a_new_page_and_the_last_one_leaves, a_look_at_the_pages_and_a_new_one,
+    a_question_for_a_file_and_its_last_page_leaves,
+    a_page_that_is_used_and_one_that_takes_its_room, one_page_from_two_readers,
+    a_new_page_and_all_are_forgotten,
+    two_readers_of_one_file, a_read_and_its_file_goes, a_read_and_all_files_are_closed,
+    two_reads_of_a_file_that_is_gone, one_file_for_two_writers,
+    a_sync_of_all_and_one_is_closed, a_sync_of_the_older_and_one_is_closed,
+    a_sync_of_the_older_and_a_new_one, a_sync_of_all_and_a_new_one,
+    two_leases, a_lease_that_ends_and_another, a_lease_that_lapses_and_another,
+    a_reader_begins_while_files_go, a_hold_that_is_released_twice,
+    a_record_while_the_log_is_synced, two_who_want_a_sync, two_looks_at_a_directory,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.__name__)
+@pytest.mark.parametrize("is_swapped", [False, True], ids=["", "swapped"])
+def test_nobody_finds_half_of_it(scene, is_swapped):
+    with patch("ibb.storage.durable.PENDING_MAX", 1):
+        meet_everywhere(lambda: swapped(scene()) if is_swapped else scene())

@@ -1,0 +1,358 @@
+"""Whoever comes in between finds a whole store: the write lock, and those of the background."""
+
+from contextlib import suppress
+
+import pytest
+
+from ibb.protocol.binlog_state import BinlogState
+from ibb.protocol.format_description import FormatDescription
+from ibb.protocol.gtid import Gtid
+from ibb.storage import Store, StoreOptions
+from ibb.storage.errors import GroupError, StoreBusy, StoreFailed, StoreNotEmpty
+from ibb.storage.format_catalogue import FormatCatalogue
+from ibb.storage.holds import HoldKind
+from ibb.storage.read_only import ReadOnlyHistory
+from ibb.storage.record import Xid
+from ibb.storage.verify import verify_directory
+
+from ..faults.sim_disk import SimDisk
+from .events import transaction
+from .preemption import Meeting, meet_everywhere
+
+OPTIONS = StoreOptions(
+    page_size=512, max_binlog_size=512 * 24, state_interval=1024, redo_segment_size=256 << 10,
+    oob_piece_size=256, format_description="upstream", slave_connections_needed_for_purge=0,
+    background=False,
+)  # fmt: skip
+NAME = Xid(1, b"name", b"b")
+STOPS_MAX = 40
+WRITING = ("/store.py", "/engine.py", "/group_committer.py", "/writer.py", "/file_pins.py")
+BACKGROUND = ("/housekeeper.py", "/page_flusher.py", "/page_fifo.py", "/binlog_files.py")
+
+
+class Scene:
+    """A store of two files with groups of domain 0, and what must be in it at the end."""
+
+    def __init__(self):
+        self.disk = SimDisk()
+        self.store = Store.open("/s", OPTIONS, disk=self.disk)
+        self.committed = []
+        self.commit(0, 1)
+        self.store.switch_file()
+        self.commit(0, 2)
+
+    def commit(self, domain, seq, size=300):
+        with self.store.begin() as group:
+            group.write(transaction("x" * size))
+            group.commit(Gtid(domain, 1, seq))
+        self.committed.append(Gtid(domain, 1, seq))
+
+    def prepare(self, name=NAME):
+        with self.store.begin() as group:
+            group.write(transaction("prepared"))
+            group.prepare(name)
+
+    def check(self):
+        """All that was committed is there after the next opening, and no rule is broken."""
+        self.store.close()
+        assert not self.store._engine.writer.pins._pins.keys() - {NAME}
+        bad = list(verify_directory(self.disk, "/s"))
+        assert not bad, bad[0]
+        with Store.open("/s", OPTIONS, disk=self.disk) as store:
+            found = sorted(group.gtid for group in store.reader() if group.gtid is not None)
+        assert found == sorted(self.committed)
+
+
+def two_commits():
+    scene = Scene()
+    return Meeting(lambda: scene.commit(1, 1), lambda: scene.commit(2, 1, 3000), scene.check)
+
+
+def a_commit_and_a_switch():
+    scene = Scene()
+    return Meeting(lambda: scene.commit(1, 1, 3000), scene.store.switch_file, scene.check)
+
+
+def a_switch_and_a_commit():
+    scene = Scene()
+    return Meeting(scene.store.switch_file, lambda: scene.commit(1, 1), scene.check)
+
+
+def a_format_description_and_a_commit():
+    scene = Scene()
+    event = FormatDescription.default("11.8.2-MariaDB", 7, 1).to_store()
+
+    def check():
+        scene.store.sync()
+        assert scene.store.formats.in_force(scene.store.end()) == event
+        scene.check()
+
+    return Meeting(
+        lambda: scene.store.write_format_description(event), lambda: scene.commit(1, 1), check
+    )
+
+
+def one_of_two(*calls):
+    """Return the calls such that at most one may succeed, and the check of that."""
+    won = []
+
+    def attempt(call):
+        with suppress(GroupError):
+            won.append(call())
+
+    return [lambda call=call: attempt(call) for call in calls], won
+
+
+def two_transactions_of_one_name():
+    scene = Scene()
+    calls, won = one_of_two(scene.prepare, scene.prepare)
+
+    def check():
+        assert len(won) == 1
+        scene.store.rollback_prepared(NAME)
+        scene.check()
+
+    return Meeting(*calls, check)
+
+
+def two_ends_of_one_transaction():
+    scene = Scene()
+    scene.prepare()
+    calls, won = one_of_two(
+        lambda: scene.store.commit_prepared(NAME, Gtid(1, 1, 1)),
+        lambda: scene.store.rollback_prepared(NAME),
+    )
+
+    def check():
+        assert len(won) == 1
+        if won[0] is not None:
+            scene.committed.append(Gtid(1, 1, 1))
+        scene.check()
+
+    return Meeting(*calls, check)
+
+
+def a_transaction_given_up_and_a_commit():
+    scene = Scene()
+    group = scene.store.begin()
+    group.write(transaction("y" * 1000))
+    return Meeting(group.rollback, lambda: scene.commit(1, 1), scene.check)
+
+
+def a_reset_and_a_commit():
+    scene = Scene()
+
+    def reset():
+        with suppress(StoreBusy):
+            scene.store.reset(BinlogState([Gtid(7, 1, 1)]))
+            scene.committed.clear()
+
+    def check():
+        scene.committed = [group.gtid for group in scene.store.reader() if group.gtid is not None]
+        state = scene.store.state()
+        assert len(scene.committed) in (0, 1, 3)
+        assert all(state.contains(gtid) for gtid in scene.committed)
+        assert (len(scene.committed) == 3) == (state.seq(7, 1) is None)
+        scene.check()
+
+    return Meeting(reset, lambda: scene.commit(1, 1), check)
+
+
+def a_state_that_is_set_and_a_commit():
+    scene = Scene()
+    scene.store.reset()
+    scene.committed.clear()
+
+    def set_state():
+        with suppress(StoreNotEmpty, StoreBusy):
+            scene.store.set_binlog_state(BinlogState([Gtid(7, 1, 1)]))
+
+    return Meeting(set_state, lambda: scene.commit(1, 1), scene.check)
+
+
+def a_backup_and_a_commit():
+    scene = Scene()
+    backups = []
+
+    def check():
+        (backup,) = backups
+        with Store.open("/copy", OPTIONS, disk=scene.disk) as copy:
+            assert str(copy.state()) == str(backup.state)
+            found = [group.gtid for group in copy.reader() if group.gtid is not None]
+            assert all(backup.state.contains(gtid) for gtid in found)
+            assert len(found) == len(list(backup.state.domains())) + 1
+        scene.check()
+
+    return Meeting(
+        lambda: backups.append(scene.store.backup("/copy")), lambda: scene.commit(1, 1), check
+    )
+
+
+def a_close_and_a_commit():
+    scene = Scene()
+
+    def commit():
+        with suppress(StoreFailed):
+            scene.commit(1, 1)
+
+    return Meeting(scene.store.close, commit, scene.check)
+
+
+def two_closes():
+    scene = Scene()
+    return Meeting(scene.store.close, scene.store.close, scene.check)
+
+
+def a_purge_and_a_reader():
+    scene = Scene()
+    scene.store.switch_file()
+    scene.store._engine.settle()
+    held = []
+
+    def check():
+        assert held[0].file_no >= scene.store.pages.first_file()
+
+    return Meeting(
+        lambda: scene.store.purge_to("binlog-000002.ibb"),
+        lambda: held.append(scene.store.hold(HoldKind.READER, "one")),
+        check,
+    )
+
+
+def full_pages():
+    """Return a scene with full pages and a left file for the background."""
+    scene = Scene()
+    engine = scene.store._engine
+    engine._work = lambda: None
+    scene.commit(0, 3, 2000)
+    scene.store.switch_file()
+    scene.commit(0, 4, 2000)
+    return scene, engine
+
+
+def two_who_do_the_work():
+    scene, engine = full_pages()
+    made = []
+    engine._housekeeper._on_file_made = lambda: made.append(engine._housekeeper._prepared)
+
+    def check():
+        assert len(made) == len(set(made)) <= 1
+        assert engine._housekeeper.oldest_open == engine.writer.file_no
+        scene.check()
+
+    return Meeting(engine._housekeeper.work, engine._housekeeper.work, check)
+
+
+def two_who_write_pages():
+    scene, engine = full_pages()
+    return Meeting(engine._flusher.flush, engine._flusher.flush, scene.check)
+
+
+def two_who_make_a_file():
+    scene, engine = full_pages()
+    file_no = engine.writer.file_no + 1
+    scene.disk.log.clear()
+
+    def check():
+        assert sum(op.kind == "allocate" for op in scene.disk.log) <= 1
+        scene.check()
+
+    make = lambda: engine._housekeeper.make_file(file_no)  # noqa: E731
+    return Meeting(make, make, check)
+
+
+def two_who_close_files():
+    scene, engine = full_pages()
+    engine._flusher.flush()
+    close = lambda: engine._housekeeper._close_before(engine.writer.file_no)  # noqa: E731
+
+    def check():
+        assert engine._housekeeper.oldest_open == engine.writer.file_no
+        scene.check()
+
+    return Meeting(close, close, check)
+
+
+def a_checkpoint_and_the_work():
+    scene, engine = full_pages()
+
+    def checkpoint():
+        with engine.writing:
+            engine.checkpoint()
+
+    return Meeting(checkpoint, engine._housekeeper.work, scene.check)
+
+
+WRITERS = [
+    two_commits, a_commit_and_a_switch, a_switch_and_a_commit, a_format_description_and_a_commit,
+    two_transactions_of_one_name, two_ends_of_one_transaction, a_transaction_given_up_and_a_commit,
+    a_reset_and_a_commit, a_state_that_is_set_and_a_commit, a_backup_and_a_commit,
+    a_close_and_a_commit, two_closes, a_purge_and_a_reader,
+]  # fmt: skip
+WORKERS = [two_who_do_the_work, two_who_write_pages, two_who_make_a_file, two_who_close_files,
+           a_checkpoint_and_the_work]  # fmt: skip
+
+
+@pytest.mark.parametrize("scene", WRITERS, ids=lambda scene: scene.__name__)
+def test_nobody_writes_in_between(scene):
+    meet_everywhere(scene, stops=STOPS_MAX, within=WRITING)
+
+
+@pytest.mark.parametrize("scene", WORKERS, ids=lambda scene: scene.__name__)
+def test_the_background_is_not_disturbed(scene):
+    meet_everywhere(scene, stops=STOPS_MAX, within=BACKGROUND)
+
+
+def looked_at():
+    scene = Scene()
+    return scene, ReadOnlyHistory(scene.disk, "/s", follow_unsynced=True)
+
+
+def two_looks_at_what_is_new():
+    scene, view = looked_at()
+    scene.commit(0, 3)
+    scene.store.close()
+
+    def check():
+        assert str(view.state()) == "0-1-3"
+
+    return Meeting(view.refresh, view.refresh, check)
+
+
+def a_state_and_a_look_at_what_is_new():
+    scene, view = looked_at()
+    scene.commit(0, 3)
+    scene.commit(1, 1)
+    scene.store.close()
+    states = []
+
+    def check():
+        assert str(states[0]) in ("0-1-1", "0-1-3,1-1-1")  # what was in the files before, or all
+
+    return Meeting(view.refresh, lambda: states.append(view.state()), check)
+
+
+def a_read_and_a_look_at_what_is_new():
+    _, view = looked_at()
+    view._pages._used.clear()
+    return Meeting(view.refresh, lambda: view.pages.read_page(0, 1), lambda: None)
+
+
+def two_questions_for_a_format():
+    scene = Scene()
+    catalogue = FormatCatalogue(scene.store.pages)
+    end = scene.store.end()
+    catalogue.in_force(end)
+    scene.store._engine.settle()
+    scene.store.purge_to("binlog-000001.ibb")
+    ask = lambda: catalogue.in_force(end)  # noqa: E731
+    return Meeting(ask, ask, lambda: None)
+
+
+VIEWS = [two_looks_at_what_is_new, a_state_and_a_look_at_what_is_new,
+         a_read_and_a_look_at_what_is_new, two_questions_for_a_format]  # fmt: skip
+
+
+@pytest.mark.parametrize("scene", VIEWS, ids=lambda scene: scene.__name__)
+def test_views_are_whole(scene):
+    meet_everywhere(scene, within=("/read_only.py", "/directory.py", "/format_catalogue.py"))
