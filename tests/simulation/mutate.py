@@ -3,7 +3,8 @@ The command line of the mutation check: does the simulation notice every promise
 
 Until it is noticed, a mutant meets a few seeds of the simulation, the tests of its module, some
 seeds, many threads at once, all tests of the storage layer, and the other seeds; one without a lock
-meets two threads at every place, and no seeds. Those that do no harm are named in docs/mutants.md, with the reason.
+meets two threads at every place, and no seeds. Those that do no harm are named in docs/mutants.md,
+with the reason.
 """
 
 from __future__ import annotations
