@@ -14,6 +14,8 @@ Source: MariaDB's documentation of the binary protocol; dump-protocol 2.3 (zongj
 
 from __future__ import annotations
 
+from datetime import date, datetime, timedelta
+from decimal import Decimal, InvalidOperation
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
@@ -30,9 +32,10 @@ if TYPE_CHECKING:
     from .fields import Buffer
     from .result_set import Value
 
-ParameterValue = int | float | str | bytes | None  # a moment comes as SQL writes it
+ParameterValue = int | float | Decimal | str | bytes | datetime | date | timedelta | None
 
 PARAMETERS_MAX: Final = 4096
+TIME_DAYS_MAX: Final = 34  # of a TIME, whose bound is 838:59:59
 _PREPARED: Final = Struct("<BIHHBH")
 _UNSIGNED: Final = 0x80
 _FLOAT: Final = Struct("<f")
@@ -52,14 +55,13 @@ _TEXT_TYPES: Final = _BYTES_TYPES | {
     ColumnType.VARCHAR,
     ColumnType.VAR_STRING,
     ColumnType.STRING,
-    ColumnType.DECIMAL,
-    ColumnType.NEWDECIMAL,
     ColumnType.ENUM,
     ColumnType.SET,
     ColumnType.BIT,
     ColumnType.JSON,
     ColumnType.GEOMETRY,
 }
+_DECIMAL_TYPES: Final = (ColumnType.DECIMAL, ColumnType.NEWDECIMAL)
 _MOMENTS: Final = (ColumnType.DATETIME, ColumnType.TIMESTAMP, ColumnType.DATE)
 _PARAMETER: Final = Column("?", ColumnType.NULL, 0, 0x80)
 
@@ -125,10 +127,14 @@ def _encoded_moment(text: str) -> bytes:
 
 
 def _encoded_time(text: str) -> bytes:
-    """Return `[-]838:59:59` in fields."""
-    hours, minutes, seconds = (int(part) for part in text.lstrip("-").split(":"))
-    head = bytes([text.startswith("-")]) + (hours // 24).to_bytes(4, "little")
-    return b"\x08" + head + bytes((hours % 24, minutes, seconds))
+    """Return `[-]838:59:59[.000001]` in fields."""
+    clock, _, fraction = text.lstrip("-").partition(".")
+    hours, minutes, seconds = (int(part) for part in clock.split(":"))
+    fields = bytes([text.startswith("-")]) + (hours // 24).to_bytes(4, "little")
+    fields += bytes((hours % 24, minutes, seconds))
+    if fraction:
+        fields += int(fraction.ljust(6, "0")).to_bytes(4, "little")
+    return lenenc(len(fields)) + fields
 
 
 class Parameters:
@@ -177,7 +183,12 @@ class Parameters:
 
 
 def _texts(code: int, data: bytes) -> str | bytes:
-    return data if code in _BYTES_TYPES else data.decode(errors="replace")
+    if code in _BYTES_TYPES:
+        return data
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data  # some drivers declare bytes as text; they get them back as they are
 
 
 def _decoded(reader: FieldReader, code: int, *, unsigned: bool) -> ParameterValue:
@@ -192,23 +203,42 @@ def _decoded(reader: FieldReader, code: int, *, unsigned: bool) -> ParameterValu
         return float(_FLOAT.unpack(reader.take(4))[0])
     if code in _TEXT_TYPES:
         return _texts(code, reader.lestr())
+    if code in _DECIMAL_TYPES:
+        return _decoded_decimal(reader.lestr())
     if code in _MOMENTS:
-        return _decoded_moment(reader.u8str())
+        moment = _decoded_moment(reader.u8str())
+        return moment.date() if code == ColumnType.DATE and isinstance(moment, datetime) else moment
     if code == ColumnType.TIME:
         return _decoded_time(reader.u8str())
     raise FormatError(f"COM_STMT_EXECUTE: parameter of type {code}")
 
 
-def _decoded_moment(data: bytes) -> str:
+def _decoded_decimal(data: bytes) -> Decimal:
+    try:
+        return Decimal(data.decode())
+    except (UnicodeDecodeError, InvalidOperation) as error:
+        raise FormatError("COM_STMT_EXECUTE: a decimal number that is none") from error
+
+
+def _decoded_moment(data: bytes) -> datetime | str:
+    """Return the moment; one that no calendar has (0000-00-00) as SQL writes it."""
     fields = data.ljust(11, b"\0")
-    text = f"{int.from_bytes(fields[:2], 'little'):04}-{fields[2]:02}-{fields[3]:02}"
-    if len(data) > 4:
-        text += f" {fields[4]:02}:{fields[5]:02}:{fields[6]:02}"
-    fraction = int.from_bytes(fields[7:11], "little")
-    return f"{text}.{fraction:06}" if fraction else text
+    year, fraction = (int.from_bytes(part, "little") for part in (fields[:2], fields[7:11]))
+    try:
+        month, day, hour, minute, second = fields[2:7]
+        return datetime(year, month, day, hour, minute, second, fraction)  # noqa: DTZ001 - without zone
+    except ValueError:
+        text = f"{year:04}-{fields[2]:02}-{fields[3]:02}"
+        if len(data) > 4:
+            text += f" {fields[4]:02}:{fields[5]:02}:{fields[6]:02}"
+        return f"{text}.{fraction:06}" if fraction else text
 
 
-def _decoded_time(data: bytes) -> str:
+def _decoded_time(data: bytes) -> timedelta:
     fields = data.ljust(12, b"\0")
-    hours = int.from_bytes(fields[1:5], "little") * 24 + fields[5]
-    return f"{'-' if fields[0] else ''}{hours:02}:{fields[6]:02}:{fields[7]:02}"
+    days, fraction = (int.from_bytes(part, "little") for part in (fields[1:5], fields[8:12]))
+    if days > TIME_DAYS_MAX:
+        raise FormatError(f"COM_STMT_EXECUTE: a time of {days} days")
+    hours, minutes, seconds = fields[5:8]
+    time = timedelta(days, seconds, fraction, minutes=minutes, hours=hours)
+    return -time if fields[0] else time

@@ -26,6 +26,7 @@ NUMBER_DIGITS: Final = 21
 DATETIME_CHARS: Final = 19
 DATE_CHARS: Final = 10
 TIME_CHARS: Final = 10
+MICROSECOND_DECIMALS: Final = 6
 DIVISION_DECIMALS: Final = 4  # div_precision_increment
 DECIMALS_MAX: Final = 38
 PRECISION_MAX: Final = 65
@@ -117,7 +118,7 @@ class SqlType:
                 decimals = DECIMALS_NOT_FIXED if self.decimals == 0 else self.decimals - 1
                 return replace(made, type=self.wire or ColumnType.VAR_STRING, decimals=decimals)
         type_, length = _TEMPORAL[self.kind]
-        return Column(name, type_, length, number)
+        return Column(name, type_, length, number, decimals=self.decimals)
 
 
 class Typed(NamedTuple):
@@ -195,9 +196,10 @@ def as_text(value: SqlValue, decimals: int = 0) -> str | None:
         case date():
             return value.isoformat()
         case timedelta():
-            seconds = int(abs(value).total_seconds())
+            seconds, micros = divmod(abs(value), timedelta(seconds=1))
             sign = "-" if value < timedelta() else ""
-            return f"{sign}{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+            text = f"{sign}{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+            return f"{text}.{micros.microseconds:06}" if micros else text
         case float():
             if 0 < decimals < DOUBLE_DECIMALS:
                 return f"{value:.{decimals}f}"

@@ -8,6 +8,8 @@ waits without a thread, and what concerns other sessions or the relay is done on
 from __future__ import annotations
 
 import asyncio
+from datetime import date, datetime, timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from ibb.protocol import error_codes as codes
@@ -30,13 +32,23 @@ from .privileges_needed import require
 from .sql_ast import ChangeMaster, Kill, ReplicaCommand, Select, Show, ShowBinlogEvents
 from .sql_evaluator import evaluate
 from .sql_parser import Parsed, parse_next, parse_statement
-from .sql_types import Kind, SqlType, Typed, as_number, text_type
+from .sql_types import (
+    DATE_CHARS,
+    DATETIME_CHARS,
+    MICROSECOND_DECIMALS,
+    TIME_CHARS,
+    Kind,
+    SqlType,
+    Typed,
+    as_number,
+    decimal_type,
+    text_type,
+)
 from .sql_wait import StatementWaits
 from .statements import Statements, blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from decimal import Decimal
 
     from ibb.protocol.prepared_statement import ParameterValue
     from ibb.protocol.statement_command import StmtExecute, StmtSendLongData
@@ -325,4 +337,16 @@ def _typed(value: ParameterValue) -> Typed:
             return Typed(value, SqlType(Kind.DOUBLE, 23, 31))
         case bytes():
             return Typed(value, SqlType(Kind.BINARY, len(value)))
+        case Decimal():
+            exponent = value.as_tuple().exponent
+            if not isinstance(exponent, int):
+                raise codes.MALFORMED_PACKET.error()
+            decimals = max(0, -exponent)
+            return Typed(value, decimal_type(max(len(value.as_tuple().digits), decimals), decimals))
+        case datetime():
+            return Typed(value, SqlType(Kind.DATETIME, DATETIME_CHARS, MICROSECOND_DECIMALS))
+        case date():
+            return Typed(value, SqlType(Kind.DATE, DATE_CHARS))
+        case timedelta():
+            return Typed(value, SqlType(Kind.TIME, TIME_CHARS, MICROSECOND_DECIMALS))
     return Typed(value, text_type(len(value), nullable=False))
