@@ -22,6 +22,7 @@ from .byte_queue import ByteQueue
 from .config import INGEST_BYTES_MAX
 from .ingest import Ingest, NotAscending
 from .log import get_log
+from .system_variables import OF_UPSTREAM
 from .upstream import Upstream
 from .upstream_login import UpstreamRefused
 
@@ -79,6 +80,7 @@ class Relay:
         server_id: our own.
         port: returns the port that our server listens on.
         sleep: waits some seconds; for tests.
+        learn: is told what the upstream's system variables in `OF_UPSTREAM` are.
 
     Attributes:
         stopped_by: the error that ended it, or None while it runs.
@@ -95,6 +97,7 @@ class Relay:
         server_id: int,
         port: Callable[[], int],
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        learn: Callable[[str, str], None] | None = None,
     ) -> None:
         self.stopped_by: Exception | None = None
         self.connected = False
@@ -105,6 +108,7 @@ class Relay:
         self._server_id = server_id
         self._port = port
         self._sleep = sleep
+        self._learn = learn
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="storage")
         self._progress = False  # something was received since the last connect
         self._log = get_log().bind(upstream=str(address))
@@ -148,6 +152,9 @@ class Relay:
         reading: asyncio.Task[None] | None = None
         try:
             async with asyncio.timeout(config.slave_net_timeout):
+                if self._learn is not None:
+                    for name, value in (await upstream.variables(OF_UPSTREAM)).items():
+                        self._learn(name.lower(), value)
                 terms = await upstream.start_dump(
                     position,
                     server_id=self._server_id,

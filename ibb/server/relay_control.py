@@ -19,6 +19,7 @@ from .readers import Process
 from .relay import Relay
 from .replica_status import status_row
 from .sql_ast import ChangeMaster
+from .system_variables import OF_UPSTREAM, SYSTEM_VARIABLES
 from .upstream import UpstreamAddress
 
 if TYPE_CHECKING:
@@ -86,9 +87,15 @@ class RelayControl:
             config=server.config,
             server_id=server.server_id,
             port=server.port,
+            learn=self._take_over,
         )
         self._task = asyncio.create_task(self._relay.run())
         self._task.add_done_callback(self._ended)
+
+    def _take_over(self, name: str, value: str) -> None:
+        """Say from now on what the upstream says of a variable that shapes events."""
+        if name in OF_UPSTREAM and value in SYSTEM_VARIABLES[name].words:
+            self._server.set_global(name, value)
 
     async def stop(self) -> None:
         """Return when nothing is relayed any more."""

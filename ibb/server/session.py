@@ -60,7 +60,6 @@ if TYPE_CHECKING:
     from ibb.protocol.authentication import Method
 
     from .accounts import Account, AccountBook
-    from .certificate import ServerTls
     from .durable_signal import DurableSignal
     from .login_guard import LoginGuard
     from .pools import Pools
@@ -75,7 +74,6 @@ if TYPE_CHECKING:
         accounts: AccountBook
         methods: Mapping[str, Method]  # by their names in accounts
         decoy_secret: bytes  # decides what users who do not exist seem to have
-        tls: ServerTls | None
         guard: LoginGuard
         signal: DurableSignal
         pools: Pools
@@ -224,6 +222,7 @@ class Session:
         statements = Statements(self._host, self._variables, self.id, user, self.account)
         if response.database:
             statements.connect_with(response.database)
+        statements.context.encryption = self._connection.cipher()
         self._statements = statements
         both = effective(SERVER_CAPABILITIES, response.capabilities)
         self.runner = StatementRunner(self._host, self, statements, both)

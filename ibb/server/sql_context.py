@@ -73,6 +73,7 @@ class Context:
         waited: how waits for something ended (`sql_wait`).
         probing: only the columns are wanted: nothing waits.
         shows_diagnostics: the statement asks for those of the one before.
+        encryption: cipher and version of the connection's TLS, empty without.
         row: columns of the table's row that is looked at, by lower-case name; None: no table.
     """
 
@@ -88,6 +89,7 @@ class Context:
     row_count: int = 0
     values: Sequence[Typed] = ()
     row: Mapping[str, Typed] | None = None
+    encryption: tuple[str, str] = ("", "")
     waited: dict[Hashable, bool] = field(default_factory=dict)
     probing: bool = False
     shows_diagnostics: bool = False

@@ -121,8 +121,14 @@ def _variables(scope: str) -> Callable[[Context], Iterable[tuple[SqlValue, ...]]
     return rows
 
 
+def status_values(context: Context) -> dict[str, str]:
+    """Return what SHOW STATUS tells: the server's values and the session's own."""
+    cipher, version = context.encryption
+    return context.facts.status() | {"Ssl_cipher": cipher, "Ssl_version": version}
+
+
 def _status(context: Context) -> Iterable[tuple[SqlValue, ...]]:
-    for name, value in sorted(context.facts.status().items()):
+    for name, value in sorted(status_values(context).items()):
         yield name.upper(), value
 
 

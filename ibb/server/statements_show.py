@@ -20,7 +20,7 @@ from .privileges_needed import require
 from .replica_status import ALL_STATUS_COLUMNS, STATUS_COLUMNS
 from .show_views import PRIVILEGES_SHOWN, VIEWS
 from .sql_select import of_table
-from .sql_tables import INFORMATION_SCHEMA, TABLES
+from .sql_tables import INFORMATION_SCHEMA, TABLES, status_values
 from .sql_types import Kind, SqlType, text_type
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def _named_values(statement: Show, context: Context) -> ResultSet:
             rows=lambda c: ((str(name).lower(), value) for name, value in rows(c))
         )
     else:
-        shown = shown._replace(rows=lambda c: sorted(c.facts.status().items()))
+        shown = shown._replace(rows=lambda c: sorted(status_values(c).items()))
     columns = (("Variable_name", "VARIABLE_NAME"), ("Value", "VARIABLE_VALUE"))
     like = statement.filter.like
     result = of_table(

@@ -175,7 +175,7 @@ SYSTEM_VARIABLES: Final[dict[str, SystemVariable]] = {
     "have_compress": _text("NO"),
     "have_openssl": _text("YES"),
     "have_query_cache": _text("NO"),
-    "have_ssl": _text("DISABLED"),
+    "have_ssl": _text(lambda c: "DISABLED" if c.facts.tls is None else "YES"),
     "hostname": _text(lambda c: c.facts.host_name()),
     "identity": _own(0),
     "in_transaction": _own(lambda c: int(c.in_transaction()), read_only=True),
@@ -209,6 +209,7 @@ SYSTEM_VARIABLES: Final[dict[str, SystemVariable]] = {
     "max_binlog_size": _number(lambda c: c.facts.config.max_binlog_size, 4096, _GIB),
     "max_connections": _number(lambda c: c.facts.config.max_connections, 10, 100_000),
     "max_error_count": _number(64, 0, 65535, session=True),
+    "max_join_size": _number(_WORD_MAX, 1, session=True),
     "max_prepared_stmt_count": _number(16382, 0, _UINT_MAX),
     "max_statement_time": _seconds("0.000000", session=True),
     "net_buffer_length": _number(16384, 1024, 1 << 20, session=True),
@@ -281,6 +282,8 @@ SYSTEM_VARIABLES: Final[dict[str, SystemVariable]] = {
     "wait_timeout": _number(lambda c: int(c.facts.config.wait_timeout), 1, _YEAR, session=True),
     "warning_count": _own(lambda c: c.warning_count(), read_only=True),
 }
+# What shapes events: a relay says what its upstream says, since readers decode by it.
+OF_UPSTREAM: Final = ("binlog_format", "binlog_row_image", "binlog_row_metadata")
 # Names that newer drivers know a variable by; `@@` finds them, SHOW VARIABLES does too.
 for _alias, _name in (
     ("transaction_isolation", "tx_isolation"),

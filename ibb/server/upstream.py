@@ -24,6 +24,8 @@ from .upstream_login import UpstreamRefused, log_in
 from .upstream_tls import UpstreamTls
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ibb.protocol.command import SemiSyncAck
     from ibb.protocol.gtid import GtidPosition
     from ibb.protocol.reply import Ok
@@ -123,6 +125,22 @@ class Upstream:
             return None
         value = reply.rows[0][column]
         return value.decode(errors="replace") if isinstance(value, bytes) else None
+
+    async def variables(self, names: Iterable[str]) -> dict[str, str]:
+        """Return the global system variables of these *names* that the primary has."""
+        listed = ", ".join(f"'{name}'" for name in names)
+        sql = f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({listed})"
+        try:
+            reply = await self.query(sql)
+        except SqlError:
+            return {}  # only a primary says such things: a relay of another kind may not
+        if not isinstance(reply, ResultSet) or len(reply.columns) != 2:
+            return {}
+        return {
+            name.decode(errors="replace"): value.decode(errors="replace")
+            for name, value in reply.rows
+            if isinstance(name, bytes) and isinstance(value, bytes)
+        }
 
     async def start_dump(
         self,

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ibb.storage.history import History
 
     from .accounts import AccountBook
+    from .certificate import ServerTls
     from .config import Config
     from .readers import LeaseLine, Process, ReaderLine
     from .semi_sync import SemiSync
@@ -83,6 +84,7 @@ class ServerFacts(Protocol):
     place: str  # the directory that is served
     global_values: dict[str, SqlValue]  # what SET GLOBAL has changed
     accounts: AccountBook
+    tls: ServerTls | None
 
     @property
     def relays(self) -> bool:

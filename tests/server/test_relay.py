@@ -42,7 +42,9 @@ def target(tmp_path):
 class Following:
     """A relay at work, which notes its waits instead of waiting."""
 
-    def __init__(self, target, port, *, password="upstream-pw", server_id=50, **settings):
+    def __init__(
+        self, target, port, *, password="upstream-pw", server_id=50, learn=None, **settings
+    ):
         self.delays = []
         self.relay = Relay(
             target,
@@ -51,6 +53,7 @@ class Following:
             server_id=server_id,
             port=lambda: 3307,
             sleep=self._sleep,
+            learn=learn,
         )
 
     async def _sleep(self, seconds):
@@ -100,6 +103,22 @@ async def test_a_chain_of_two_holds_the_same_groups(serve, store, target):
             publish(store, Gtid(0, 1, seq), wait=seq % 5 == 0)
         await until(lambda: target.state() == store.state())
     assert contents(target) == contents(store)
+
+
+async def test_it_learns_how_its_upstream_shapes_events(serve, store, target):
+    server = await serve(store)
+    server.set_global("binlog_row_metadata", "FULL")
+    learned = {}
+    wanted = {
+        "binlog_format": "ROW",
+        "binlog_row_image": "FULL",
+        "binlog_row_metadata": "FULL",
+    }
+    async with Following(
+        target, server.port(), password="secret", learn=learned.__setitem__
+    ) as following:
+        await until(lambda: following.relay.connected)
+    assert learned == wanted
 
 
 async def test_it_goes_on_where_it_ended(serve, store, target):

@@ -32,6 +32,7 @@ class Facts:
         self.place = "/binlogs"
         self.global_values = {}
         self.accounts = []
+        self.tls = None
 
     def time_zone(self):
         return "UTC"
