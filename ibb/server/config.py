@@ -298,7 +298,8 @@ def _converted(name: str, value: object, default: object, unit: str) -> object:
     if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if type(value) is not type(default):
-        raise ConfigError(f"{name} must be a {type(default).__name__}, not {value!r}")
+        shown = "" if name.endswith("password") else f", not {value!r}"
+        raise ConfigError(f"{name} must be a {type(default).__name__}{shown}")
     return value
 
 

@@ -55,6 +55,25 @@ _BY_SQL_CODE: Final = {
 }
 
 
+# Their texts name the account, which is in no log; SHOW REPLICA STATUS has them whole.
+_NAMING_ACCOUNTS: Final = frozenset(
+    code.code
+    for code in (
+        codes.ACCESS_DENIED_ERROR,
+        codes.DBACCESS_DENIED_ERROR,
+        codes.TOO_MANY_USER_CONNECTIONS,
+        codes.USER_LIMIT_REACHED,
+    )
+)
+
+
+def for_log(error: Exception) -> str:
+    """Return what the log says of an upstream's error."""
+    if isinstance(error, SqlError) and error.code in _NAMING_ACCOUNTS:
+        return f"{error.code} ({error.sqlstate}) the upstream refuses our account"
+    return str(error) or repr(error)
+
+
 def cure_of(error: Exception) -> Cure:
     """Return what may help against *error*."""
     match error:
@@ -126,14 +145,14 @@ class Relay:
                     cure = cure_of(error)
                     if cure is Cure.PERSON:
                         self.stopped_by = error
-                        self._log.error("relay_stopped", error=str(error))
+                        self._log.error("relay_stopped", error=for_log(error))
                         return
                     if self._progress:
                         delay = RETRY_SECONDS_MIN
                     if cure is Cure.LATER:
                         delay = self._config.master_connect_retry
                     self._log.warning(
-                        "relay_interrupted", error=str(error) or repr(error), retry_seconds=delay
+                        "relay_interrupted", error=for_log(error), retry_seconds=delay
                     )
                 await self._sleep(delay)
                 delay = min(delay * 2, self._config.master_connect_retry)

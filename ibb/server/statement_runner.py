@@ -153,7 +153,8 @@ class StatementRunner:
 
     async def _run(self, statement: Statement, sql: str) -> ResultSet | None:
         """Answer one statement, waiting for what it waits for."""
-        self.running = sql
+        # what SHOW PROCESSLIST has; a password is nothing for other eyes
+        self.running = "CHANGE MASTER" if isinstance(statement, ChangeMaster) else sql
         try:
             match statement:
                 case Kill():

@@ -56,8 +56,8 @@ class UpstreamAddress:
         try:
             parts = urlsplit(url)
             port = parts.port or UPSTREAM_PORT_DEFAULT
-        except ValueError as error:
-            raise ConfigError(f"upstream: {error}") from error
+        except ValueError:  # its text may hold a part of a password
+            raise ConfigError("upstream must be mariadb://USER@HOST:PORT") from None
         if parts.scheme not in ("mariadb", "mysql") or not parts.hostname or not parts.username:
             raise ConfigError("upstream must be mariadb://USER@HOST:PORT")
         if parts.password is not None:
