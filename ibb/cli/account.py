@@ -13,7 +13,7 @@ from ibb.protocol.authentication import PASSWORD_BYTES_MAX
 from ibb.protocol.socket_peer import METHOD_NAME as UNIX_SOCKET
 from ibb.server.accounts import REQUIREMENTS, AccountBook, make_account
 from ibb.server.auth_methods import DEFAULT_METHOD, METHODS
-from ibb.server.config import ConfigError
+from ibb.server.config import ConfigError, parse_size
 
 _file = click.option(
     "--file", "path", required=True, type=click.Path(dir_okay=False), help="The accounts file."
@@ -46,6 +46,15 @@ def account() -> None:
     help="SSL: only by TLS. X509: with a certificate, too.",
 )
 @click.option("--max-connections", type=click.IntRange(0), default=0, help="At a time; 0: any.")
+@click.option(
+    "--dump-rate", default="0", help="Bytes a second of a dump, e.g. 10M; 0: the server's."
+)
+@click.option(
+    "--dump-delay",
+    type=click.IntRange(0),
+    default=0,
+    help="Seconds that a group must be old for a dump; 0: the server's.",
+)
 @click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
 def add(
     user: str, path: str, host: str, methods: tuple[str, ...], password_stdin: bool, **rest: Any
@@ -60,6 +69,7 @@ def add(
     needed = set(methods) != {UNIX_SOCKET}
     password = _password(from_stdin=password_stdin) if needed else ""
     rest["require"] = rest["require"] or ""
+    rest["dump_rate"] = parse_size(rest["dump_rate"])
     book.add(make_account(user, host, password, methods=methods, **rest))
     book.save(path)
 
@@ -77,6 +87,8 @@ def list_accounts(path: str, *, as_json: bool) -> None:
             "grants": sorted(entry.grants),
             "require": entry.require,
             "max_connections": entry.max_connections,
+            "dump_rate": entry.dump_rate,
+            "dump_delay": entry.dump_delay,
         }
         click.echo(json.dumps(shown) if as_json else _as_line(shown))
 
@@ -101,6 +113,10 @@ def _as_line(shown: dict[str, Any]) -> str:
         words.append(f"requires {shown['require']}")
     if shown["max_connections"]:
         words.append(f"at most {shown['max_connections']} connections")
+    if shown["dump_rate"]:
+        words.append(f"{shown['dump_rate']} bytes/s")
+    if shown["dump_delay"]:
+        words.append(f"{shown['dump_delay']} s late")
     return "  ".join(words)
 
 

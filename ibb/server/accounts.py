@@ -7,6 +7,8 @@ Who may log in and what they may do: a TOML file of hashes, changed only as a wh
     grants = ["REPLICATION SLAVE"]
     require = "SSL"                 # TLS; "X509": and a certificate that ssl_ca vouches for
     max_connections = 4             # at a time; 0 or left out: no limit of its own
+    dump_rate = 1048576             # bytes a second; 0 or left out: that of the server
+    dump_delay = 3600               # seconds that a group must be old; the same
     [account.auth]                  # ways to log in, tried in this order; see `auth_methods`
     ed25519 = "LIEvGDGjHTmKyz3peLRjPqahOct5n6/BQCNm1bOvot4"
     mysql_native_password = "*6BB4837EB74329105EE4568DDA7DC67ED2CA2AD9"
@@ -27,7 +29,7 @@ from ibb.protocol.authentication import PASSWORD_BYTES_MAX
 from ibb.protocol.socket_peer import METHOD_NAME as UNIX_SOCKET
 
 from .auth_methods import DEFAULT_METHOD, METHODS
-from .config import ConfigError, read_text_file
+from .config import ConfigError, check_delay, check_rate, read_text_file
 from .host_pattern import check_pattern, matches, vagueness
 from .privileges import REPLICATION_SLAVE, allows, parse_grants
 
@@ -51,7 +53,8 @@ _MADE_UP_GRANTS: Final = (
     "REPLICATION MASTER ADMIN",
     "SLAVE MONITOR",
 )
-_KEYS: Final = {"user", "host", "grants", "require", "max_connections", "auth"}
+_NUMBERS: Final = ("max_connections", "dump_rate", "dump_delay")
+_KEYS: Final = {"user", "host", "grants", "require", "auth", *_NUMBERS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,8 @@ class Account:
         grants: MariaDB's names of privileges.
         require: what the connection must have besides.
         max_connections: at a time; 0: no limit of its own.
+        dump_rate: bytes a second of a dump, 0: the server's.
+        dump_delay: seconds that a group must be old for a dump, 0: the server's.
     """
 
     user: str
@@ -74,6 +79,8 @@ class Account:
     grants: frozenset[str] = frozenset()
     require: str = REQUIRE_NOTHING
     max_connections: int = 0
+    dump_rate: int = 0
+    dump_delay: int = 0
 
     def __post_init__(self) -> None:
         if not (0 < len(self.user) <= USER_CHARS_MAX and self.user.isprintable()):
@@ -92,6 +99,8 @@ class Account:
             raise ConfigError("require must be SSL or X509")
         if not 0 <= self.max_connections <= ACCOUNT_CONNECTIONS_MAX:
             raise ConfigError(f"max_connections must be 0 to {ACCOUNT_CONNECTIONS_MAX}")
+        check_rate("dump_rate", self.dump_rate)
+        check_delay("dump_delay", self.dump_delay)
 
     def may(self, privilege: str) -> bool:
         """Tell whether *privilege* was granted, by its name, within SUPER, or with all."""
@@ -110,10 +119,12 @@ def make_account(
     *,
     methods: Sequence[str] = (DEFAULT_METHOD,),
     require: str = REQUIRE_NOTHING,
-    max_connections: int = 0,
+    **limits: int,
 ) -> Account:
     """
     Return an account with what *methods* keep of *password*; unix_socket needs none.
+
+    *limits* are an account's numbers, by their names.
 
     Raises:
         ConfigError: a name or the password is empty or too long, or a word is unknown.
@@ -132,7 +143,7 @@ def make_account(
         salt = secrets.token_bytes(method.salt_bytes)
         auth[name] = method.make(user if name == UNIX_SOCKET else password, salt)
     privileges = frozenset[str]().union(*map(parse_grants, grants))
-    return Account(user, host, tuple(auth.items()), privileges, require, max_connections)
+    return Account(user, host, tuple(auth.items()), privileges, require, **limits)
 
 
 def made_up_account(user: str) -> tuple[Account, str]:
@@ -232,7 +243,8 @@ def _from_table(entry: object) -> Account:
     """Return the account that a TOML table describes; raises ConfigError."""
     if not isinstance(entry, dict) or set(entry) - _KEYS:
         raise ConfigError(f"only {', '.join(sorted(_KEYS))} are known")
-    table: dict[str, Any] = {"host": "%", "grants": [], "require": "", "max_connections": 0} | entry
+    table: dict[str, Any] = {"host": "%", "grants": [], "require": ""} | entry
+    limits = {name: table.get(name, 0) for name in _NUMBERS}
     if not isinstance(table.get("user"), str) or not isinstance(table["host"], str):
         raise ConfigError("user and host must be strings")
     auth, grants = table.get("auth", {}), table["grants"]
@@ -240,15 +252,17 @@ def _from_table(entry: object) -> Account:
         raise ConfigError("auth must be a table of strings")
     if not isinstance(grants, list) or not all(isinstance(grant, str) for grant in grants):
         raise ConfigError("grants must be a list of strings")
-    if type(table["max_connections"]) is not int or not isinstance(table["require"], str):
-        raise ConfigError("max_connections must be a number, require a string")
+    if not isinstance(table["require"], str):
+        raise ConfigError("require must be a string")
+    if any(type(number) is not int for number in limits.values()):
+        raise ConfigError(f"{', '.join(_NUMBERS)} must be numbers")
     return Account(
         table["user"],
         table["host"],
         tuple(auth.items()),
         frozenset[str]().union(*map(parse_grants, grants)),
         table["require"].upper(),
-        table["max_connections"],
+        **limits,
     )
 
 
@@ -262,8 +276,7 @@ def _as_table(account: Account) -> str:
     ]
     if account.require:
         lines.append(f'require = "{account.require}"')
-    if account.max_connections:
-        lines.append(f"max_connections = {account.max_connections}")
+    lines += (f"{name} = {getattr(account, name)}" for name in _NUMBERS if getattr(account, name))
     lines.append("[account.auth]")
     lines += (f"{name} = {_toml_string(text)}" for name, text in account.auth)
     return "\n".join(lines) + "\n"

@@ -37,6 +37,9 @@ CONFIG_FILE_BYTES_MAX: Final = 1 << 20
 
 _SIZE_SUFFIXES: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
+DUMP_RATE_MIN: Final = 64 << 10  # so that a batch takes a few seconds at most
+RATE_MAX: Final = 1 << 50  # bytes a second
+
 assert BATCH_BYTES <= INGEST_BYTES_MAX
 assert len(STREAM_NAME) < 512  # replicas refuse longer names
 assert STREAM_NAME.rpartition(".")[2].isdigit()  # drivers read the number
@@ -141,6 +144,11 @@ class Config:
     wait_timeout: float = _setting(28800.0, "Seconds that a session may be idle.")
     net_write_timeout: float = _setting(60.0, "Seconds that a client may refuse to read.")
     max_allowed_packet: int = _setting(1 << 20, "Largest command of a client.", unit="bytes")
+    dump_rate: int = _setting(0, "Bytes a second for each reader; 0: no limit.", unit="bytes")
+    dump_rate_total: int = _setting(
+        0, "Bytes a second for all readers together; 0: no limit.", unit="bytes"
+    )
+    dump_delay: int = _setting(0, "Seconds that a group must be old before readers get it.")
     dump_threads: int = _setting(4, "Threads that read and encode for dumps.")
     poll_interval: float = _setting(0.1, "Seconds between looks at files others write.")
     master_heartbeat_period: float = _setting(10.0, "Seconds between upstream's heartbeats.")
@@ -191,6 +199,9 @@ class Config:
         _check(
             not (self.skip_ssl and self.require_tls), "require_tls and skip_ssl exclude each other"
         )
+        for name in ("dump_rate", "dump_rate_total"):
+            check_rate(name, getattr(self, name))
+        check_delay("dump_delay", self.dump_delay)
         _check(1 <= self.dump_threads <= 64, "dump_threads must be 1 to 64")
         _check(
             1024 <= self.max_allowed_packet <= 1 << 30,
@@ -223,6 +234,19 @@ _SECONDS: Final = (
     "slave_net_timeout",
     "master_connect_retry",
 )
+
+
+def check_rate(name: str, rate: int) -> None:
+    """Raise ConfigError unless *rate*, in bytes a second, is 0 for none or within the bounds."""
+    _check(
+        rate == 0 or DUMP_RATE_MIN <= rate <= RATE_MAX,
+        f"{name} must be 0 or at least {DUMP_RATE_MIN >> 10}K",
+    )
+
+
+def check_delay(name: str, seconds: int) -> None:
+    """Raise ConfigError unless *seconds* are 0 to a year."""
+    _check(0 <= seconds <= 31_536_000, f"{name} must be 0 to 31536000 seconds")
 
 
 def _check(holds: bool, message: str) -> None:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from .dump_request import DumpRequest
     from .dump_stream import Batch
+    from .pacing import Pace
     from .semi_sync import SemiSync
 
 ASKED_MAX: Final = 4096  # requests without an answer; an answer to a later one counts for them
@@ -54,7 +55,7 @@ class CountedStream(DumpStream):
     One dump's packets, with positions.
 
     Args:
-        history, request, server_id, server_version, now: as for `DumpStream`.
+        history, request, server_id, server_version, now, pace: as for `DumpStream`.
         semi_sync: those who wait for this replica; None: it is not a semi-synchronous one.
     """
 
@@ -66,10 +67,16 @@ class CountedStream(DumpStream):
         server_id: int,
         server_version: str,
         now: int,
+        pace: Pace,
         semi_sync: SemiSync | None,
     ) -> None:
         super().__init__(
-            history, request, server_id=server_id, server_version=server_version, now=now
+            history,
+            request,
+            server_id=server_id,
+            server_version=server_version,
+            now=now,
+            pace=pace,
         )
         self._semi_sync = semi_sync
         self._status = STATUS if semi_sync is None else _SEMI_SYNC

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .connection import Connection
     from .dump_request import DumpRequest
     from .durable_signal import DurableSignal
+    from .pacing import Pace
     from .pools import Pools
     from .readers import Progress
     from .semi_sync import SemiSync
@@ -59,6 +60,7 @@ class DumpService:
         connection: the client's.
         request: what it asked for.
         variables: of its session, which may change while the dump runs.
+        pace: how fast and how fresh it is served.
     """
 
     def __init__(
@@ -67,11 +69,13 @@ class DumpService:
         connection: Connection,
         request: DumpRequest,
         variables: SessionVariables,
+        pace: Pace,
     ) -> None:
         self.server_id = request.server_id
         self._host = host
         self._connection = connection
         self._request = request
+        self._pace = pace
         self._semi_sync = host.semi_sync if request.semi_sync else None
         self._stream = self._new_stream()
         self._session = DumpSession(
@@ -81,6 +85,7 @@ class DumpService:
             pool=host.pools.dumps,
             heartbeat_period=lambda: heartbeat_period(variables),
             non_block=request.non_block,
+            pace=pace,
         )
         self._log = get_log().bind(peer=connection.peer, replica_server_id=request.server_id)
 
@@ -140,6 +145,7 @@ class DumpService:
             server_id=host.server_id,
             server_version=host.config.server_version,
             now=int(host.now()),
+            pace=self._pace,
         )
 
     async def _until_either_ends(self, dumping: Coroutine[None, None, None]) -> None:

@@ -9,6 +9,7 @@ Source: dump-protocol 4.8, 5.1, 10.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import TYPE_CHECKING
 
 from .dump_stream import Outcome
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from .connection import Connection
     from .dump_stream import Batch, DumpStream
     from .durable_signal import DurableSignal
+    from .pacing import Pace
 
 
 class StreamBroken(ConnectionError):  # noqa: N818 - a state of the world
@@ -39,6 +41,8 @@ class DumpSession:
         pool: runs the stream's blocking calls.
         heartbeat_period: seconds of silence before a heartbeat, or None; asked for each time,
             since the session may change it.
+        non_block: end when everything durable was sent.
+        pace: how fast the client is served.
 
     Attributes:
         idle: everything durable was sent.
@@ -53,6 +57,7 @@ class DumpSession:
         pool: Executor,
         heartbeat_period: Callable[[], float | None],
         non_block: bool,
+        pace: Pace,
     ) -> None:
         self._stream = stream
         self._connection = connection
@@ -60,6 +65,8 @@ class DumpSession:
         self._pool = pool
         self._heartbeat_period = heartbeat_period
         self._non_block = non_block
+        self._pace = pace
+        self._ending = asyncio.Event()
         self._ended_by: SqlError | None = None
         self.idle = False
 
@@ -67,6 +74,7 @@ class DumpSession:
         """Have `run` raise *error* behind the group that is being sent."""
         self._ended_by = error
         self._stream.stopping = True
+        self._ending.set()
         self._signal.nudge()
 
     async def run(self) -> None:
@@ -81,11 +89,10 @@ class DumpSession:
         seen = self._signal.count
         batch = await self._in_pool(self._stream.start)
         while True:
+            upcoming = None
             if batch.data:
                 upcoming = self._begin_next(batch)
                 await self._connection.write(batch.data)
-            else:
-                upcoming = None
             if self._ended_by is not None and upcoming is None and self._stream.between_groups:
                 raise self._ended_by
             if batch.outcome is Outcome.END:
@@ -94,9 +101,14 @@ class DumpSession:
                 if batch.error is not None:
                     raise batch.error
                 return
-            if batch.outcome is Outcome.IDLE:
-                if self._non_block:
-                    return
+            if batch.outcome is Outcome.MORE:
+                if upcoming is None:
+                    await self._rest(self._pace.sent(len(batch.data)))
+            elif self._non_block:
+                return
+            elif batch.outcome is Outcome.YOUNG:
+                await self._rest(batch.wait_seconds)
+            else:
                 await self._wait(seen)
                 self.idle = False
             if upcoming is None:
@@ -105,15 +117,30 @@ class DumpSession:
             batch = await upcoming
 
     def _begin_next(self, batch: Batch) -> asyncio.Future[Batch] | None:
-        """Start making the next batch, unless the dump ends or waits first."""
-        if batch.outcome is not Outcome.MORE or (
-            self._ended_by is not None and self._stream.between_groups
-        ):
+        """Start making the next batch, unless the dump ends, waits or may have to rest first."""
+        ends = self._ended_by is not None and self._stream.between_groups
+        if batch.outcome is not Outcome.MORE or ends or self._pace.limited:
             return None
         return self._in_pool(self._stream.next_batch)
 
     def _in_pool(self, call: Callable[[], Batch]) -> asyncio.Future[Batch]:
         return asyncio.get_running_loop().run_in_executor(self._pool, call)
+
+    async def _rest(self, seconds: float) -> None:
+        """
+        Let some time pass, with heartbeats; return sooner if the dump is to end.
+
+        Nobody makes a batch meanwhile. Inside an event there is no place for a heartbeat.
+        """
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
+        while (left := until - loop.time()) > 0 and not self._ending.is_set():
+            period = self._heartbeat_period() if self._stream.at_boundary else None
+            turn = left if period is None else min(left, period)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._ending.wait(), turn)
+            if turn == period and not self._ending.is_set():
+                await self._connection.write(self._stream.heartbeat())
 
     async def _wait(self, seen: int) -> None:
         """Return when there may be more, or a reason to end; send heartbeats until then."""

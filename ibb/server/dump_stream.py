@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from ibb.storage.position import Position
 
     from .dump_request import DumpRequest
+    from .pacing import Pace
 
 STATUS: Final = b"\0"  # first byte of a packet that holds an event
 _PURGED: Final = (
@@ -62,6 +63,7 @@ class Outcome(Enum):
 
     MORE = auto()  # ask for the next one
     IDLE = auto()  # everything durable was sent: wait
+    YOUNG = auto()  # the next group is not old enough for this client: wait for so long
     END = auto()  # end the dump, by EOF or by the error
 
 
@@ -73,11 +75,13 @@ class Batch:
     Attributes:
         data: ready to be written; may end inside a packet while the outcome is MORE.
         error: with END, what to tell the client; None is EOF.
+        wait_seconds: with YOUNG, until the group is old enough.
     """
 
     data: bytes
     outcome: Outcome
     error: SqlError | None = None
+    wait_seconds: float = 0.0
 
 
 class DumpStream:
@@ -90,6 +94,7 @@ class DumpStream:
         server_id: our own, in the events that we make.
         server_version: for the format description where the history has none.
         now: seconds since 1970, for the events that `mariadb-binlog` reads the time of.
+        pace: how fresh the client is served.
 
     Attributes:
         seq: sequence id of the next packet.
@@ -104,6 +109,7 @@ class DumpStream:
         server_id: int,
         server_version: str,
         now: int,
+        pace: Pace,
     ) -> None:
         self.seq = 1
         self.stopping = False
@@ -112,6 +118,7 @@ class DumpStream:
         self._server_id = server_id
         self._server_version = server_version
         self._now = now
+        self._pace = pace
         self._checksum_alg = CHECKSUM_CRC32 if request.checksum else CHECKSUM_NONE
         self._place = StreamPosition(request.file_name or STREAM_NAME)  # as the client counts
         self._encoder = self._new_encoder()
@@ -123,6 +130,7 @@ class DumpStream:
         self._sent: dict[int, Gtid] = {}  # by domain, what the client had included
         self._sent_at: int | None = None  # timestamp of the newest group that was sent
         self._held: StoredGroup | None = None  # looked at already, not sent
+        self._wait_seconds = 0.0  # until it is old enough
         self._parts: Iterator[WirePart] | None = None  # of the group that is being sent
         self._group: StoredGroup
         self._framer: PacketFramer | None = None  # of the large event that is being sent
@@ -172,9 +180,9 @@ class DumpStream:
             return self._broken_off(out, error, f"bogus data in log event; {error}")
         except DiskError as error:
             return self._broken_off(out, error, f"I/O error reading log event; {error}")
-        if outcome is Outcome.IDLE and out:
+        if outcome in (Outcome.IDLE, Outcome.YOUNG) and out:
             outcome = Outcome.MORE
-        return Batch(b"".join(out), outcome)
+        return Batch(b"".join(out), outcome, wait_seconds=self._wait_seconds)
 
     def close(self) -> None:
         """Let the files that the dump was reading go; may wait for a purge."""
@@ -272,6 +280,10 @@ class DumpStream:
                 if group is None:
                     return Outcome.IDLE
                 self._move_hold(group.position)
+                self._wait_seconds = self._pace.too_young(group.timestamp)
+                if self._wait_seconds:
+                    self._held = group
+                    return Outcome.YOUNG
                 if group.gtid is None:
                     size += self._forward_format(group.head, out)
                     continue

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from .config import RATE_MAX
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ibb.storage.clock import Clock
 
 BURST_SECONDS: Final = 0.25  # of its rate that a bucket holds: what may pass at once
-RATE_MAX: Final = 1 << 50  # bytes a second
 
 
 class TokenBucket:
@@ -76,6 +77,11 @@ class Pace(NamedTuple):
     delay: float
     clock: Clock
 
+    @property
+    def limited(self) -> bool:
+        """Whether any rate is set just now."""
+        return bool(self.own.rate or self.shared.rate)
+
     def sent(self, size: int) -> float:
         """Note that *size* bytes go out; return the seconds to wait before the next batch."""
         return max(self.own.take(size), self.shared.take(size))
@@ -98,16 +104,27 @@ class Pacing:
         rate: bytes a second for each reader that has no limit of its own, 0 for none.
         total_rate: bytes a second for all readers together, 0 for none.
         clock: the time.
+        delay: seconds that a group must be old for readers that have no delay of their own.
 
     Attributes:
-        rate: as above; readers that connect from now on get it.
+        rate, delay: as above; readers that connect from now on get them.
         shared: the bucket of all readers.
     """
 
-    def __init__(self, rate: int, total_rate: int, clock: Clock) -> None:
+    def __init__(self, rate: int, total_rate: int, clock: Clock, *, delay: float = 0.0) -> None:
         self.rate = rate
+        self.delay = delay
         self.shared = TokenBucket(total_rate, clock.monotonic)
         self._clock = clock
+
+    @property
+    def total_rate(self) -> int:
+        """Bytes a second for all readers together, 0 for no limit; may be changed at any time."""
+        return self.shared.rate
+
+    @total_rate.setter
+    def total_rate(self, rate: int) -> None:
+        self.shared.rate = rate
 
     def for_reader(self, *, rate: int = 0, delay: float = 0.0) -> Pace:
         """
@@ -115,7 +132,7 @@ class Pacing:
 
         Args:
             rate: its account's own limit in bytes a second, 0 for the server's.
-            delay: seconds that its account's groups must be old.
+            delay: seconds that its account's groups must be old, 0 for the server's delay.
         """
         own = TokenBucket(rate or self.rate, self._clock.monotonic)
-        return Pace(own, self.shared, delay, self._clock)
+        return Pace(own, self.shared, delay or self.delay, self._clock)

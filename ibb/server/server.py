@@ -28,6 +28,7 @@ from .durable_signal import DurableSignal
 from .listener import Listener
 from .log import get_log
 from .login_guard import LoginGuard
+from .pacing import Pacing
 from .pools import Pools
 from .readers import lease_lines, process_line, reader_lines
 from .semi_sync import SemiSync
@@ -60,6 +61,7 @@ _SEMI_SYNC = {
     "rpl_semi_sync_master_timeout": "timeout_ms",
     "rpl_semi_sync_master_wait_no_slave": "wait_no_slave",
 }
+_PACING = {"dump_rate": "rate", "dump_rate_total": "total_rate", "dump_delay": "delay"}
 _LOOPBACK = ("127.", "::1", "localhost")
 
 
@@ -115,6 +117,12 @@ class Server:
         self.signal: DurableSignal
         self.pools: Pools
         self._clock = clock or SystemClock()
+        self.pacing = Pacing(
+            self.config.dump_rate,
+            self.config.dump_rate_total,
+            self._clock,
+            delay=self.config.dump_delay,
+        )
         self.guard = LoginGuard(self.config.max_connect_errors, self._clock.monotonic)
         self._listener = Listener(self)
         self._started_at = 0.0
@@ -275,6 +283,9 @@ class Server:
         """Change a value of the server's, already checked, for all who ask from now on."""
         if name in _SEMI_SYNC:
             setattr(self.semi_sync, _SEMI_SYNC[name], value)
+            return
+        if name in _PACING:
+            setattr(self.pacing, _PACING[name], value)
             return
         setting = _SETTINGS.get(name)
         if setting is None:

@@ -340,7 +340,10 @@ class Session:
         """Dump to the end, with EOF; raises SqlError for an end by ERR, PeerGone."""
         self._require(REPLICATION_SLAVE)
         request = make_request(command, self._variables, self._attributes)
-        self._dump = DumpService(self._host, self._connection, request, self._variables)
+        account = self.account
+        assert account is not None  # it has a privilege
+        pace = self._host.pacing.for_reader(rate=account.dump_rate, delay=account.dump_delay)
+        self._dump = DumpService(self._host, self._connection, request, self._variables, pace)
         if command.server_id:
             self._end_namesakes(command.server_id)
         self.dump_server_id = command.server_id

@@ -12,7 +12,7 @@ from decimal import Decimal
 from enum import Enum
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from .config import SEMI_SYNC_TIMEOUT_MS_MAX
+from .config import RATE_MAX, SEMI_SYNC_TIMEOUT_MS_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -157,6 +157,9 @@ SYSTEM_VARIABLES: Final[dict[str, SystemVariable]] = {
     "datadir": _text(lambda c: c.facts.place),
     "default_storage_engine": _text("InnoDB", session=True),
     "div_precision_increment": _number(4, 0, 38, session=True),
+    "dump_delay": _number(lambda c: int(c.facts.pacing.delay), 0, _YEAR),
+    "dump_rate": _number(lambda c: c.facts.pacing.rate, 0, RATE_MAX),
+    "dump_rate_total": _number(lambda c: c.facts.pacing.total_rate, 0, RATE_MAX),
     "encrypt_binlog": _OFF,
     "error_count": _own(lambda c: len(c.diagnostics.errors()), read_only=True),
     "event_scheduler": _choice("OFF", "OFF", "ON", "DISABLED"),

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .accounts import AccountBook
     from .certificate import ServerTls
     from .config import Config
+    from .pacing import Pacing
     from .readers import LeaseLine, Process, ReaderLine
     from .semi_sync import SemiSync
     from .sql_context import Context
@@ -81,6 +82,7 @@ class ServerFacts(Protocol):
     history: History
     server_id: int
     semi_sync: SemiSync
+    pacing: Pacing
     place: str  # the directory that is served
     global_values: dict[str, SqlValue]  # what SET GLOBAL has changed
     accounts: AccountBook

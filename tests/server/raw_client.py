@@ -283,9 +283,18 @@ class Dump:
         return found
 
 
-async def dumping(server, position="", *, checksum=True, non_block=True, server_id=0, **variables):
+async def dumping(
+    server,
+    position="",
+    *,
+    user="repl",
+    checksum=True,
+    non_block=True,
+    server_id=0,
+    **variables,
+):
     """Log in, begin a dump, and take what comes before its first group."""
-    client = await RawClient.logged_in(server)
+    client = await RawClient.logged_in(server, user)
     await client.prepare(position, checksum=checksum, **variables)
     dump = await client.dump(non_block=non_block, server_id=server_id)
     await dump.preamble(rotate_checksum=checksum)

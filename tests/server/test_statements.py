@@ -11,10 +11,12 @@ from ibb.protocol.handshake import Greeting, HandshakeResponse
 from ibb.protocol.reply import ok
 from ibb.protocol.result_set import ColumnType
 from ibb.server.config import Config
+from ibb.server.pacing import Pacing
 from ibb.server.semi_sync import SemiSync
 from ibb.server.sql_parser import parse_statement
 from ibb.server.statements import Statements, blocks
 from ibb.server.variables import SessionVariables
+from ibb.storage.clock import SystemClock
 
 CAPTURES = Path(__file__).parent.parent / "data" / "captures"
 COM_QUERY = 3
@@ -29,6 +31,7 @@ class Facts:
         self.server_id = 101
         self.relays = True
         self.semi_sync = SemiSync()
+        self.pacing = Pacing(0, 0, SystemClock())
         self.place = "/binlogs"
         self.global_values = {}
         self.accounts = []
