@@ -97,10 +97,10 @@ def encode_single(lsn: int, synced_lsn: int, change: Change) -> bytes:
     return head + _CRC.pack(crc32c(payload, crc32c(head))) + payload
 
 
-def peek_synced_lsn(data: bytes, at: int) -> int:
-    """Return the synced LSN in the head of what may be a group at byte *at*; nothing is checked."""
-    synced_lsn: int = _HEAD.unpack_from(data, at)[3]
-    return synced_lsn
+def peek_lsns(data: bytes, at: int) -> tuple[int, int]:
+    """Return LSN and synced LSN by the head of what may be a group; nothing is checked."""
+    _, _, lsn, synced_lsn = _HEAD.unpack_from(data, at)
+    return lsn, synced_lsn
 
 
 def parse_group(data: bytes, at: int, lsn: int | None) -> RedoGroup | None:

@@ -29,7 +29,7 @@ from .redo_record import (
     RedoGroup,
     parse_group,
     parse_groups,
-    peek_synced_lsn,
+    peek_lsns,
 )
 
 FORMAT_VERSION = 2
@@ -164,16 +164,17 @@ def _check_torn_tail(file: File, path: str, offset: int, lsn: int) -> None:
     """
     Tell the torn end of the log from damage in its middle.
 
-    What is left of an earlier use of the segment can be many small groups: only one that claims
-    what would prove damage is read.
+    What is left of an earlier use of the segment can be many small groups, and user data can hold
+    anything: only one that lies at its LSN and claims what would prove damage is read.
     """
     start = offset
     while len(window := file.read_at(start, _SCAN_WINDOW + _OVERLAP)) > _OVERLAP:
         at = window.find(MAGIC)
         while 0 <= at < len(window) - _OVERLAP:
-            if peek_synced_lsn(window, at) > lsn:
+            due, (found, synced_lsn) = lsn + start + at - offset, peek_lsns(window, at)
+            if found == due and synced_lsn > lsn:
                 raw = file.read_at(start + at, GROUP_SIZE_MAX)
-                later = parse_group(raw, 0, None)
+                later = parse_group(raw, 0, due)
                 if later is not None:
                     raise FormatError(
                         f"redo group {lsn} is damaged although it had been synced "

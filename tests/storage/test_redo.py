@@ -131,6 +131,18 @@ def test_the_last_group_may_be_torn() -> None:
     assert read(disk) == [change(number) for number in range(4)]
 
 
+def test_a_group_in_user_data_proves_nothing() -> None:
+    """The last group was never synced; somebody's data in it looks like a later group."""
+    disk = SimDisk()
+    redo = log(disk)
+    redo.sync_to(redo.append([change(1)]))
+    torn = redo.next_lsn
+    alien = encode_group(1 << 50, 1 << 49, [change(3)])
+    redo.write_to(redo.append([Change(0, 2, 0, bytes(100) + alien + bytes(100))]))
+    disk.damage(PATH, SEGMENT_DATA_OFFSET + torn - FIRST_LSN, bytes(GROUP_HEADER_SIZE))
+    assert read(disk) == [change(1)]
+
+
 def test_segments_take_turns_and_the_newest_rules() -> None:
     disk = SimDisk()
     redo = log(disk)
