@@ -7,6 +7,7 @@ Source: ibb-format 5.2 and 8.1.
 
 from __future__ import annotations
 
+from itertools import dropwhile
 from typing import TYPE_CHECKING
 
 from .gtid import Gtid, GtidPosition, parse_gtid_list
@@ -63,6 +64,19 @@ class BinlogState:
         state = BinlogState()
         state._domains = {domain: dict(servers) for domain, servers in self._domains.items()}
         return state
+
+    def since(self, base: BinlogState) -> BinlogState:
+        """
+        Return what was logged after *base*, an earlier state, to get to this one.
+
+        Inside a domain the pairs logged since come last, in that order.
+        """
+        since = BinlogState()
+        for domain, servers in self._domains.items():
+            logged = _logged_since(base._domains.get(domain, {}), servers)
+            if logged:
+                since._domains[domain] = logged
+        return since
 
     def domains(self) -> list[int]:
         """Return the domains that have entries."""
@@ -124,3 +138,9 @@ class BinlogState:
 
     def __repr__(self) -> str:
         return f"BinlogState({str(self)!r})"
+
+
+def _logged_since(base: dict[int, int], servers: dict[int, int]) -> dict[int, int]:
+    """Return what comes behind the servers of a domain that are as they were, in that order."""
+    before = iter(base.items())
+    return dict(dropwhile(lambda pair: pair in before, servers.items()))  # `in` moves on

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.errors import FormatError
-from ibb.protocol.gtid import Gtid
 
 from .aside import discard, holds_something
 from .binlog_files import BinlogFiles, list_files
@@ -108,7 +107,7 @@ def open_writer(
         page_no=end.offset // header.page_size,
         tail=tail,
         full=found.state,
-        differential=_since(found.base, found.state),
+        differential=found.since_base(),
     )
     redo.begin_segment(
         replayed.sequence + 1 if replayed else 1,
@@ -252,23 +251,3 @@ def _load_tail(
     tail.used = used
     tail.flushed_clean = True
     return tail
-
-
-def _since(base: BinlogState | None, state: BinlogState) -> BinlogState:
-    """
-    Return what was logged after *base*, the full state of the file, to get to *state*.
-
-    Inside a domain the pairs logged since come last, in that order. Without a base all of the
-    state is as good: a differential state is applied on top of the full one.
-    """
-    if base is None:
-        return state.copy()
-    since: list[Gtid] = []
-    for domain in state.domains():
-        before = iter([gtid for gtid in base.entries() if gtid.domain == domain])
-        entries = [gtid for gtid in state.entries() if gtid.domain == domain]
-        untouched = 0
-        while untouched < len(entries) and entries[untouched] in before:  # `in` moves on
-            untouched += 1
-        since.extend(entries[untouched:])
-    return BinlogState(since)

@@ -31,6 +31,14 @@ class FoundState(NamedTuple):
     state: BinlogState
     base: BinlogState | None
 
+    def since_base(self) -> BinlogState:
+        """
+        Return what a differential state at the end has to hold.
+
+        Without a base all of the state is as good: it is applied on top of the full one.
+        """
+        return self.state.copy() if self.base is None else self.state.since(self.base)
+
 
 def find_state(source: PageSource) -> FoundState:
     """

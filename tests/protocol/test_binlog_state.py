@@ -59,6 +59,16 @@ def test_copy_is_independent(history, gtid):
     assert state.entries() == before
 
 
+@given(histories, histories)
+def test_what_was_logged_since_leads_from_one_state_to_the_other(history, later):
+    base, state = BinlogState(history), BinlogState(history + later)
+    since = state.since(base)
+    rebuilt = base.copy()
+    rebuilt.load(since.entries())
+    assert rebuilt.entries() == state.entries()
+    assert len(since) <= len(BinlogState(later))
+
+
 def test_equality_knows_the_most_recent_entry():
     assert BinlogState.parse("0-1-5,0-2-6") != BinlogState.parse("0-2-6,0-1-5")
     assert BinlogState.parse("0-1-5,0-2-6,0-3-7") == BinlogState.parse("0-2-6,0-1-5,0-3-7")

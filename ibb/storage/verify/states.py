@@ -103,14 +103,9 @@ class HistoryCheck:
 
     def _deleted(self, told: BinlogState) -> frozenset[int]:
         """Return the domains that are missing and could be deleted: no file has groups of them."""
-        missing = set(self.state.domains()).difference(told.domains())
-        return frozenset(
-            domain
-            for domain in missing
-            if all(
-                gtid in self._first_pairs for gtid in self.state.entries() if gtid.domain == domain
-            )
-        )
+        logged = (gtid for gtid in self.state.entries() if gtid not in self._first_pairs)
+        in_use = {gtid.domain for gtid in logged}
+        return frozenset(self.state.domains()).difference(told.domains(), in_use)
 
     def _report(self, told: BinlogState, place: Place, which: str, deleted: frozenset[int]) -> None:
         """Report in what a state differs from the running one."""
