@@ -70,18 +70,24 @@ class Connection:
         return f"{name[0]}:{name[1]}" if name else "gone"
 
     @property
+    def address(self) -> str:
+        """Address of a client by TCP, without its port."""
+        return self.peer.rpartition(":")[0].removeprefix("::ffff:")
+
+    @property
     def hosts(self) -> list[str]:
         """Address and names by which accounts may know the client, the one to show first."""
         if not self.is_tcp:
             return ["localhost"]
-        address = self.peer.rpartition(":")[0].removeprefix("::ffff:")
-        is_loopback = address == "::1" or address.startswith("127.")
-        return ["localhost", address] if is_loopback else [address]
+        address = self.address
+        if address in ("127.0.0.1", "::1"):
+            return ["localhost", address]
+        return [address, "localhost"] if address.startswith("127.") else [address]
 
     @property
     def limit_key(self) -> str:
         """What limits by address count by."""
-        return address_key(self.hosts[-1]) if self.is_tcp else "unix"
+        return address_key(self.address) if self.is_tcp else "unix"
 
     @property
     def encrypted(self) -> bool:

@@ -87,7 +87,7 @@ class Listener:
         key = connection.limit_key
         if self._host.guard.is_blocked(key):
             return HOST_IS_BLOCKED.error(connection.hosts[0])
-        if len(self._sessions) >= config.max_connections:
+        if len(self._sessions) > config.max_connections:  # the last place is an administrator's
             return CON_COUNT_ERROR.error()
         if connection.is_tcp:
             near = [session for session in self._sessions.values() if session.limit_key == key]
@@ -97,7 +97,7 @@ class Listener:
                 return SqlError(
                     CON_COUNT_ERROR.code,
                     CON_COUNT_ERROR.sqlstate,
-                    f"{CON_COUNT_ERROR.text} from {connection.hosts[-1]}",
+                    f"{CON_COUNT_ERROR.text} from {connection.address}",
                 )
         return None
 

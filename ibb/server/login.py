@@ -224,6 +224,8 @@ class Login:
         """Raise SqlError if the account has all the connections that it may have."""
         if account.may(CONNECTION_ADMIN):
             return
+        if len(self._host.sessions()) > self._host.config.max_connections:
+            raise codes.CON_COUNT_ERROR.error()
         name = (account.user, account.host)
         count = sum(
             session.account is not None and (session.account.user, session.account.host) == name

@@ -158,14 +158,20 @@ async def test_a_malformed_command_ends_the_connection(serve, store):
         assert await client.packet() is None
 
 
-async def test_connections_above_the_limit_get_1040_in_place_of_the_greeting(serve, store):
+async def test_above_the_limit_there_is_one_place_for_an_administrator(serve, store):
     server = await serve(store, max_connections=2)
     first = await RawClient.logged_in(server)
     second = await RawClient.logged_in(server)
     async with await RawClient.connect(server.address) as third:
-        answer = await third.packet()
-        assert answer == b"\xff\x10\x04Too many connections"
+        assert await third.log_in() == b"\xff\x10\x04#08004Too many connections"
         assert await third.packet() is None
+    await until_sessions(server, 2)
+    async with (
+        await RawClient.logged_in(server, "admin", "mighty"),
+        await RawClient.connect(server.address) as beyond,
+    ):
+        assert await beyond.packet() == b"\xff\x10\x04Too many connections"
+        assert await beyond.packet() is None
     await first.close()
     await until_sessions(server, 1)
     async with await RawClient.logged_in(server) as fourth:
