@@ -133,6 +133,19 @@ def test_a_reader_of_a_later_file_keeps_what_its_file_refers_to(store: Store) ->
     ]  # fmt: skip
 
 
+def test_the_active_file_keeps_what_its_groups_refer_to(store: Store) -> None:
+    with store.begin() as large:
+        large.write(query("x" * 3000))
+        fill_to(store, 2)
+        large.write(xid(1))
+        large.commit(Gtid(9, 1, 1))
+    result = store.purge_to("binlog-000002.ibb")
+    assert result.removed == []
+    assert result.reasons == ["the active file may refer to it"]
+    fill_to(store, 3)
+    assert store.purge_to("binlog-000003.ibb").kept is None
+
+
 def test_open_and_prepared_transactions_keep_their_files(store: Store) -> None:
     fill_to(store, 1)
     group = store.begin()
@@ -200,6 +213,19 @@ def test_the_total_size_is_kept_automatically() -> None:
         assert len(names(store)) <= 6
         assert store.last_automatic_purge is not None
         assert store.last_automatic_purge.removed
+
+
+def test_old_files_go_automatically(clock: FakeClock) -> None:
+    settings = options(binlog_expire_logs_seconds=60, slave_connections_needed_for_purge=0)
+    with Store.open("/s", settings, disk=SimDisk(now=clock.now), clock=clock) as store:
+        fill_to(store, 4)
+        assert names(store)[0] == 0
+        clock.time += 60
+        fill_to(store, 5)
+        assert names(store)[0] == 0, "they are just as old as they may be"
+        clock.time += 1
+        fill_to(store, 6)
+        assert names(store)[0] == 3, "later ones were changed since"
 
 
 def test_automatic_purge_waits_for_enough_replicas() -> None:
