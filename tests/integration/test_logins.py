@@ -253,6 +253,46 @@ def test_accounts_are_read_again_at_sighup_and_a_broken_file_changes_nothing(sit
     path.write_text(good)
 
 
+def test_a_certificate_is_renewed_at_sighup_while_sessions_go_on(rig, mariadb_10, tmp_path):
+    paths = {name: tmp_path / f"{name}.pem" for name in ("first", "second", "served", "key")}
+
+    def serve_next(name):
+        certificate, key = self_signed("localhost")
+        for path in (paths[name], paths["served"]):
+            path.write_bytes(certificate)
+        paths["key"].write_bytes(key)
+
+    def trusts(name):
+        """Tell whether the command line takes *name* for the CA of what is served."""
+        verify = (f"--ssl-ca={paths[name]}", "--ssl-verify-server-cert", "-Ne", "SELECT 7")
+        words = ("--host=localhost", "--protocol=tcp", f"--port={ibb.port}", "--user=keeper")
+        line = mariadb_10.command("mariadb", *words, f"--password={SECRET}", *verify)
+        done = subprocess.run(line, capture_output=True, text=True, timeout=SECONDS, check=False)
+        assert done.stdout == "7\n" or "ERROR 2026" in done.stderr, done.stderr
+        return done.returncode == 0
+
+    serve_next("first")
+    ibb = rig.ibb(f"--ssl-cert={paths['served']}", f"--ssl-key={paths['key']}")
+    add_account(ibb, "keeper")
+    ibb.start()
+    kept = pymysql.connect(
+        host="127.0.0.1", port=ibb.port, user="keeper", password=SECRET, ssl_ca=str(paths["first"])
+    )
+    assert trusts("first")
+    serve_next("second")
+    os.kill(ibb.pid, signal.SIGHUP)
+    wait_until(lambda: trusts("second"), SECONDS)
+    assert not trusts("first")
+    paths["served"].write_text("nonsense")
+    os.kill(ibb.pid, signal.SIGHUP)
+    wait_until(lambda: "reload_failed" in ibb.log.read_text(), SECONDS)
+    assert trusts("second")
+    with kept, kept.cursor() as cursor:
+        cursor.execute("SELECT 7")
+        assert cursor.fetchone() == (7,)
+    ibb.stop()
+
+
 def test_no_secret_and_no_account_is_in_the_log_or_the_list_of_processes(site):
     """Runs last: whatever the tests above made the server say."""
     book = list(AccountBook.load(str(site.ibb.folder / "accounts.toml")))
