@@ -27,13 +27,13 @@ class ErrorCode(NamedTuple):
 CON_COUNT_ERROR: Final = ErrorCode(1040, "08004", "Too many connections")
 OUT_OF_RESOURCES: Final = ErrorCode(1041, "HY000", "Out of memory.")
 HANDSHAKE_ERROR: Final = ErrorCode(1043, "08S01", "Bad handshake")
+DBACCESS_DENIED_ERROR: Final = ErrorCode(
+    1044, "42000", "Access denied for user '%s'@'%s' to database '%s'"
+)
 ACCESS_DENIED_ERROR: Final = ErrorCode(
     1045, "28000", "Access denied for user '%s'@'%s' (using password: %s)"
 )
 NO_DB_ERROR: Final = ErrorCode(1046, "3D000", "No database selected")
-DBACCESS_DENIED_ERROR: Final = ErrorCode(
-    1044, "42000", "Access denied for user '%s'@'%s' to database '%s'"
-)
 UNKNOWN_COM_ERROR: Final = ErrorCode(1047, "08S01", "Unknown command")
 BAD_DB_ERROR: Final = ErrorCode(1049, "42000", "Unknown database '%s'")
 BAD_TABLE_ERROR: Final = ErrorCode(1051, "42S02", "Unknown table '%s'")
@@ -49,9 +49,15 @@ EMPTY_QUERY: Final = ErrorCode(1065, "42000", "Query was empty")
 NO_SUCH_THREAD: Final = ErrorCode(1094, "HY000", "Unknown thread id: %d")
 KILL_DENIED_ERROR: Final = ErrorCode(1095, "HY000", "You are not owner of thread %d")
 NO_TABLES_USED: Final = ErrorCode(1096, "HY000", "No tables used")
-UNKNOWN_CHARACTER_SET: Final = ErrorCode(1115, "42000", "Unknown character set: '%s'")
-UNKNOWN_TABLE: Final = ErrorCode(1109, "42S02", "Unknown table '%s' in %s")
 UNKNOWN_ERROR: Final = ErrorCode(1105, "HY000", "%s")
+UNKNOWN_TABLE: Final = ErrorCode(1109, "42S02", "Unknown table '%s' in %s")
+UNKNOWN_CHARACTER_SET: Final = ErrorCode(1115, "42000", "Unknown character set: '%s'")
+HOST_IS_BLOCKED: Final = ErrorCode(
+    1129,
+    "HY000",
+    "Host '%s' is blocked because of many connection errors; unblock with "
+    "'mariadb-admin flush-hosts'",
+)
 NONEXISTING_GRANT: Final = ErrorCode(
     1141, "42000", "There is no such grant defined for user '%s' on host '%s'"
 )
@@ -61,17 +67,11 @@ NET_PACKET_TOO_LARGE: Final = ErrorCode(
 )
 NET_PACKETS_OUT_OF_ORDER: Final = ErrorCode(1156, "08S01", "Got packets out of order")
 NET_READ_INTERRUPTED: Final = ErrorCode(1159, "08S01", "Got timeout reading communication packets")
-HOST_IS_BLOCKED: Final = ErrorCode(
-    1129,
+LOCK_OR_ACTIVE_TRANSACTION: Final = ErrorCode(
+    1192,
     "HY000",
-    "Host '%s' is blocked because of many connection errors; unblock with "
-    "'mariadb-admin flush-hosts'",
-)
-TOO_MANY_USER_CONNECTIONS: Final = ErrorCode(
-    1203, "42000", "User %s already has more than 'max_user_connections' active connections"
-)
-USER_LIMIT_REACHED: Final = ErrorCode(
-    1226, "42000", "User '%s' has exceeded the '%s' resource (current value: %d)"
+    "Can't execute the given command because you have active locked tables or an active "
+    "transaction",
 )
 UNKNOWN_SYSTEM_VARIABLE: Final = ErrorCode(1193, "HY000", "Unknown system variable '%s'")
 SLAVE_MUST_STOP: Final = ErrorCode(
@@ -85,16 +85,22 @@ BAD_SLAVE: Final = ErrorCode(
     "HY000",
     "Misconfigured slave: MASTER_HOST was not set; Fix in config file or with CHANGE MASTER TO",
 )
+TOO_MANY_USER_CONNECTIONS: Final = ErrorCode(
+    1203, "42000", "User %s already has more than 'max_user_connections' active connections"
+)
 WRONG_ARGUMENTS: Final = ErrorCode(1210, "HY000", "Incorrect arguments to %s")
 ERROR_WHEN_EXECUTING_COMMAND: Final = ErrorCode(
     1220, "HY000", "Error when executing command %s: %s"
+)
+WRONG_USAGE: Final = ErrorCode(1221, "HY000", "Incorrect usage of %s and %s")
+USER_LIMIT_REACHED: Final = ErrorCode(
+    1226, "42000", "User '%s' has exceeded the '%s' resource (current value: %d)"
 )
 SPECIFIC_ACCESS_DENIED_ERROR: Final = ErrorCode(
     1227,
     "42000",
     "Access denied; you need (at least one of) the %s privilege(s) for this operation",
 )
-WRONG_USAGE: Final = ErrorCode(1221, "HY000", "Incorrect usage of %s and %s")
 LOCAL_VARIABLE: Final = ErrorCode(
     1228, "HY000", "Variable '%s' is a SESSION variable and can't be used with SET GLOBAL"
 )
@@ -122,6 +128,10 @@ OPTION_PREVENTS_STATEMENT: Final = ErrorCode(
     "HY000",
     "The MariaDB server is running with the %s option so it cannot execute this statement",
 )
+UNSUPPORTED_PS: Final = ErrorCode(
+    1295, "HY000", "This command is not supported in the prepared statement protocol yet"
+)
+UNKNOWN_TIME_ZONE: Final = ErrorCode(1298, "HY000", "Unknown or incorrect time zone: '%s'")
 SP_DOES_NOT_EXIST: Final = ErrorCode(1305, "42000", "%s %s does not exist")
 QUERY_INTERRUPTED: Final = ErrorCode(1317, "70100", "Query execution was interrupted")
 UNKNOWN_TARGET_BINLOG: Final = ErrorCode(1373, "HY000", "Target log not found in binlog index")
@@ -131,6 +141,7 @@ MAX_PREPARED_STMT_COUNT_REACHED: Final = ErrorCode(
     "42000",
     "Can't create more than max_prepared_stmt_count statements (current value: %d)",
 )
+WRONG_VALUE: Final = ErrorCode(1525, "HY000", "Incorrect %s value: '%s'")
 WRONG_PARAMCOUNT_TO_NATIVE_FCT: Final = ErrorCode(
     1582, "42000", "Incorrect parameter count in the call to native function '%s'"
 )
@@ -139,10 +150,10 @@ DATA_OUT_OF_RANGE: Final = ErrorCode(1690, "22003", "%s value is out of range in
 MALFORMED_PACKET: Final = ErrorCode(1835, "HY000", "Malformed communication packet")
 CONNECTION_KILLED: Final = ErrorCode(1927, "70100", "Connection was killed")
 INCORRECT_GTID_STATE: Final = ErrorCode(1941, "HY000", "Could not parse GTID list")
-NO_SUCH_QUERY: Final = ErrorCode(1957, "HY000", "Unknown query id: %d")
 DUPLICATE_GTID_DOMAIN: Final = ErrorCode(
     1943, "HY000", "GTID %s and %s conflict (duplicate domain id %d)"
 )
+NO_SUCH_QUERY: Final = ErrorCode(1957, "HY000", "Unknown query id: %d")
 SLAVE_SAME_ID: Final = ErrorCode(
     4052, "HY000", "A slave with the same server_id as this slave has connected to the master"
 )

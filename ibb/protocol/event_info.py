@@ -10,8 +10,9 @@ import zlib
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
+from .character_sets import COLLATION_NAMES, charset_of
 from .errors import FormatError
-from .event import HEADER_SIZE, TYPE_OFFSET, EventType
+from .event import HEADER_SIZE, TYPE_OFFSET, EventFlag, EventHeader, EventType
 from .fields import FieldReader
 from .format_description import FormatDescription
 from .gtid_event import GtidEvent, GtidFlag
@@ -20,6 +21,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .fields import Buffer
+
+_REAL, _INTEGER, _DECIMAL = 1, 2, 4  # what a user variable holds; else a text
+_DOUBLE: Final = Struct("<d")
+_DECIMAL_DIGITS_MAX: Final = 81
+_DIGIT_BYTES: Final = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)  # by the number of digits
+
+_FLAGS2: Final = Struct("<BI")  # the first of a query's settings
+_FLAGS2_CODE: Final = 0
+_SETTINGS: Final = (
+    (0x4000000, "foreign_key_checks=0"),
+    (0x4000, "sql_auto_is_null=1"),
+    (0x8000000, "unique_checks=0"),
+    (0x8000, "check_constraint_checks=0"),
+    (0x10000000, "@@sql_if_exists=1"),
+    (0x40000000, "@@system_versioning_insert_history=1"),
+)
 
 _WORDS: Final = {
     EventType.QUERY: "Query",
@@ -115,13 +132,24 @@ def _format_description(event: Buffer) -> str:
 def _query(event: Buffer) -> str:
     reader = _reader(event, "Query event")
     _, _, name_bytes, _, status_bytes = _QUERY_HEAD.unpack(reader.take(_QUERY_HEAD.size))
-    reader.take(status_bytes)
+    settings = _settings(reader.take(status_bytes))
     database = _text(reader.take(name_bytes))
     reader.take(1)
     text = reader.rest()
     if event[TYPE_OFFSET] == EventType.QUERY_COMPRESSED:
         text = _decompressed(text)
-    return f"use `{database}`; {_text(text)}" if database else _text(text)
+    if EventHeader.unpack(event).flags & EventFlag.SUPPRESS_USE:
+        database = ""
+    return f"{f'use `{database}`; ' if database else ''}{settings}{_text(text)}"
+
+
+def _settings(status: bytes) -> str:
+    """Return the settings that a query was run with and that are not as usual."""
+    if len(status) < _FLAGS2.size or status[0] != _FLAGS2_CODE:
+        return ""
+    flags = _FLAGS2.unpack_from(status)[1]
+    shown = [text for flag, text in _SETTINGS if flags & flag]
+    return f"set {', '.join(shown)}; " if shown else ""
 
 
 def _decompressed(body: bytes) -> bytes:
@@ -227,14 +255,46 @@ def _user_variable(event: Buffer) -> str:
     name = _text(reader.take(reader.u32()))
     if reader.u8():
         return f"@`{name}`=NULL"
-    kind, charset = reader.u8(), reader.u32()
-    data = reader.take(reader.u32())
-    if kind == 2:
+    kind, collation = reader.u8(), reader.u32()
+    data = reader.take(min(reader.u32(), reader.remaining))  # of a long one only the beginning
+    if kind == _REAL and len(data) == _DOUBLE.size:
+        value = f"{_DOUBLE.unpack(data)[0]:.14g}"
+    elif kind == _INTEGER:
         signed = not (reader.remaining and reader.u8() & 1)
-        return f"@`{name}`={int.from_bytes(data, 'little', signed=signed)}"
-    if kind == 0:
-        return f"@`{name}`=X'{data.hex().upper()}' COLLATE {charset}"
-    raise FormatError(f"User_var event of type {kind}", offset=HEADER_SIZE)
+        value = str(int.from_bytes(data, "little", signed=signed))
+    elif kind == _DECIMAL:
+        value = _decimal(data)
+    else:
+        shown = COLLATION_NAMES.get(collation, str(collation))
+        value = f"_{charset_of(shown)} X'{data.hex().upper()}' COLLATE {shown}"
+    return f"@`{name}`={value}"
+
+
+def _decimal(data: bytes) -> str:
+    """
+    Return a stored decimal as digits: u8 precision, u8 scale, then groups of nine digits in four
+    bytes, the outer ones shorter; the first bit is set unless it is negative, then all are turned.
+    """
+    reader = FieldReader(data, what="decimal")
+    precision, scale = reader.u8(), reader.u8()
+    if not 0 <= scale <= precision <= _DECIMAL_DIGITS_MAX:
+        raise FormatError(f"a decimal of {precision} digits, {scale} behind the point", offset=0)
+    whole = precision - scale
+    sizes = [whole % 9, *[9] * (whole // 9), *[9] * (scale // 9), scale % 9]
+    stored = bytearray(reader.take(sum(_DIGIT_BYTES[digits] for digits in sizes)))
+    negative = bool(stored) and not stored[0] & 0x80
+    if negative:
+        stored = bytearray(byte ^ 0xFF for byte in stored)
+    if stored:
+        stored[0] ^= 0x80
+    text, at = "", 0
+    for digits in sizes:
+        size = _DIGIT_BYTES[digits]
+        if digits:
+            text += str(int.from_bytes(stored[at : at + size], "big")).zfill(digits)
+        at += size
+    shown = text[:whole].lstrip("0") or "0"
+    return f"{'-' * negative}{shown}{'.' * bool(scale)}{text[whole:]}"
 
 
 _DESCRIBED: Final[dict[int, Callable[[Buffer], str]]] = {

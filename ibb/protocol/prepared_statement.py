@@ -118,7 +118,7 @@ def _encoded_moment(text: str) -> bytes:
     day, _, clock = text.partition(" ")
     year, month, day_of_month = (int(part) for part in day.split("-"))
     fields = year.to_bytes(2, "little") + bytes((month, day_of_month))
-    if clock:
+    if clock.strip("0:."):
         clock, _, fraction = clock.partition(".")
         fields += bytes(int(part) for part in clock.split(":"))
         if fraction:
@@ -128,6 +128,8 @@ def _encoded_moment(text: str) -> bytes:
 
 def _encoded_time(text: str) -> bytes:
     """Return `[-]838:59:59[.000001]` in fields."""
+    if not text.strip("-0:."):
+        return b"\0"
     clock, _, fraction = text.lstrip("-").partition(".")
     hours, minutes, seconds = (int(part) for part in clock.split(":"))
     fields = bytes([text.startswith("-")]) + (hours // 24).to_bytes(4, "little")

@@ -77,16 +77,16 @@ class AdminParser(ShowParser):
         if self.skip_word("LOGS"):
             return Flush("LOGS")
         if self.skip_words("QUERY", "CACHE") or self.skip_words("RELAY", "LOGS"):
-            return Nothing()
+            return Nothing(commits=True)
         for kind in ("ERROR", "SLOW", "GENERAL", "ENGINE"):
             if self.skip_words(kind, "LOGS"):
-                return Nothing()
+                return Nothing(commits=True)
         self.expect_word(*_FLUSHED_TO_NO_EFFECT)
         if self.skip_word("WITH"):
             for word in ("READ", "LOCK"):
                 self.expect_word(word)
             return Unsupported("FLUSH TABLES WITH READ LOCK")
-        return Nothing()
+        return Nothing(commits=True)
 
     def _domains(self) -> tuple[int, ...]:
         self.expect_sign("(")
@@ -110,7 +110,7 @@ class AdminParser(ShowParser):
     def reset(self) -> Statement:
         """RESET MASTER [TO n] | SLAVE [name] [ALL] | QUERY CACHE."""
         if self.skip_words("QUERY", "CACHE"):
-            return Nothing()
+            return Nothing(commits=True)
         if self.expect_word("MASTER", "SLAVE", "REPLICA") == "MASTER":
             return ResetMaster(self.number() if self.skip_word("TO") else None)
         name = self.string() if self.peek().kind is Kind.STRING else ""

@@ -362,7 +362,9 @@ class OnTable:
 
 @dataclass(frozen=True, slots=True)
 class Nothing:
-    """A statement that has nothing to do here and needs no more than OK."""
+    """A statement that has nothing to do here but perhaps to end a transaction."""
+
+    commits: bool = False
 
 
 @dataclass(frozen=True, slots=True)

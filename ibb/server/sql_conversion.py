@@ -7,8 +7,11 @@ from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, Final
 
+from ibb.protocol.result_set import ColumnType
+
 from .sql_functions_time import moment_of
 from .sql_types import (
+    DATE_CHARS,
     DOUBLE,
     PLAIN_DECIMALS,
     Kind,
@@ -36,6 +39,8 @@ def moved(start: Typed, amount: SqlValue, unit: str) -> Typed:
     number = as_number(amount)
     kind = start.type.kind if start.type.kind in (Kind.DATETIME, Kind.DATE) else Kind.TEXT
     type_ = SqlType(kind, 19, nullable=True)
+    if kind is Kind.TEXT:
+        type_ = replace(type_, decimals=PLAIN_DECIMALS, wire=ColumnType.STRING)
     moment = moment_of(start.value)
     if moment is None or number is None:
         return Typed(None, type_)
@@ -43,7 +48,11 @@ def moved(start: Typed, amount: SqlValue, unit: str) -> Typed:
         later = _shifted(moment, int(number), unit)
     except (OverflowError, ValueError):
         return Typed(None, type_)
-    return Typed(later if kind is Kind.DATETIME else as_text(later), type_)
+    if kind is Kind.DATETIME:
+        return Typed(later, type_)
+    whole_days = unit in _DAYS or unit in _MONTHS
+    is_day = whole_days and kind is Kind.TEXT and len(as_text(start.value) or "") <= DATE_CHARS
+    return Typed(as_text(later.date() if is_day else later), type_)
 
 
 def _shifted(moment: datetime, count: int, unit: str) -> datetime:

@@ -54,6 +54,11 @@ class TokenCursor:
         token = self.peek()
         return token.kind is Kind.END or token.is_sign(";")
 
+    def rest(self) -> None:
+        """Go to the end of the statement."""
+        while not self.at_end():
+            self.take()
+
     def skip_word(self, *words: str) -> bool:
         """Go behind the next token if it is one of these keywords."""
         found = self.peek().is_word(*words)
@@ -86,7 +91,7 @@ class TokenCursor:
     def number(self) -> int:
         """Return a whole number; raises 1064."""
         token = self.peek()
-        if token.kind is not Kind.NUMBER or not token.text.isdigit():
+        if token.kind is not Kind.NUMBER or not token.text.isdigit() or len(token.text) > 20:
             raise self.error()
         return int(self.take().text)
 

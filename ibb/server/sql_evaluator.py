@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from ibb.protocol.error_codes import (
     BAD_FIELD_ERROR,
     DATA_OUT_OF_RANGE,
+    NOT_SUPPORTED_YET,
     UNKNOWN_TABLE,
     WRONG_USAGE,
 )
@@ -57,8 +58,8 @@ if TYPE_CHECKING:
     from .sql_types import SqlValue
 
 _WORD: Final = 1 << 64
-_INTEGERS: Final = range(-(1 << 63), 1 << 63)
 _EXACT: Final = (Kind.INTEGER, Kind.DECIMAL, Kind.NULL)
+_LIKE_STEPS_MAX: Final = 1 << 22
 _REGEXP_CHARS_MAX: Final = 256  # of a pattern of a client's
 
 
@@ -186,7 +187,10 @@ def _predicate(operator: str, values: Sequence[SqlValue]) -> bool | None:
     if None in others:
         return None
     if operator == "LIKE":
-        return is_like(as_text(first) or "", as_text(others[0]) or "")
+        text, pattern = as_text(first) or "", as_text(others[0]) or ""
+        if len(text) * len(pattern) > _LIKE_STEPS_MAX:
+            raise NOT_SUPPORTED_YET.error("LIKE of long texts")
+        return is_like(text, pattern)
     if operator == "REGEXP":
         pattern = (as_text(others[0]) or "")[:_REGEXP_CHARS_MAX]
         literal = all(char.isalnum() or char in "^$_- ." for char in pattern)
@@ -255,7 +259,7 @@ def _arithmetic(
     if type_.kind is Kind.DECIMAL and isinstance(value, Decimal):
         rounding = ROUND_HALF_UP if operator == "/" else ROUND_DOWN
         value = value.quantize(Decimal(1).scaleb(-type_.decimals), rounding)
-    fits = value in _INTEGERS or (type_.unsigned and 0 <= value < _WORD)
+    fits = -(_WORD >> 1) <= value < (_WORD if type_.unsigned else _WORD >> 1)
     if type_.kind is Kind.INTEGER and not fits:
         sign = "-" if operator == "NEGATE" else operator
         kind = "BIGINT UNSIGNED" if type_.unsigned else "BIGINT"

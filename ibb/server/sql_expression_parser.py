@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import TYPE_CHECKING, Final
+
+from ibb.protocol.error_codes import NOT_SUPPORTED_YET, WRONG_VALUE
 
 from .sql_ast import (
     AssignUser,
@@ -20,8 +21,17 @@ from .sql_ast import (
     UserVariable,
 )
 from .sql_cursor import NESTING_MAX, OPERATIONS_MAX, TokenCursor
+from .sql_functions_time import moment_of
 from .sql_lexer import Kind, syntax_error
-from .sql_types import DOUBLE_DECIMALS, NULL, SqlType, Typed, decimal_type, text_type
+from .sql_types import (
+    DATE_CHARS,
+    DATETIME_CHARS,
+    NULL,
+    SqlType,
+    Typed,
+    number_as_written,
+    text_type,
+)
 from .sql_types import Kind as TypeKind
 
 if TYPE_CHECKING:
@@ -101,6 +111,8 @@ class ExpressionParser(TokenCursor):
             found: Expression = AssignUser(token.text, self.expression())
         else:
             found = self._logical(0)
+        if isinstance(found, Interval):
+            raise self.error()
         self._depth -= 1
         return found
 
@@ -198,7 +210,7 @@ class ExpressionParser(TokenCursor):
         if token.is_sign("-"):
             self.take()
             if self.peek().kind is Kind.NUMBER:
-                return Literal(_number(self.take().text, negative=True))
+                return Literal(number_as_written(self.take().text, negative=True))
             return Operation("NEGATE", (self._deeper(),))
         if token.is_sign("+"):
             self.take()
@@ -225,7 +237,7 @@ class ExpressionParser(TokenCursor):
         token = self.take()
         match token.kind:
             case Kind.NUMBER:
-                return Literal(_number(token.text))
+                return Literal(number_as_written(token.text))
             case Kind.STRING:
                 return Literal(self._text(token))
             case Kind.BYTES:
@@ -241,6 +253,8 @@ class ExpressionParser(TokenCursor):
             case Kind.WORD:
                 return self._word(token)
         if token.is_sign("("):
+            if self.peek().is_word("SELECT", "WITH", "VALUES"):
+                raise NOT_SUPPORTED_YET.error("subqueries")
             found = self.expression()
             self.expect_sign(")")
             return found
@@ -278,6 +292,8 @@ class ExpressionParser(TokenCursor):
         if word == "INTERVAL" and not self.peek().is_sign("("):
             value = self._arithmetic(0)
             return Interval(value, self.expect_word(*_UNITS))
+        if word in ("DATE", "TIMESTAMP") and self.peek().kind is Kind.STRING:
+            return self._moment(word)
         if word.startswith("_") and self.peek().kind is Kind.STRING:  # _utf8'text'
             return Literal(self._text(self.take()))
         if self.skip_sign("("):
@@ -287,6 +303,16 @@ class ExpressionParser(TokenCursor):
         if word in _RESERVED:
             raise syntax_error(self.sql, token.start)
         return self._column(token)
+
+    def _moment(self, word: str) -> Literal:
+        """Read the text behind DATE or TIMESTAMP."""
+        text = self.take().text
+        moment = moment_of(text)
+        if moment is None:
+            raise WRONG_VALUE.error("DATETIME" if word == "TIMESTAMP" else word, text)
+        if word == "DATE":
+            return Literal(Typed(moment.date(), SqlType(TypeKind.DATE, DATE_CHARS)))
+        return Literal(Typed(moment, SqlType(TypeKind.DATETIME, DATETIME_CHARS)))
 
     def _column(self, token: Token) -> Expression:
         names = [token.text]
@@ -355,20 +381,3 @@ class ExpressionParser(TokenCursor):
             self.name()
         self.expect_sign(")")
         return Cast(value, target, sizes)
-
-
-def _number(text: str, *, negative: bool = False) -> Typed:
-    """Return a number as written, with the type that MariaDB gives it."""
-    if "e" in text.lower():
-        value = -float(text) if negative else float(text)
-        return Typed(value, SqlType(TypeKind.DOUBLE, len(text) + negative, DOUBLE_DECIMALS))
-    if "." in text or len(text) > 20 or int(text) >= 1 << 64:
-        number = -Decimal(text) if negative else Decimal(text)
-        whole, _, fraction = text.partition(".")
-        digits = max(len(whole.lstrip("0")), 1) + len(fraction)
-        return Typed(number, decimal_type(digits, len(fraction)))
-    if negative:
-        return Typed(-int(text), SqlType(TypeKind.INTEGER, len(text) + 1))
-    unsigned = int(text) >= 1 << 63
-    type_ = SqlType(TypeKind.INTEGER, len(text), unsigned=unsigned, signed_digits=False)
-    return Typed(int(text), type_)

@@ -9,9 +9,14 @@ from dataclasses import replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
-from ibb.protocol.error_codes import SP_DOES_NOT_EXIST, WRONG_PARAMCOUNT_TO_NATIVE_FCT
+from ibb.protocol.error_codes import (
+    NOT_SUPPORTED_YET,
+    SP_DOES_NOT_EXIST,
+    WRONG_PARAMCOUNT_TO_NATIVE_FCT,
+)
 from ibb.protocol.result_set import ColumnType
 
+from .native_functions import NATIVE_FUNCTIONS
 from .sql_functions_binlog import BINLOG_FUNCTIONS
 from .sql_functions_time import TIME_FUNCTIONS
 from .sql_types import (
@@ -59,10 +64,12 @@ def call(wanted: Call, context: Context, evaluate: Callable[[Expression, Context
     Return what a function gives.
 
     Raises:
-        SqlError: 1305 no such function, 1582 too few or too many arguments.
+        SqlError: 1305 no such function, 1235 MariaDB has it, 1582 too few or too many arguments.
     """
     name = wanted.name.upper()
     function = _FUNCTIONS.get(name)
+    if function is None and name in NATIVE_FUNCTIONS:
+        raise NOT_SUPPORTED_YET.error(f"{name}()")
     if function is None:
         shown = wanted.name
         if context.database and "." not in shown:
@@ -175,6 +182,16 @@ def _hex(_: Context, arguments: _Arguments) -> Typed:
         return Typed(None, type_)
     text = f"{int(value):X}" if number else (as_text(value) or "").encode().hex().upper()  # type: ignore[arg-type]
     return Typed(text, type_)
+
+
+def _unhex(_: Context, arguments: _Arguments) -> Typed:
+    text = as_text(arguments[0].value)
+    type_ = SqlType(Kind.BINARY, (_chars(arguments[0]) * 4 + 1) // 2, nullable=True)
+    try:
+        data = None if text is None else bytes.fromhex("0" * (len(text) % 2) + text)
+    except ValueError:
+        data = None
+    return Typed(data, type_)
 
 
 def _digest(name: str, digits: int) -> Callable[[Context, _Arguments], Typed]:
@@ -350,6 +367,7 @@ _FUNCTIONS: Final = {
     "SYSTEM_USER": _Function(0, 0, _user),
     "TRIM": _Function(1, 1, _mapped(lambda text: text.strip(" "))),
     "UCASE": _Function(1, 1, _mapped(str.upper)),
+    "UNHEX": _Function(1, 1, _unhex),
     "UPPER": _Function(1, 1, _mapped(str.upper)),
     "USER": _Function(0, 0, _user),
     "UUID": _Function(0, 0, _uuid),

@@ -1,15 +1,16 @@
 """
 From the text of a statement to what it asks for.
 
-What replicas, tools, connectors and administrators send a primary is known; the rest is MariaDB's
-syntax error 1064, quoting the place where MariaDB would stop. Source: dump-protocol 2 and 9.
+What replicas, tools, connectors and administrators send a primary is known. What else MariaDB knows
+is error 1235, as far as its first words tell; the rest is the syntax error 1064, quoting the place
+where MariaDB would stop. Source: dump-protocol 2 and 9.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ibb.protocol.error_codes import EMPTY_QUERY
+from ibb.protocol.error_codes import EMPTY_QUERY, NOT_SUPPORTED_YET
 
 from .sql_ast import (
     Assignment,
@@ -42,7 +43,9 @@ if TYPE_CHECKING:
 
 _BEHIND_COLUMNS: Final = (
     *("FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "INTO", "FOR", "PROCEDURE"),
+    *("EXCEPT", "INTERSECT", "LOCK"),
 )
+_NO_SETS: Final = ("STATEMENT", "PASSWORD", "ROLE", "DEFAULT")
 _LEVELS: Final = ("READ COMMITTED", "READ UNCOMMITTED", "REPEATABLE READ", "SERIALIZABLE")
 _WORD_VALUES: Final = frozenset({"NULL", "TRUE", "FALSE", "CASE", "CAST", "CONVERT", "NOT"})
 # Statements on tables: the words that lead to the table's name.
@@ -87,6 +90,18 @@ _NO_PLACE: Final = (
     "WITH",
     "EXPLAIN",
     "HELP",
+    "VALUES",
+    "BINLOG",
+    "SIGNAL",
+    "RESIGNAL",
+    "GET",
+    "MERGE",
+)
+# Parts of SELECT that need tables.
+_JOINS: Final = ("JOIN", "INNER", "LEFT", "RIGHT", "CROSS", "NATURAL", "STRAIGHT_JOIN")
+_NO_CLAUSES: Final = (
+    *("GROUP", "HAVING", "UNION", "EXCEPT", "INTERSECT", "INTO", "PROCEDURE", "WINDOW", "LOCK"),
+    *_JOINS,
 )
 
 
@@ -133,6 +148,7 @@ def parse_next(sql: str) -> Parsed:
     rest = ""
     if parser.skip_sign(";"):
         rest = text[parser.peek().start :]
+        rest = rest if rest.strip("; \t\r\n") else ""
     elif parser.peek().kind is not Kind.END:
         raise parser.error()
     return Parsed(statement, parser.placeholders, rest)
@@ -193,11 +209,13 @@ class _Parser(SessionParser):
         for words in _TABLE_STATEMENTS:
             if not self.skip_words(*words):
                 continue
-            if words[0] in ("DROP", "CREATE") and self.peek().is_word("IF"):
-                return Unsupported(" ".join(words))
+            if self.skip_words("IF", "EXISTS"):
+                self.rest()
+                return Unsupported(" ".join((*words, "IF EXISTS")))
+            self.skip_words("IF", "NOT", "EXISTS")
             table = self.table_name()
             if not self.at_end() or words[0] not in ("INSERT", "UPDATE", "ALTER", "CREATE"):
-                self._rest()
+                self.rest()
                 return OnTable(words[0], table)
             raise self.error()
         return None
@@ -206,12 +224,8 @@ class _Parser(SessionParser):
         token = self.peek()
         if not token.is_word(*_NO_PLACE):
             raise self.error()
-        self._rest()
+        self.rest()
         return Unsupported(token.text.upper())
-
-    def _rest(self) -> None:
-        while not self.at_end():
-            self.take()
 
     # SELECT
 
@@ -236,8 +250,8 @@ class _Parser(SessionParser):
         offset, limit = self.limit()
         if self.skip_word("FOR"):
             self.expect_word("UPDATE")
-        if self.peek().is_word("GROUP", "HAVING", "UNION", "INTO"):
-            raise self.error()
+        if self.peek().is_word(*_NO_CLAUSES):
+            raise NOT_SUPPORTED_YET.error(f"SELECT ... {self.peek().text.upper()}")
         return Select(tuple(columns), table, where, tuple(order), offset, limit, distinct)
 
     def _order(self) -> tuple[Expression, bool]:
@@ -248,20 +262,13 @@ class _Parser(SessionParser):
         return key, down
 
     def _source(self) -> TableName:
+        if self.peek().is_sign("("):
+            raise NOT_SUPPORTED_YET.error("subqueries")
         table = self.table_name()
         alias = ""
         if self.skip_word("AS") or (
             self.peek().kind in (Kind.WORD, Kind.QUOTED)
-            and not self.peek().is_word(
-                *_BEHIND_COLUMNS,
-                "JOIN",
-                "INNER",
-                "LEFT",
-                "RIGHT",
-                "CROSS",
-                "NATURAL",
-                "STRAIGHT_JOIN",
-            )
+            and not self.peek().is_word(*_BEHIND_COLUMNS, *_JOINS)
         ):
             alias = self.name()
         return TableName(table.database, table.name, alias)
@@ -287,7 +294,13 @@ class _Parser(SessionParser):
 
     # SET
 
-    def _set(self) -> Set:
+    def _set(self) -> Statement:
+        if self.peek().is_word(*_NO_SETS):
+            what = self.take().text.upper()
+            if what == "ROLE" and self.skip_word("NONE"):
+                return Nothing()
+            self.rest()
+            return Unsupported(f"SET {what}")
         self.clause = "SET"
         parts = [self._set_part()]
         while self.skip_sign(","):

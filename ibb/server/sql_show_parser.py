@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from .sql_ast import OnTable, Show, ShowBinlogEvents, ShowFilter, TableName
+from .sql_ast import OnTable, Show, ShowBinlogEvents, ShowFilter, TableName, Unsupported
 from .sql_expression_parser import SCOPES, ExpressionParser
 
 if TYPE_CHECKING:
@@ -48,6 +48,10 @@ _SHOWS: Final[dict[tuple[str, ...], tuple[str, str]]] = {
     ("PRIVILEGES",): ("PRIVILEGES", ""),
     ("PROFILES",): ("PROFILES", ""),
 }
+_UNSUPPORTED: Final = (
+    *("ENGINE", "AUTHORS", "CONTRIBUTORS", "EXPLAIN", "PROFILE", "PACKAGE", "LOCALES"),
+    *("USER_STATISTICS", "TABLE_STATISTICS", "INDEX_STATISTICS", "CLIENT_STATISTICS"),
+)
 # Words after which MariaDB complains about what follows them, not about themselves.
 _FIRST_WORDS: Final = frozenset(words[0] for words in _SHOWS if len(words) > 1) | {
     *("BINLOG", "COUNT", "CREATE", "GRANTS", "FULL", "GLOBAL", "SESSION")
@@ -61,6 +65,9 @@ class ShowParser(ExpressionParser):
         """Read what is to be shown; raises SqlError 1064."""
         if self.skip_words("BINLOG", "EVENTS"):
             return self._binlog_events()
+        if self.skip_words("RELAYLOG", "EVENTS"):
+            self._binlog_events()
+            return Show("RELAYLOG EVENTS")
         if self.skip_words("COUNT") and self.skip_sign("("):
             self.expect_sign("*")
             self.expect_sign(")")
@@ -88,7 +95,13 @@ class ShowParser(ExpressionParser):
             return Show("REPLICA STATUS", name=name)
         for words, (what, behind) in _SHOWS.items():
             if self.skip_words(*words):
+                if what == "REPLICA STATUS" and self.skip_words("FOR", "CHANNEL"):
+                    return Show(what, name=self.string())
                 return self._behind(what, behind, scope, full=full)
+        if self.peek().is_word(*_UNSUPPORTED):
+            what = self.take().text.upper()
+            self.rest()
+            return Unsupported(f"SHOW {what}")
         self.skip_word(*_FIRST_WORDS)
         raise self.error()
 

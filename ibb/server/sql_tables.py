@@ -10,9 +10,9 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from ibb.protocol.character_sets import COLLATIONS, DEFAULT_COLLATIONS, DESCRIPTIONS, charset_of
 from ibb.protocol.result_set import Column, ColumnFlag, ColumnType
 
-from .character_sets import COLLATIONS, DEFAULT_COLLATIONS, DESCRIPTIONS, charset_of
 from .schema_columns import SCHEMA_COLUMNS
 from .sql_types import Kind, SqlType
 from .system_variables import SYSTEM_VARIABLES

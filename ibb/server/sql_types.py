@@ -6,6 +6,8 @@ Lengths are in characters or digits as MariaDB derives them: clients size their 
 
 from __future__ import annotations
 
+import re
+import sys
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -16,6 +18,9 @@ from ibb.protocol.result_set import DECIMALS_NOT_FIXED, Column, ColumnFlag, Colu
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+_DOUBLE_MAX: Final = sys.float_info.max
+_NUMBER: Final = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)", re.ASCII)
 
 SqlValue: TypeAlias = int | Decimal | float | str | bytes | datetime | date | timedelta | None
 
@@ -226,13 +231,25 @@ def as_number(value: SqlValue) -> int | Decimal | float | None:
 
 def leading_number(text: str) -> tuple[float, bool]:
     """Return the number that *text* begins with, and whether that is all of it."""
-    stripped = text.strip()
-    for end in range(len(stripped), 0, -1):
-        piece = stripped[:end]
-        if piece[-1:].isdigit() or piece.endswith("."):
-            try:
-                number = float(piece.replace("_", "x"))
-            except ValueError:
-                continue
-            return number, end == len(stripped)
-    return 0.0, False
+    found = _NUMBER.match(text)
+    if found is None:
+        return 0.0, False
+    number = max(-_DOUBLE_MAX, min(_DOUBLE_MAX, float(found[1])))
+    return number, not text[found.end() :].strip()
+
+
+def number_as_written(text: str, *, negative: bool = False) -> Typed:
+    """Return a number as written, with the type that MariaDB gives it."""
+    if "e" in text.lower():
+        value = -float(text) if negative else float(text)
+        return Typed(value, SqlType(Kind.DOUBLE, len(text) + negative, DOUBLE_DECIMALS))
+    if "." in text or len(text) > 20 or int(text) >= 1 << 64:
+        number = -Decimal(text) if negative else Decimal(text)
+        whole, _, fraction = text.partition(".")
+        digits = max(len(whole.lstrip("0")), 1) + len(fraction)
+        return Typed(number, decimal_type(digits, len(fraction)))
+    if negative:
+        return Typed(-int(text), SqlType(Kind.INTEGER, len(text) + 1))
+    unsigned = int(text) >= 1 << 63
+    type_ = SqlType(Kind.INTEGER, len(text), unsigned=unsigned, signed_digits=False)
+    return Typed(int(text), type_)

@@ -29,7 +29,17 @@ from ibb.protocol.statement_command import (
 
 from .privileges import CONNECTION_ADMIN
 from .privileges_needed import require
-from .sql_ast import ChangeMaster, Kill, ReplicaCommand, Select, Show, ShowBinlogEvents
+from .sql_ast import (
+    ChangeMaster,
+    Deallocate,
+    Execute,
+    Kill,
+    Prepare,
+    ReplicaCommand,
+    Select,
+    Show,
+    ShowBinlogEvents,
+)
 from .sql_evaluator import evaluate
 from .sql_parser import Parsed, parse_next, parse_statement
 from .sql_types import (
@@ -59,6 +69,12 @@ if TYPE_CHECKING:
 PREPARED_MAX: Final = 1024  # statements of one session
 LONG_DATA_BYTES_MAX: Final = 1 << 20  # of one statement's parameters
 STATUS_MORE_RESULTS: Final = 0x0008
+_LATE_COLUMNS: Final = frozenset(
+    {
+        *("REPLICA HOSTS", "PROCESSLIST", "WARNINGS", "ERRORS", "PLUGINS", "ENGINES"),
+        *("PRIVILEGES", "PROFILES"),
+    }
+)
 _THREAD_IDS: Final = 1 << 64
 _THREAD_ID_MAX: Final = (1 << 63) - 1
 
@@ -128,7 +144,8 @@ class StatementRunner:
             if rest and not self._multi:
                 parse_statement(sql)  # raises the error at the second statement
             result = await self._run(parsed.statement, sql)
-            payloads += self._answer(result, more=bool(rest))
+            info = b"Statement prepared" if isinstance(parsed.statement, Prepare) else b""
+            payloads += self._answer(result, more=bool(rest), info=info)
             if not rest:
                 return
 
@@ -142,14 +159,18 @@ class StatementRunner:
             raise
         return parsed
 
-    def _answer(self, result: ResultSet | None, *, more: bool) -> list[bytes]:
-        context = self._statements.context
-        status = context.variables.status | (STATUS_MORE_RESULTS if more else 0)
-        warnings = context.diagnostics.count if not context.shows_diagnostics else 0
+    def _answer(
+        self, result: ResultSet | None, *, more: bool = False, info: bytes = b""
+    ) -> list[bytes]:
+        status = self._statements.context.variables.status | (STATUS_MORE_RESULTS if more else 0)
         if result is None:
-            return [ok(status=status, warnings=warnings)]
-        whole = ResultSet(result.columns, result.rows, result.status | status, warnings)
+            return [ok(status=status, warnings=self._warnings(), info=info)]
+        whole = ResultSet(result.columns, result.rows, result.status | status, self._warnings())
         return list(whole.packets())
+
+    def _warnings(self) -> int:
+        context = self._statements.context
+        return 0 if context.shows_diagnostics else context.diagnostics.count
 
     async def _run(self, statement: Statement, sql: str) -> ResultSet | None:
         """Answer one statement, waiting for what it waits for."""
@@ -158,6 +179,7 @@ class StatementRunner:
         try:
             match statement:
                 case Kill():
+                    self._statements.context.diagnostics.clear()
                     self._kill(statement)
                     return None
                 case ReplicaCommand() | ChangeMaster():
@@ -245,8 +267,11 @@ class StatementRunner:
             require("CHANGE MASTER", context)
         elif statement.action == "RESET":
             require("RESET", context)
+            context.variables.end_transaction()
         else:
             require(f"{statement.action} SLAVE", context)
+            if statement.action == "STOP" and context.variables.in_transaction:
+                raise codes.LOCK_OR_ACTIVE_TRANSACTION.error()
         if statement.connection:
             raise codes.NO_MASTER_CONNECTION.error(statement.connection)
         for note in await self._host.upstream_command(statement):
@@ -259,6 +284,8 @@ class StatementRunner:
         parsed = self._parse(sql) if "?" not in sql else parse_next(sql)
         if parsed.rest:
             parse_statement(sql)
+        if isinstance(parsed.statement, Prepare | Execute | Deallocate):
+            raise codes.UNSUPPORTED_PS.error()
         if parsed.placeholders > PARAMETERS_MAX or len(self._prepared) >= PREPARED_MAX:
             raise codes.MAX_PREPARED_STMT_COUNT_REACHED.error(PREPARED_MAX)
         context = self._statements.context
@@ -271,7 +298,8 @@ class StatementRunner:
                 result = await self._run(parsed.statement, sql)
             finally:
                 context.values, context.probing = (), False
-            columns = [] if result is None else list(result.columns)
+            if result is not None and not _tells_columns_late(parsed.statement):
+                columns = list(result.columns)
         self._last_id += 1
         self._prepared[self._last_id] = _Prepared(parsed, sql)
         return prepared_payloads(
@@ -298,11 +326,10 @@ class StatementRunner:
         finally:
             context.values = ()
         if result is None:
-            return self._answer(None, more=False)
-        warnings = context.diagnostics.count
-        return list(
-            binary_payloads(ResultSet(result.columns, result.rows, result.status, warnings))
-        )
+            return self._answer(None)
+        warnings = self._warnings()
+        whole = ResultSet(result.columns, result.rows, result.status, warnings)
+        return list(binary_payloads(whole))
 
     def send_long_data(self, command: StmtSendLongData) -> None:
         """Keep a piece of a parameter; one that is too long ends in an error at execution."""
@@ -326,6 +353,11 @@ class StatementRunner:
 def _thread_id(number: Decimal | float) -> int:
     """Return a number as KILL takes it: negative ones from the other end, as MariaDB does."""
     return int(number) % _THREAD_IDS if number < 0 else min(int(number), _THREAD_ID_MAX)
+
+
+def _tells_columns_late(statement: Statement) -> bool:
+    """Tell whether MariaDB describes the columns only when the statement is executed."""
+    return isinstance(statement, Show) and statement.what in _LATE_COLUMNS
 
 
 def _typed(value: ParameterValue) -> Typed:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from ibb.protocol.error_codes import (
     BAD_DB_ERROR,
+    DBACCESS_DENIED_ERROR,
     NO_DB_ERROR,
     NO_SUCH_TABLE,
     NOT_SUPPORTED_YET,
@@ -70,6 +71,9 @@ if TYPE_CHECKING:
 
 PREPARED_BY_NAME_MAX: Final = 64  # of one session
 _BLOCKING: Final = (Show, ShowBinlogEvents, Flush, Purge, ResetMaster, CreateLease, DropLease)
+_WRITING: Final = frozenset(
+    {"CREATE", "INSERT", "REPLACE", "UPDATE", "DELETE", "DROP", "ALTER", "TRUNCATE"}
+)
 _DIAGNOSTIC: Final = frozenset({"WARNINGS", "ERRORS", "COUNT WARNINGS", "COUNT ERRORS"})
 _READING_FUNCTIONS: Final = frozenset({"BINLOG_GTID_POS", "MASTER_GTID_WAIT"})
 
@@ -177,6 +181,8 @@ class Statements:
         context = self.context
         context.now = context.facts.now()
         context.row = None
+        if isinstance(statement, Flush | ResetMaster) or statement == Nothing(commits=True):
+            self._variables.end_transaction()
         context.shows_diagnostics = isinstance(statement, Show) and statement.what in _DIAGNOSTIC
         if not context.shows_diagnostics and not _asks_for_warnings(statement):
             context.diagnostics.clear()
@@ -318,6 +324,10 @@ class Statements:
             return NO_DB_ERROR.error()
         if statement.verb in ("CALL", "PROCEDURE", "FUNCTION"):
             return SP_DOES_NOT_EXIST.error("PROCEDURE", f"{database}.{table.name}")
+        if database.lower() == INFORMATION_SCHEMA and statement.verb in _WRITING:
+            account = self.context.account
+            user, host = ("", "") if account is None else (account.user, account.host)
+            return DBACCESS_DENIED_ERROR.error(user, host, INFORMATION_SCHEMA)
         if database.lower() == INFORMATION_SCHEMA and statement.verb != "SHOW":
             return UNKNOWN_TABLE.error(table.name, INFORMATION_SCHEMA)
         if statement.verb == "DROP":

@@ -204,7 +204,12 @@ def set_global(name: str, value: Expression | None, context: Context) -> None:
 
 def _set_state(name: str, text: str, context: Context) -> None:
     """Set where an empty binlog begins, or where its relay does."""
-    state = BinlogState.parse(text)
+    try:
+        state = BinlogState.parse(text)
+    except SqlError:
+        if name == "gtid_binlog_state" and context.facts.history.state().entries():
+            raise SqlError(_BINLOG_MUST_BE_EMPTY, "HY000", str(StoreNotEmpty())) from None
+        raise
     if name == "gtid_slave_pos" and state == context.facts.history.state():
         return
     if name == "gtid_slave_pos" and not text and not context.facts.relays:

@@ -48,15 +48,6 @@ def show_binlog_events(statement: ShowBinlogEvents, context: Context) -> ResultS
         SqlError: 1220, there is no such file, or it is damaged; 1227.
     """
     require(COMMAND, context)
-    charset = context.variables.charset
-    columns = [
-        Column.text("Log_name", 20, collation=charset),
-        Column.longlong("Pos", 21),
-        Column.text("Event_type", 20, collation=charset),
-        Column.long("Server_id", 10),
-        Column.longlong("End_log_pos", 21),
-        Column.text("Info", 20, collation=charset),
-    ]
     rows: list[tuple[Value, ...]] = []
     left, size = statement.offset, 0
     try:
@@ -74,7 +65,21 @@ def show_binlog_events(statement: ShowBinlogEvents, context: Context) -> ResultS
             rows.append(row)
     except (FormatError, DiskError) as error:
         raise ERROR_WHEN_EXECUTING_COMMAND.error(COMMAND, error) from error
+    columns = event_columns(context)
     return ResultSet(columns, rows, context.variables.status, context.diagnostics.count)
+
+
+def event_columns(context: Context) -> list[Column]:
+    """Return the columns of SHOW BINLOG EVENTS."""
+    charset = context.variables.charset
+    return [
+        Column.text("Log_name", 20, collation=charset),
+        Column.longlong("Pos", 21),
+        Column.text("Event_type", 20, collation=charset),
+        Column.long("Server_id", 10),
+        Column.longlong("End_log_pos", 21),
+        Column.text("Info", 20, collation=charset),
+    ]
 
 
 def _events(

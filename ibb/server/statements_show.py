@@ -13,15 +13,16 @@ from ibb.protocol.error_codes import (
     NONEXISTING_GRANT,
     NOT_SUPPORTED_YET,
 )
-from ibb.protocol.result_set import Column, ColumnType, ResultSet
+from ibb.protocol.result_set import Column, ColumnFlag, ColumnType, ResultSet
 from ibb.storage.file_name import binlog_name
 
 from .privileges_needed import require
 from .replica_status import ALL_STATUS_COLUMNS, STATUS_COLUMNS
 from .show_views import PRIVILEGES_SHOWN, VIEWS
-from .sql_select import of_table
+from .sql_select import STATUS_NO_INDEX_USED, of_table
 from .sql_tables import INFORMATION_SCHEMA, TABLES, status_values
 from .sql_types import Kind, SqlType, text_type
+from .statements_events import event_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
     from .sql_context import Context
 
 _INFO_CHARS: Final = 100  # of a statement in SHOW PROCESSLIST
-_FULL_INFO_BYTES: Final = 201326592 // 4
+_FULL_INFO_CHARS: Final = 12582912 // 4
+_NO_DEFAULT: Final = 0x1000  # flag of a column
 _GRANTS_CHARS: Final = 1024
 _IN_DATABASE: Final = frozenset({"TABLES", "TABLE STATUS", "TRIGGERS", "EVENTS"})
 
@@ -54,7 +56,10 @@ def show(statement: Show, context: Context) -> ResultSet:
     if view is None:
         raise NOT_SUPPORTED_YET.error(f"SHOW {statement.what}")
     table, compared, columns = view
-    return _view(statement, context, table, columns, compared)
+    found = _view(statement, context, table, columns, compared)
+    if statement.what == "EVENTS":
+        return ResultSet(found.columns, found.rows, context.variables.status)
+    return found
 
 
 def _view(
@@ -169,7 +174,7 @@ def _named_values(statement: Show, context: Context) -> ResultSet:
 def _processlist(statement: Show, context: Context) -> ResultSet:
     info = _text(context, "Info", _INFO_CHARS, nullable=True)
     if statement.full:
-        type_ = SqlType(Kind.TEXT, _FULL_INFO_BYTES, nullable=True, wire=ColumnType.LONG_BLOB)
+        type_ = SqlType(Kind.TEXT, _FULL_INFO_CHARS, nullable=True, wire=ColumnType.MEDIUM_BLOB)
         info = type_.column("Info", context.variables.charset)
     columns = [
         _signed("Id", ColumnType.LONGLONG, 11),
@@ -241,7 +246,24 @@ def _open_tables(_: Show, context: Context) -> ResultSet:
         _signed("In_use", ColumnType.LONGLONG, 1),
         _signed("Name_locked", ColumnType.LONGLONG, 4),
     ]
-    return _result(context, definitions, [])
+    shown = [
+        replace(
+            column,
+            flags=ColumnFlag.NOT_NULL_FLAG | _NO_DEFAULT,
+            decimals=0,
+            schema=INFORMATION_SCHEMA,
+            table="OPEN_TABLES",
+            org_table="OPEN_TABLES",
+            org_name=column.name,
+        )
+        for column in definitions
+    ]
+    return ResultSet(shown, [], context.variables.status | STATUS_NO_INDEX_USED)
+
+
+def _relay_log_events(_: Show, context: Context) -> ResultSet:
+    """Answer with nothing: a relay keeps no relay log."""
+    return _result(context, event_columns(context), [])
 
 
 def _create_database(statement: Show, context: Context) -> ResultSet:
@@ -302,6 +324,9 @@ def _replica_status(statement: Show, context: Context) -> ResultSet:
 
 def _all_replicas_status(_: Show, context: Context) -> ResultSet:
     columns = [column.definition(context.variables.charset) for column in ALL_STATUS_COLUMNS]
+    position = str(context.facts.history.state().position())
+    characters = 0 if context.probing else len(position)
+    columns[-1] = _text(context, columns[-1].name, characters)
     row = context.facts.replica_status()
     rows = [] if row is None else [tuple(row[column.name] for column in ALL_STATUS_COLUMNS)]
     return _result(context, columns, rows)
@@ -355,6 +380,7 @@ _ANSWERS: Final[dict[str, Callable[[Show, Context], ResultSet]]] = {
     "PRIVILEGES": _privileges,
     "PROCESSLIST": _processlist,
     "PROFILES": _profiles,
+    "RELAYLOG EVENTS": _relay_log_events,
     "REPLICA HOSTS": _replica_hosts,
     "REPLICA STATUS": _replica_status,
     "STATUS": _named_values,

@@ -28,6 +28,23 @@ _GIB: Final = 1 << 30
 SQL_MODE_DEFAULT: Final = (
     "STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_AUTO_CREATE_USER,NO_ENGINE_SUBSTITUTION"
 )
+SQL_MODES: Final = frozenset(
+    {
+        *("REAL_AS_FLOAT", "PIPES_AS_CONCAT", "ANSI_QUOTES", "IGNORE_SPACE", "ONLY_FULL_GROUP_BY"),
+        *("NO_UNSIGNED_SUBTRACTION", "NO_DIR_IN_CREATE", "POSTGRESQL", "ORACLE", "MSSQL", "DB2"),
+        *("MAXDB", "NO_KEY_OPTIONS", "NO_TABLE_OPTIONS", "NO_FIELD_OPTIONS", "MYSQL323", "MYSQL40"),
+        *("ANSI", "NO_AUTO_VALUE_ON_ZERO", "NO_BACKSLASH_ESCAPES", "STRICT_TRANS_TABLES"),
+        *("STRICT_ALL_TABLES", "NO_ZERO_IN_DATE", "NO_ZERO_DATE", "ALLOW_INVALID_DATES"),
+        *(
+            "ERROR_FOR_DIVISION_BY_ZERO",
+            "TRADITIONAL",
+            "NO_AUTO_CREATE_USER",
+            "HIGH_NOT_PRECEDENCE",
+        ),
+        *("NO_ENGINE_SUBSTITUTION", "PAD_CHAR_TO_FULL_LENGTH", "EMPTY_STRING_IS_NULL"),
+        *("SIMULTANEOUS_ASSIGNMENT", "TIME_ROUND_FRACTIONAL"),
+    }
+)
 _TRACKED: Final = (
     "autocommit,character_set_client,character_set_connection,character_set_results,time_zone"
 )
@@ -237,6 +254,7 @@ SYSTEM_VARIABLES: Final[dict[str, SystemVariable]] = {
     "rpl_semi_sync_master_timeout": _number(
         lambda c: c.facts.semi_sync.timeout_ms, 0, SEMI_SYNC_TIMEOUT_MS_MAX
     ),
+    "rpl_semi_sync_master_trace_level": _number(32),
     "rpl_semi_sync_master_wait_no_slave": _switch(lambda c: int(c.facts.semi_sync.wait_no_slave)),
     "rpl_semi_sync_master_wait_point": SystemVariable(
         VariableKind.CHOICE, "AFTER_COMMIT", read_only=True, words=("AFTER_COMMIT",)

@@ -7,9 +7,18 @@ a switch takes ON, OFF, 1 and 0.
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final, Protocol
 
+from ibb.protocol.character_sets import (
+    BINARY,
+    COLLATION_NAMES,
+    COLLATIONS,
+    DEFAULT_COLLATIONS,
+    UTF8MB4,
+    charset_of,
+)
 from ibb.protocol.error_codes import (
     COLLATION_CHARSET_MISMATCH,
     GLOBAL_VARIABLE,
@@ -17,6 +26,7 @@ from ibb.protocol.error_codes import (
     UNKNOWN_CHARACTER_SET,
     UNKNOWN_COLLATION,
     UNKNOWN_SYSTEM_VARIABLE,
+    UNKNOWN_TIME_ZONE,
     WRONG_TYPE_FOR_VAR,
     WRONG_VALUE_FOR_VAR,
 )
@@ -24,9 +34,8 @@ from ibb.protocol.errors import SqlError
 from ibb.protocol.handshake import STATUS_AUTOCOMMIT
 from ibb.protocol.result_set import ColumnType
 
-from .character_sets import BINARY, COLLATIONS, DEFAULT_COLLATIONS, UTF8MB4, charset_of
 from .sql_types import Kind, SqlType, as_text, text_type
-from .system_variables import SYSTEM_VARIABLES, SystemVariable, VariableKind
+from .system_variables import SQL_MODES, SYSTEM_VARIABLES, SystemVariable, VariableKind
 
 if TYPE_CHECKING:
     from ibb.protocol.result_set import Value as WireValue
@@ -48,6 +57,7 @@ USER_VARIABLE_CHARS_MAX: Final = 4 << 20  # a GTID list with 100,000 domains
 
 STATUS_IN_TRANSACTION: Final = 0x0001
 STATUS_IN_READ_ONLY_TRANSACTION: Final = 0x2000
+_TIME_ZONE: Final = re.compile(r"SYSTEM|UTC|[+-](0?\d|1[0-4]):[0-5]\d", re.IGNORECASE)
 _USER_TEXT_CHARS: Final = 0xFFFFFF
 _VARIABLE_DIGITS: Final = 21
 _SWITCH_WORDS: Final = {"ON": 1, "TRUE": 1, "1": 1, "OFF": 0, "FALSE": 0, "0": 0}
@@ -55,23 +65,6 @@ _CLIENT_CHARSETS: Final = (
     "character_set_client",
     "character_set_connection",
     "character_set_results",
-)
-_SQL_MODES: Final = frozenset(
-    {
-        *("REAL_AS_FLOAT", "PIPES_AS_CONCAT", "ANSI_QUOTES", "IGNORE_SPACE", "ONLY_FULL_GROUP_BY"),
-        *("NO_UNSIGNED_SUBTRACTION", "NO_DIR_IN_CREATE", "POSTGRESQL", "ORACLE", "MSSQL", "DB2"),
-        *("MAXDB", "NO_KEY_OPTIONS", "NO_TABLE_OPTIONS", "NO_FIELD_OPTIONS", "MYSQL323", "MYSQL40"),
-        *("ANSI", "NO_AUTO_VALUE_ON_ZERO", "NO_BACKSLASH_ESCAPES", "STRICT_TRANS_TABLES"),
-        *("STRICT_ALL_TABLES", "NO_ZERO_IN_DATE", "NO_ZERO_DATE", "ALLOW_INVALID_DATES"),
-        *(
-            "ERROR_FOR_DIVISION_BY_ZERO",
-            "TRADITIONAL",
-            "NO_AUTO_CREATE_USER",
-            "HIGH_NOT_PRECEDENCE",
-        ),
-        *("NO_ENGINE_SUBSTITUTION", "PAD_CHAR_TO_FULL_LENGTH", "EMPTY_STRING_IS_NULL"),
-        *("SIMULTANEOUS_ASSIGNMENT", "TIME_ROUND_FRACTIONAL"),
-    }
 )
 
 
@@ -264,6 +257,8 @@ class SessionVariables:
                 self.charset = COLLATIONS[collation]
         if own == "collation_connection" and str(checked).lower() not in COLLATIONS:
             raise UNKNOWN_COLLATION.error(checked)
+        if own == "time_zone" and not _TIME_ZONE.fullmatch(str(checked)):
+            raise UNKNOWN_TIME_ZONE.error(checked)
         if own == "autocommit" and checked == 1:
             self.end_transaction()
         self._system[own] = checked
@@ -301,8 +296,7 @@ class SessionVariables:
 
     def _take_charset(self, collation_id: int) -> None:
         self.charset = collation_id
-        names = {number: name for name, number in COLLATIONS.items()}
-        collation = names.get(collation_id, "utf8mb4_general_ci")
+        collation = COLLATION_NAMES.get(collation_id, "utf8mb4_general_ci")
         self._system.update(dict.fromkeys(_CLIENT_CHARSETS, charset_of(collation)))
         self._system["collation_connection"] = collation
 
@@ -389,7 +383,7 @@ def checked_value(
             return words[str(shown).upper()]
     if name.lower() == "sql_mode":
         modes = [word for word in str(shown).upper().split(",") if word]
-        wrong = [mode for mode in modes if mode not in _SQL_MODES]
+        wrong = [mode for mode in modes if mode not in SQL_MODES]
         if wrong:
             raise WRONG_VALUE_FOR_VAR.error(name, wrong[0])
         return ",".join(dict.fromkeys(modes))

@@ -38,6 +38,7 @@ COLLATIONS: Final = {
     "utf8mb4_nopad_bin": 1070,
     "utf8mb4_general_nopad_ci": 1069,
 }
+COLLATION_NAMES: Final = {number: name for name, number in COLLATIONS.items()}
 DESCRIPTIONS: Final = {
     "ascii": ("US ASCII", 1),
     "binary": ("Binary pseudo charset", 1),

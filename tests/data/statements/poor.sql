@@ -1,0 +1,45 @@
+# account: poor
+# Without any privilege.
+SHOW MASTER STATUS
+SHOW BINARY LOGS
+SHOW BINLOG EVENTS
+SHOW SLAVE HOSTS
+SHOW SLAVE STATUS
+SHOW ALL SLAVES STATUS
+PURGE BINARY LOGS TO 'x'
+FLUSH BINARY LOGS
+FLUSH LOGS
+RESET MASTER
+RESET SLAVE
+CHANGE MASTER TO MASTER_PORT=1
+START SLAVE
+STOP SLAVE
+KILL 99999
+SET GLOBAL max_connections=100
+SET GLOBAL gtid_slave_pos=''
+SET GLOBAL gtid_binlog_state=''
+SET GLOBAL binlog_checksum=CRC32
+SET GLOBAL read_only=1
+SET GLOBAL sync_binlog=1
+SET GLOBAL wait_timeout=1000
+SET GLOBAL connect_timeout=10
+SET GLOBAL server_id=101
+SET server_id=101
+SET sql_log_bin=1
+SET skip_replication=1
+SET GLOBAL slave_net_timeout=60
+SET GLOBAL gtid_strict_mode=0
+SET GLOBAL gtid_domain_id=0
+SET GLOBAL sql_mode=''
+SET GLOBAL rpl_semi_sync_master_enabled=0
+SET GLOBAL rpl_semi_sync_master_timeout=10
+~ SHOW PROCESSLIST
+[grants] SHOW GRANTS
+SHOW GRANTS FOR dba
+SHOW DATABASES
+SELECT @@gtid_binlog_pos
+SELECT USER(), CURRENT_USER()
+SELECT MASTER_GTID_WAIT('',0)
+SET @@global.max_binlog_size=4096
+SET @@global.binlog_expire_logs_seconds=0
+SET @@global.expire_logs_days=0
