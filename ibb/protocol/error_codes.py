@@ -145,6 +145,9 @@ WRONG_VALUE: Final = ErrorCode(1525, "HY000", "Incorrect %s value: '%s'")
 WRONG_PARAMCOUNT_TO_NATIVE_FCT: Final = ErrorCode(
     1582, "42000", "Incorrect parameter count in the call to native function '%s'"
 )
+SLAVE_INCIDENT: Final = ErrorCode(
+    1590, "HY000", "The incident %s occurred on the master. Message: %s"
+)
 NO_MASTER_CONNECTION: Final = ErrorCode(1617, "HY000", "There is no master connection '%s'")
 DATA_OUT_OF_RANGE: Final = ErrorCode(1690, "22003", "%s value is out of range in '%s'")
 MALFORMED_PACKET: Final = ErrorCode(1835, "HY000", "Malformed communication packet")

@@ -101,6 +101,10 @@ class Config:
         False,
         "Stop the relay at a GTID that is not above its domain's newest.",
     )
+    skip_incidents: bool = _setting(
+        False,
+        "Let the relay go on behind events that the upstream says to have lost.",
+    )
     max_binlog_size: int = _setting(1 << 30, "Size of a binlog file.", unit="bytes")
     page_size: int = _setting(16 << 10, "Page size of new binlog files.", unit="bytes")
     state_interval: int = _setting(2 << 20, "Distance of GTID state records.", unit="bytes")

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Final
 
 from ibb.protocol.checksum import CHECKSUM_SIZE, crc32
 from ibb.protocol.command import SEMI_SYNC_ACK
+from ibb.protocol.error_codes import SLAVE_INCIDENT
 from ibb.protocol.errors import FormatError, IbbError, ProtocolError
 from ibb.protocol.event import HEADER_SIZE, LENGTH_OFFSET, EventHeader, EventType, type_name
 from ibb.protocol.event_group import GroupStep, GroupTracker
 from ibb.protocol.event_splitter import EventSplitter
 from ibb.protocol.fields import U32
 from ibb.protocol.format_description import CHECKSUM_CRC32, FormatDescription
+from ibb.protocol.incident import Incident
 from ibb.protocol.packet import PacketStream
 from ibb.protocol.reply import EOF_BYTES_MAX, parse_err
 from ibb.protocol.rotate import Rotate
@@ -70,6 +72,7 @@ class Ingest:
         has_checksum: events before the first format description carry a CRC-32.
         strict: raise `NotAscending` for a number that is not above its domain's newest.
         semi_sync: the upstream takes acknowledgements, and asks for them in each packet.
+        skip_incidents: go on behind what the upstream says to have lost.
 
     Attributes:
         groups: stored so far.
@@ -77,12 +80,19 @@ class Ingest:
     """
 
     def __init__(
-        self, store: Store, *, has_checksum: bool, strict: bool, semi_sync: bool = False
+        self,
+        store: Store,
+        *,
+        has_checksum: bool,
+        strict: bool,
+        semi_sync: bool = False,
+        skip_incidents: bool = False,
     ) -> None:
         self.groups = 0
         self.skipped = 0
         self._store = store
         self._strict = strict
+        self._skip_incidents = skip_incidents
         self._has_checksum = has_checksum
         self._state = store.state()
         self._numbers = StoredNumbers(store)
@@ -115,7 +125,7 @@ class Ingest:
         Raises:
             FormatError: a wrong checksum, or events that are none; nothing of it was stored.
             ProtocolError: packets that are none.
-            SqlError: the upstream ended the dump with this error.
+            SqlError: the upstream ended the dump with this error; 1590, it reports an incident.
             UpstreamEnded: it ended it with EOF.
             NotAscending: see *strict*.
             StoreFull, StoreFailed, DiskError: the store cannot take it.
@@ -219,6 +229,8 @@ class Ingest:
         if step is GroupStep.OUTSIDE:
             if self._place is not None and header.type == EventType.ROTATE:
                 self._place.enter(Rotate.parse(event))
+            if header.type == EventType.INCIDENT:
+                self._meet_incident(event)
             return
         if step is GroupStep.BEGIN:
             self._begin(self._tracker.gtid)
@@ -229,6 +241,22 @@ class Ingest:
                 self._hand_over()
         if step is GroupStep.END:
             self._commit()
+
+    def _meet_incident(self, event: bytes) -> None:
+        """
+        Stop at an incident that belongs to no group.
+
+        It has no GTID by which it could be stored and served to those who are before it, and to
+        leave it out would let replicas differ from the primary without anybody knowing.
+        """
+        incident = Incident.parse(event)
+        if not self._skip_incidents:
+            raise SLAVE_INCIDENT.error(
+                incident.name,
+                f"{incident.message}. This is behind {self._state.position()}, and replicas lack "
+                "what was lost: rebuild them from the primary, then start once with skip_incidents",
+            )
+        get_log().warning("incident_skipped", kind=incident.name, message=incident.message)
 
     def _large_event(self, part: EventPart) -> None:
         header = part.header

@@ -49,6 +49,7 @@ class Cure(Enum):
 
 _BY_SQL_CODE: Final = {
     codes.MASTER_FATAL_ERROR_READING_BINLOG.code: Cure.PERSON,
+    codes.SLAVE_INCIDENT.code: Cure.PERSON,
     codes.ACCESS_DENIED_ERROR.code: Cure.LATER,
     codes.SPECIFIC_ACCESS_DENIED_ERROR.code: Cure.LATER,
     codes.SLAVE_SAME_ID.code: Cure.LATER,  # at once would begin an endless fight
@@ -188,7 +189,12 @@ class Relay:
                 version=upstream.server_version,
                 semi_sync=terms.semi_sync,
             )
-            make = partial(Ingest, strict=config.gtid_strict_mode, **terms._asdict())
+            make = partial(
+                Ingest,
+                strict=config.gtid_strict_mode,
+                skip_incidents=config.skip_incidents,
+                **terms._asdict(),
+            )
             ingest = await self._in_thread(partial(make, self._store))
             queue = ByteQueue(INGEST_BYTES_MAX)
             reading = asyncio.create_task(self._read(upstream, queue))

@@ -34,14 +34,15 @@ class Publisher:
 
     def define(self, sql: str) -> None:
         """Commit a statement that is a group of its own."""
-        self._commit(GtidFlag.STANDALONE | GtidFlag.DDL, query(sql, server=SERVER_ID))
+        self.commit(GtidFlag.STANDALONE | GtidFlag.DDL, query(sql, server=SERVER_ID))
 
     def change(self, sql: str) -> None:
         """Commit a transaction of one statement."""
         events = query(sql, server=SERVER_ID) + xid(self.newest, server=SERVER_ID)
-        self._commit(GtidFlag.TRANSACTIONAL, events)
+        self.commit(GtidFlag.TRANSACTIONAL, events)
 
-    def _commit(self, flags2: GtidFlag, events: bytes) -> None:
+    def commit(self, flags2: GtidFlag, events: bytes) -> None:
+        """Commit a group of these events behind its GTID event."""
         gtid = Gtid(0, SERVER_ID, self.newest + 1)
         with self.store.begin() as group:
             group.write(GtidEvent(gtid=gtid, timestamp=TIMESTAMP, flags2=flags2).encode() + events)

@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ibb.protocol.errors import FormatError, ProtocolError
+from ibb.protocol.errors import FormatError, ProtocolError, SqlError
+from ibb.protocol.event import with_checksum
 from ibb.protocol.format_description import CHECKSUM_CRC32, FormatDescription
 from ibb.protocol.gtid import Gtid
+from ibb.protocol.incident import Incident, IncidentKind
 from ibb.protocol.packet import frame_all
 from ibb.protocol.reply import eof
 from ibb.server.ingest import Ingest, UpstreamEnded
@@ -173,3 +175,28 @@ def test_stored_numbers_know_history_and_what_comes_after(store):
     assert not numbers.holds(Gtid(0, 2, 4))
     numbers.note(Gtid(0, 2, 4))
     assert numbers.holds(Gtid(0, 2, 4))
+
+
+INCIDENT = Incident(IncidentKind.LOST_EVENTS, "error writing to the binary log", 5, 1)
+
+
+def with_incident():
+    incident = with_checksum(INCIDENT.encode())
+    return framed(*preamble(), *group(Gtid(0, 1, 1)), incident, *group(Gtid(0, 1, 2)))
+
+
+def test_an_incident_stops_behind_the_groups_before_it(target):
+    taking = ingest(target)
+    with pytest.raises(SqlError) as caught:
+        taking.feed([with_incident()])
+    assert caught.value.code == 1590
+    assert "The incident LOST_EVENTS occurred on the master" in caught.value.message
+    assert "error writing to the binary log. This is behind 0-1-1" in caught.value.message
+    assert contents(target) == [stored(Gtid(0, 1, 1))]
+
+
+def test_an_incident_is_passed_over_only_if_asked_for(target, capfd):
+    ingest(target, skip_incidents=True).feed([with_incident()])
+    assert contents(target) == [stored(Gtid(0, 1, 1)), stored(Gtid(0, 1, 2))]
+    output = capfd.readouterr()
+    assert "incident_skipped" in output.out + output.err

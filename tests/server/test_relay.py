@@ -10,6 +10,7 @@ from ibb.protocol.error_codes import (
     CON_COUNT_ERROR,
     MASTER_FATAL_ERROR_READING_BINLOG,
     SERVER_SHUTDOWN,
+    SLAVE_INCIDENT,
     SLAVE_SAME_ID,
 )
 from ibb.protocol.errors import FormatError
@@ -386,6 +387,7 @@ def test_errors_have_their_cures():
     assert cure_of(CON_COUNT_ERROR.error()) is Cure.SOON
     assert cure_of(ACCESS_DENIED_ERROR.error("u", "h", "YES")) is Cure.LATER
     assert cure_of(SLAVE_SAME_ID.error()) is Cure.LATER
+    assert cure_of(SLAVE_INCIDENT.error("LOST_EVENTS", "x")) is Cure.PERSON
     assert cure_of(MASTER_FATAL_ERROR_READING_BINLOG.error("x")) is Cure.PERSON
     assert cure_of(StoreFailed(OSError())) is Cure.PERSON
     assert cure_of(StoreFull("x")) is Cure.SOON
