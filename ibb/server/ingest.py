@@ -77,6 +77,7 @@ class Ingest:
     Attributes:
         groups: stored so far.
         skipped: groups so far that the store held already.
+        timestamp: of the newest group, seconds since 1970; None before the first.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class Ingest:
     ) -> None:
         self.groups = 0
         self.skipped = 0
+        self.timestamp: int | None = None
         self._store = store
         self._strict = strict
         self._skip_incidents = skip_incidents
@@ -233,6 +235,7 @@ class Ingest:
                 self._meet_incident(event)
             return
         if step is GroupStep.BEGIN:
+            self.timestamp = header.timestamp
             self._begin(self._tracker.gtid)
         if self._writer is not None:
             self._staged.append(event)

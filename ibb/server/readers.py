@@ -131,10 +131,7 @@ def reader_lines(history: History, sessions: Iterable[Session], now: float) -> l
             seconds, groups = 0, 0
         elif progress.timestamp is not None:
             seconds = max(0, int(now) - progress.timestamp)
-        header = history.pages.header(progress.held_file)
-        held = progress.held_file
-        if header is not None:
-            held = min(held, header.lowest_oob_file)
+        held = _lowered(history, progress.held_file)
         lines.append(
             ReaderLine(
                 session.id,
@@ -194,4 +191,10 @@ def _held_by(history: History, position: str) -> str | None:
         return binlog_name(history.pages.first_file())
     except IbbError:
         return None
-    return binlog_name(place.position.file_no)
+    return binlog_name(_lowered(history, place.position.file_no))
+
+
+def _lowered(history: History, file_no: int) -> int:
+    """Return the lowest file that a reader of *file_no* may go back to."""
+    header = history.pages.header(file_no)
+    return file_no if header is None else min(file_no, header.lowest_oob_file)

@@ -106,6 +106,7 @@ class Relay:
         stopped_by: the error that ended it, or None while it runs.
         connected: the upstream is sending.
         last_error: what went wrong last; None once it goes well again.
+        upstream_id: server id of the upstream, 0 before it has said.
     """
 
     def __init__(
@@ -122,6 +123,9 @@ class Relay:
         self.stopped_by: Exception | None = None
         self.connected = False
         self.last_error: Exception | None = None
+        self.upstream_id = 0
+        self._ingest: Ingest | None = None
+        self._storing = False  # something that has come
         self._store = store
         self._address = address
         self._config = config
@@ -132,6 +136,14 @@ class Relay:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="storage")
         self._progress = False  # something was received since the last connect
         self._log = get_log().bind(upstream=str(address))
+
+    def seconds_behind(self, now: float) -> int | None:
+        """Return the age of what is being stored, 0 between; None while not connected."""
+        if not self.connected or self._ingest is None:
+            return None
+        if not self._storing or self._ingest.timestamp is None:
+            return 0
+        return max(0, int(now) - self._ingest.timestamp)
 
     async def run(self) -> None:
         """Relay until cancelled, or until only a person can help; that is logged."""
@@ -183,6 +195,7 @@ class Relay:
                     semi_sync=config.rpl_semi_sync_slave_enabled,
                 )
             self.connected, self.last_error = True, None
+            self.upstream_id = upstream.server_id
             self._log.info(
                 "relay_started",
                 position=str(position),
@@ -196,10 +209,13 @@ class Relay:
                 **terms._asdict(),
             )
             ingest = await self._in_thread(partial(make, self._store))
+            self._ingest = ingest
             queue = ByteQueue(INGEST_BYTES_MAX)
             reading = asyncio.create_task(self._read(upstream, queue))
             while True:
+                self._storing = False
                 pieces = await queue.take()
+                self._storing = True
                 acknowledgement = await self._in_thread(partial(ingest.feed, pieces))
                 if acknowledgement is not None:
                     async with asyncio.timeout(config.slave_net_timeout):

@@ -21,6 +21,7 @@ from .replica_status import status_row
 from .sql_ast import ChangeMaster
 from .system_variables import OF_UPSTREAM, SYSTEM_VARIABLES
 from .upstream import UpstreamAddress
+from .upstream_tls import OFF
 
 if TYPE_CHECKING:
     from ibb.protocol.result_set import Value
@@ -33,6 +34,9 @@ _PORT_DEFAULT: Final = 3306
 _CLIENT_ERROR: Final = 2003  # what a replica calls every failure to connect
 _NOTE_STOPPED: Final = SqlError(1255, "HY000", "Slave already has been stopped")
 _NOTE_RUNNING: Final = SqlError(1254, "HY000", "Slave is already running")
+_NOTE_ONE_STARTED: Final = SqlError(1937, "HY000", "SLAVE '' started")
+_NOTE_ONE_STOPPED: Final = SqlError(1938, "HY000", "SLAVE '' stopped")
+_RETRIES_SHOWN: Final = 100_000  # as a replica says it; we try for ever
 _NO_ADDRESS: Final = UpstreamAddress("", _PORT_DEFAULT, "", "")
 # Options of CHANGE MASTER that change nothing here, with the one value that they may have.
 _FIXED_OPTIONS: Final[dict[str, tuple[str | int, ...]]] = {
@@ -124,7 +128,9 @@ class RelayControl:
         if statement.action == "STOP":
             running = self.is_running
             await self.stop()
-            return [] if running or statement.every else [_NOTE_STOPPED]
+            if statement.every:
+                return [_NOTE_ONE_STOPPED] if running else []
+            return [] if running else [_NOTE_STOPPED]
         if statement.action == "START":
             return self._start(statement)
         if self.is_running:
@@ -144,7 +150,7 @@ class RelayControl:
         if self.is_running:
             return [] if statement.every else [_NOTE_RUNNING]
         self.start()
-        return []
+        return [_NOTE_ONE_STARTED] if statement.every else []
 
     def _change(self, statement: ChangeMaster) -> None:
         if self.is_running:
@@ -181,6 +187,18 @@ class RelayControl:
         connected = self._relay is not None and self._relay.connected
         return "Waiting for master to send event" if connected else "Connecting to master"
 
+    def _told(self, error: Exception, address: UpstreamAddress) -> str:
+        """Return an error as a replica tells it."""
+        if isinstance(error, SqlError):
+            return error.message
+        if not isinstance(error, OSError):
+            return str(error) or repr(error)
+        retry = int(self._server.config.master_connect_retry)
+        return (
+            f"error connecting to master '{address.user}@{address}' - retry-time: {retry}  "
+            f"maximum-retries: {_RETRIES_SHOWN}  message: {error}"
+        )
+
     def status(self) -> dict[str, Value] | None:
         """Return SHOW REPLICA STATUS by column name, None if no upstream is named."""
         address, config = self._address, self._server.config
@@ -200,7 +218,12 @@ class RelayControl:
             Slave_IO_Running="Yes" if connected else "Connecting" if running else "No",
             Slave_SQL_Running="Yes" if running else "No",
             Last_IO_Errno=code,
-            Last_IO_Error="" if error is None else str(error) or repr(error),
+            Last_IO_Error="" if error is None else self._told(error, address),
+            Master_Server_Id=0 if relay is None else relay.upstream_id,
+            Master_SSL_Allowed="No" if address.tls.mode == OFF else "Yes",
+            Seconds_Behind_Master=(
+                relay.seconds_behind(self._server.now()) if running and relay is not None else None
+            ),
             Gtid_IO_Pos=position,
             Gtid_Slave_Pos=position,
             Slave_heartbeat_period=f"{config.master_heartbeat_period:.3f}",

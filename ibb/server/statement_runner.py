@@ -179,7 +179,7 @@ class StatementRunner:
         try:
             match statement:
                 case Kill():
-                    self._statements.context.diagnostics.clear()
+                    self._statements.begin()
                     self._kill(statement)
                     return None
                 case ReplicaCommand() | ChangeMaster():
@@ -262,7 +262,7 @@ class StatementRunner:
 
     async def _upstream(self, statement: ReplicaCommand | ChangeMaster) -> None:
         context = self._statements.context
-        context.diagnostics.clear()
+        self._statements.begin()
         if isinstance(statement, ChangeMaster):
             require("CHANGE MASTER", context)
         elif statement.action == "RESET":

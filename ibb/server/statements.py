@@ -170,6 +170,11 @@ class Statements:
         self._prepared.clear()
         self.context.diagnostics.clear()
 
+    def begin(self) -> None:
+        """Forget what the statement before was warned of."""
+        self.context.shows_diagnostics = False
+        self.context.diagnostics.clear()
+
     def answer(self, statement: Statement) -> ResultSet | None:
         """
         Do what *statement* asks; None is OK without a result.

@@ -88,6 +88,7 @@ class Upstream:
     def __init__(self, link: PacketLink, server_version: str) -> None:
         self._link = link
         self.server_version = server_version
+        self.server_id = 0  # as it says before a dump
 
     @classmethod
     async def connect(cls, address: UpstreamAddress) -> Upstream:
@@ -167,6 +168,7 @@ class Upstream:
         """
         await self.query("SELECT UNIX_TIMESTAMP()")
         theirs = await self.value("SHOW VARIABLES LIKE 'SERVER_ID'", 1)
+        self.server_id = int(theirs) if theirs is not None and theirs.isdigit() else 0
         if theirs == str(server_id):
             raise UpstreamRefused(
                 f"the primary has our server id {server_id}: set another server_id"
