@@ -60,7 +60,7 @@ class FakePrimary:
 
     Args:
         scripts: one for each connection that asks for a dump; the last one is repeated. A script
-            is a list of events, an SqlError, `CUT`, `HANG`, or bytes to be sent unframed.
+            yields events, an SqlError, `CUT`, `HANG`, or tuples of bytes to be sent unframed.
     """
 
     def __init__(self, *scripts, server_id=1, version="5.5.5-10.11.19-MariaDB", plugin=None):
@@ -163,6 +163,7 @@ class FakePrimary:
                 writer.write(step[0])
                 continue
             seq = send([b"\0" + step], seq)
+            await writer.drain()
         else:
             send([eof()], seq)
         await writer.drain()
