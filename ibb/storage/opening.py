@@ -3,8 +3,8 @@ Opening a store: what is there, what the redo log adds, and where the writer goe
 
 - Nothing but unused files: a new binlog begins at file 0.
 - A redo log: the files are recovered and the writer goes on in the same file.
-- Files without a redo log: another program wrote them. They are at rest, their end is searched,
-  and the store goes on in a file of its own.
+- Files without a redo log: another program wrote them. They are at rest, the end of their last
+  whole record is searched, and the store goes on in a file of its own.
 
 Source: ibb-format 11.1, 11.4, 11.6.
 """
@@ -16,20 +16,22 @@ from ibb.protocol.errors import FormatError
 
 from .aside import discard, holds_something
 from .binlog_files import BinlogFiles, list_files
-from .chunk import chunk_area_end, chunks_end
+from .chunk import chunk_area_end
 from .directory import BinlogDirectory
 from .disk import Disk
 from .durable import DurableOffset
+from .end_at_rest import find_end_at_rest
 from .file_header import FileHeader
 from .file_name import binlog_name
 from .live_pages import LivePages
 from .options import StoreOptions
-from .page import PAGE_SIZE_MAX, check_page
+from .page import PAGE_SIZE_MAX, check_page, page_is_zero
 from .page_fifo import FifoPage, PageFifo
 from .position import Position
 from .record import Xid
 from .recovery import Replayed, clear_behind, is_unused, replay
 from .redo import RedoLog
+from .redo_record import Change
 from .redo_segment import FIRST_LSN
 from .state_scan import FoundState, find_state
 from .writer import NextFile, Writer, WriterPlace
@@ -92,7 +94,10 @@ def open_writer(
         if reset_to is None and replayed is not None and replayed.begun_at > (0, 0):
             raise _ends_early(replayed.begun_at, "no file holds anything")
         return _begin(disk, directory, options, fifo, redo, files, next_file, reset_to, replayed)
-    end = replayed.end if replayed and replayed.end else _end_at_rest(disk, directory)
+    if replayed is not None and replayed.end is not None:
+        end = replayed.end
+    else:
+        end = find_end_at_rest(disk, directory, replayed.begun_at if replayed else None)
     if replayed is not None and end < replayed.begun_at:
         raise _ends_early(replayed.begun_at, f"the files end at {end}")
     header = FileHeader.parse(files.file(end.file_no).read_at(0, PAGE_SIZE_MAX), end.file_no)
@@ -101,7 +106,7 @@ def open_writer(
         copies = replayed.copies_set_aside + copies
     files.file(end.file_no).allocate(header.page_count * header.page_size)
     tail = _load_tail(files, end, header.page_size, fifo)
-    found, prepared_xa = _look(disk, directory, fifo, None if replayed is None else end)
+    found, prepared_xa = _look(disk, directory, fifo, end, own=replayed is not None)
     place = WriterPlace(
         header=header,
         page_no=end.offset // header.page_size,
@@ -114,6 +119,8 @@ def open_writer(
         max(replayed.end_lsn if replayed else FIRST_LSN, header.lsn + 1),
         end,
     )
+    if tail is not None and not tail.flushed_clean:
+        _log_whole(tail, redo)
     writer = Writer(place, fifo, redo, next_file)
     for prepared in prepared_xa.values():
         writer.pins.pin(prepared.xid, prepared.file_no)
@@ -188,23 +195,6 @@ def _newest_used(disk: Disk, directory: str, files: BinlogFiles, *, own: bool) -
     return None
 
 
-def _end_at_rest(disk: Disk, directory: str) -> Position:
-    """Return where files end that the redo log says nothing of; filler may still be due there."""
-    listing = BinlogDirectory(disk, directory)
-    try:
-        end = listing.end()
-        header = listing.header(end.file_no)
-        if header is None or end.offset <= header.page_size or end.offset % header.page_size:
-            return end
-        start = end.offset - header.page_size
-        unfilled = chunks_end(listing.stored_page(end.file_no, start // header.page_size))
-        if unfilled < chunk_area_end(header.page_size):
-            return Position(end.file_no, start + unfilled)
-        return end
-    finally:
-        listing.close()
-
-
 def _ends_early(begun_at: Position, found: str) -> FormatError:
     return FormatError(
         f"the binlog was durable up to {begun_at} by the word of the redo log, but {found}; "
@@ -215,7 +205,7 @@ def _ends_early(begun_at: Position, found: str) -> FormatError:
 
 
 def _look(
-    disk: Disk, directory: str, fifo: PageFifo, end: Position | None
+    disk: Disk, directory: str, fifo: PageFifo, end: Position, *, own: bool
 ) -> tuple[FoundState, dict[Xid, PreparedXa]]:
     """
     Ask the files as they are now for the GTID state and the prepared transactions at their end.
@@ -224,13 +214,15 @@ def _look(
         disk: where they are.
         directory: their path.
         fifo: holds the page that is begun.
-        end: of the binlog, by the word of the redo log; None: another program wrote the files.
+        end: of the binlog; the page in which it lies may hold part of a record behind it.
+        own: False: another program wrote the files.
     """
     pages: LivePages | BinlogDirectory
-    if end is None:
-        pages = BinlogDirectory(disk, directory)
-    else:
+    if own:
         pages = LivePages(fifo, DurableOffset(end, BinlogState()), disk, directory)
+    else:
+        pages = BinlogDirectory(disk, directory)
+        pages.limit = end
     try:
         return find_state(pages), find_prepared(pages)
     finally:
@@ -240,7 +232,11 @@ def _look(
 def _load_tail(
     files: BinlogFiles, end: Position, page_size: int, fifo: PageFifo
 ) -> FifoPage | None:
-    """Put the page that is begun into the FIFO: its next change must log the whole of it."""
+    """
+    Put the page that is begun into the FIFO: its next change must log the whole of it.
+
+    It is not clean if its file has more of it, which does not count.
+    """
     page_no, used = divmod(end.offset, page_size)
     if used == 0:
         return None
@@ -249,5 +245,11 @@ def _load_tail(
     tail = fifo.append(end.file_no, page_no, page_size)
     tail.data[:used] = page[:used]
     tail.used = used
-    tail.flushed_clean = True
+    tail.flushed_clean = page_is_zero(page[used : chunk_area_end(page_size)])
     return tail
+
+
+def _log_whole(tail: FifoPage, redo: RedoLog) -> None:
+    """Log a page as it is to be, so that what was cut from its end cannot come back."""
+    used = bytes(tail.data[: tail.used])
+    tail.last_lsn = redo.append([Change(tail.file_no, tail.page_no, 0, used)])

@@ -108,6 +108,15 @@ class RecordReader:
             raise ahead.error(_TRUNCATED)
         return ahead.position
 
+    @property
+    def met_boundary(self) -> bool:
+        """
+        Whether a record was seen to begin or to end.
+
+        Until then everything may belong to one that began before the start.
+        """
+        return not self._cursor.at_page_start
+
     def next(self) -> Record | None:
         """
         Return the next record, or None when it is not there, or not all of it is there, yet.

@@ -306,6 +306,10 @@ def clear_behind(disk: Disk, directory: str, end: Position, page_size: int) -> l
         The copies that were set aside, since there was something.
     """
     copies = []
+    for file_no in reversed(list_files(disk, directory)):
+        if file_no > end.file_no:
+            copies += discard(disk, f"{directory}/{binlog_name(file_no)}")
+    disk.sync_dir(directory)
     first_page = -(-end.offset // page_size)
     rest = first_page * page_size - end.offset  # of the page in which data ends
     path = f"{directory}/{binlog_name(end.file_no)}"
@@ -322,9 +326,4 @@ def clear_behind(disk: Disk, directory: str, end: Position, page_size: int) -> l
             file.sync()
     finally:
         file.close()
-    for file_no in list_files(disk, directory):
-        later = f"{directory}/{binlog_name(file_no)}"
-        if file_no > end.file_no:
-            copies += discard(disk, later)
-    disk.sync_dir(directory)
     return copies

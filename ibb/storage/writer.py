@@ -231,8 +231,11 @@ class Writer:
 
         The next record begins in the next file once `begin_next_file` was called.
         """
+        transaction = MiniTransaction()
+        if self._tail is None and self._page_no == 1:
+            # Another program came no further than the header; a file begins with a state.
+            self._open_page(transaction, in_state=False)
         if self._tail is not None:
-            transaction = MiniTransaction()
             room = self._tail.room
             if room >= CHUNK_SIZE_MIN:
                 self._write(

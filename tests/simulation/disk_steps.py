@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import errno
 import random
+from dataclasses import replace
 
 from ibb.protocol.errors import FormatError
+from ibb.protocol.gtid import Gtid
 from ibb.storage import Store
 from ibb.storage.errors import RecoveryError
+from ibb.storage.file_header import FileHeader
 from ibb.storage.group_reader import GroupReader
 from ibb.storage.position import Position
+from ibb.storage.redo_segment import SEGMENT_NAMES
 
-from ..faults.sim_disk import Fault, Op
-from .model import Seen, WrongError
-from .reading import is_own, read_group
+from ..faults.sim_disk import Fault, Op, SimDisk
+from ..storage.events import transaction
+from .model import Found, Seen, WrongError
+from .reading import is_own, oracle_problems, read_all, read_group
 from .steps import step
 from .world import STORE, World
 
 FAULT_KINDS = ("open", "read", "write", "truncate", "allocate", "sync", "rename", "unlink",
                "sync_dir")  # fmt: skip
 SECTOR = 512
+TAKEN_OVER = Gtid(9, 9, 1)  # of no group that a step publishes
 
 
 @step(0.7)
@@ -147,3 +153,55 @@ def check_damaged(world: World, store: Store, path: str) -> None:
     for item in model.items[model.first_left(first) : model.safe]:
         if item.gtid is not None and item.gtid not in found and not told:
             raise WrongError(f"damaged {path}: {item.gtid} is lost and nobody is told")
+
+
+@step(0.5)
+def take_over_torn(world: World, rng: random.Random) -> None:
+    """Go on in a copy of the files as they are now, without log, perhaps without the last pages."""
+    copy = world.disk.crashed(rng, 1.0, under=STORE)
+    copy.capacity = None
+    for name in SEGMENT_NAMES:
+        copy.remove(f"{STORE}/{name}")
+    options = replace(world.options, binlog_expire_logs_seconds=0, max_binlog_total_size=0)
+    count = rng.choice((0, 0, 1, 1, 2, 5))
+    world.said = f"without {count} pages"
+    lose_last_pages(copy, count)
+    with Store.open(STORE, options, disk=copy, clock=world.clock) as store:
+        found = found_in(store)
+        kept = world.model.survivors(found, 0)
+        world.said += f": {kept} of {len(world.model.items)} items"
+        with store.begin() as group:
+            group.write(transaction("taken over"))
+            group.commit(TAKEN_OVER)
+        store.sync()
+        *before, last = read_all(store.pages)
+        if before != found.stream or last.gtid != TAKEN_OVER:
+            raise WrongError(f"taken over with {found.stream}, then there are {before} and {last}")
+    with Store.open(STORE, options, disk=copy, clock=world.clock) as store:
+        if store.copies_set_aside:
+            raise WrongError(f"something was left behind the end: {store.copies_set_aside}")
+        if read_all(store.pages) != [*found.stream, last]:
+            raise WrongError("the files taken over are others when opened again")
+    forgets = any(item.domains for item in world.model.items)
+    problems = oracle_problems(copy, STORE, states=not forgets)
+    if problems:
+        raise WrongError(f"the files taken over break the format's rules: {problems[0]}")
+
+
+def lose_last_pages(disk: SimDisk, count: int) -> None:
+    """Make the last pages of the newest file zeros; not its header, nor the oldest state."""
+    names = [name for name in disk.list(STORE) if name.endswith(".ibb")]
+    used = [name for name in names if any(disk.contents(f"{STORE}/{name}")[:64])]
+    if used:
+        path = f"{STORE}/{used[-1]}"
+        data = disk.contents(path)
+        size = FileHeader.parse(data, int(used[-1][7:13])).page_size
+        pages = -(-len(data.rstrip(b"\0")) // size)
+        first = max(pages - count, 2 if len(used) == 1 else 1)
+        disk.damage(path, first * size, bytes(max(pages - first, 0) * size))
+
+
+def found_in(store: Store) -> Found:
+    prepared = frozenset(one.xid for one in store.prepared())
+    pages = store.pages
+    return Found(pages.first_file(), read_all(pages), store.state(), prepared)

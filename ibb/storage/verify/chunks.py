@@ -42,6 +42,7 @@ class ChunkChecks:
         self._skipping = skipping
         self._outer: RecordCheck | None = None  # the record that is open
         self._outer_type = 0
+        self._outer_place = Place(0, 0, 0, 0)
         self._nested: RecordCheck | None = None  # and the one that is open inside it
         self._nested_type = 0
         self._place = Place(0, 0, 0, 0)  # of the present chunk
@@ -51,6 +52,11 @@ class ChunkChecks:
     def is_open(self) -> bool:
         """A record has begun and not ended."""
         return self._outer is not None
+
+    @property
+    def open_at(self) -> Place | None:
+        """Where the record begins that has not ended."""
+        return None if self._outer is None else self._outer_place
 
     def page(self, file_no: int, page_no: int, page: bytes, start: int = 0) -> int:
         """
@@ -128,7 +134,7 @@ class ChunkChecks:
         if last:
             record.end()
         else:
-            self._outer, self._outer_type = record, record_type
+            self._outer, self._outer_type, self._outer_place = record, record_type, self._place
 
     def _go_on(self, record_type: int, data: memoryview, *, last: bool) -> None:
         if self._nested is not None:

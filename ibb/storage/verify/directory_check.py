@@ -272,6 +272,11 @@ class _DirectoryCheck:
                 self._truncate(self._pages.unused)
             if end > redo_end:
                 self._losses.report(_behind(redo_end, end))
+        torn = self._chunks.open_at
+        if torn is not None and redo_end is None and self._is_at_rest():
+            text = f"a record begins here, and data ends inside it at {end}: its writer has more of"
+            text += " it, or it is lost; a store that opens the directory goes on here"
+            self._losses.report(Finding.at(Kind.TORN_END, torn, text))
         begun_at = self._redo.begun_at
         if begun_at is not None and end < begun_at and self._is_at_rest():
             text = f"the files end at {end}, but by the word of the redo log they were durable up"

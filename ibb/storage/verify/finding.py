@@ -79,6 +79,7 @@ class Kind(StrEnum):
     CONTINUATION = "continuation", _DAMAGE, "a record goes on that has not begun"
     MISSING_END = "missing-end", _DAMAGE, "a record begins inside another one"
     TRUNCATED_RECORD = "truncated-record", _DAMAGE, "data ends inside a record"
+    TORN_END = "torn-end", _NOTE, "the newest record is not whole: not yet, or not any more"
     # Records
     COMMIT_RECORD = "commit-record", _DAMAGE, "the head of a commit record is wrong"
     STATE_RECORD = "state-record", _DAMAGE, "a GTID state record is wrong in itself"
