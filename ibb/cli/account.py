@@ -55,6 +55,12 @@ def account() -> None:
     default=0,
     help="Seconds that a group must be old for a dump; 0: the server's.",
 )
+@click.option(
+    "--dump-lease",
+    type=click.IntRange(0),
+    default=0,
+    help="Seconds for which a replica that has gone finds what it needs; 0: the server's.",
+)
 @click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
 def add(
     user: str, path: str, host: str, methods: tuple[str, ...], password_stdin: bool, **rest: Any
@@ -89,6 +95,7 @@ def list_accounts(path: str, *, as_json: bool) -> None:
             "max_connections": entry.max_connections,
             "dump_rate": entry.dump_rate,
             "dump_delay": entry.dump_delay,
+            "dump_lease": entry.dump_lease,
         }
         click.echo(json.dumps(shown) if as_json else _as_line(shown))
 
@@ -117,6 +124,8 @@ def _as_line(shown: dict[str, Any]) -> str:
         words.append(f"{shown['dump_rate']} bytes/s")
     if shown["dump_delay"]:
         words.append(f"{shown['dump_delay']} s late")
+    if shown["dump_lease"]:
+        words.append(f"lease of {shown['dump_lease']} s")
     return "  ".join(words)
 
 

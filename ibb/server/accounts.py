@@ -9,6 +9,7 @@ Who may log in and what they may do: a TOML file of hashes, changed only as a wh
     max_connections = 4             # at a time; 0 or left out: no limit of its own
     dump_rate = 1048576             # bytes a second; 0 or left out: that of the server
     dump_delay = 3600               # seconds that a group must be old; the same
+    dump_lease = 86400              # seconds for which history is kept for a replica; the same
     [account.auth]                  # ways to log in, tried in this order; see `auth_methods`
     ed25519 = "LIEvGDGjHTmKyz3peLRjPqahOct5n6/BQCNm1bOvot4"
     mysql_native_password = "*6BB4837EB74329105EE4568DDA7DC67ED2CA2AD9"
@@ -53,7 +54,7 @@ _MADE_UP_GRANTS: Final = (
     "REPLICATION MASTER ADMIN",
     "SLAVE MONITOR",
 )
-_NUMBERS: Final = ("max_connections", "dump_rate", "dump_delay")
+_NUMBERS: Final = ("max_connections", "dump_rate", "dump_delay", "dump_lease")
 _KEYS: Final = {"user", "host", "grants", "require", "auth", *_NUMBERS}
 
 
@@ -71,6 +72,7 @@ class Account:
         max_connections: at a time; 0: no limit of its own.
         dump_rate: bytes a second of a dump, 0: the server's.
         dump_delay: seconds that a group must be old for a dump, 0: the server's.
+        dump_lease: seconds for which a replica that has gone finds its place, 0: the server's.
     """
 
     user: str
@@ -81,6 +83,7 @@ class Account:
     max_connections: int = 0
     dump_rate: int = 0
     dump_delay: int = 0
+    dump_lease: int = 0
 
     def __post_init__(self) -> None:
         if not (0 < len(self.user) <= USER_CHARS_MAX and self.user.isprintable()):
@@ -101,6 +104,7 @@ class Account:
             raise ConfigError(f"max_connections must be 0 to {ACCOUNT_CONNECTIONS_MAX}")
         check_rate("dump_rate", self.dump_rate)
         check_delay("dump_delay", self.dump_delay)
+        check_delay("dump_lease", self.dump_lease)
 
     def may(self, privilege: str) -> bool:
         """Tell whether *privilege* was granted, by its name, within SUPER, or with all."""

@@ -153,6 +153,9 @@ class Config:
         0, "Bytes a second for all readers together; 0: no limit.", unit="bytes"
     )
     dump_delay: int = _setting(0, "Seconds that a group must be old before readers get it.")
+    dump_lease: int = _setting(
+        0, "Seconds for which a replica that has gone finds what it needs; 0: not kept for it."
+    )
     dump_threads: int = _setting(4, "Threads that read and encode for dumps.")
     poll_interval: float = _setting(0.1, "Seconds between looks at files others write.")
     master_heartbeat_period: float = _setting(10.0, "Seconds between upstream's heartbeats.")
@@ -206,6 +209,7 @@ class Config:
         for name in ("dump_rate", "dump_rate_total"):
             check_rate(name, getattr(self, name))
         check_delay("dump_delay", self.dump_delay)
+        check_delay("dump_lease", self.dump_lease)
         _check(1 <= self.dump_threads <= 64, "dump_threads must be 1 to 64")
         _check(
             1024 <= self.max_allowed_packet <= 1 << 30,

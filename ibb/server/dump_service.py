@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Final
 from ibb.protocol.command import Quit, SemiSyncAck, parse_command
 from ibb.protocol.errors import ProtocolError
 from ibb.protocol.event_encoder import CAPABILITY_GTID
+from ibb.storage.store import Store
 
 from .connection import PeerGone
 from .counted_stream import CountedStream
+from .dump_lease import DumpLease, lease_name
 from .dump_request import heartbeat_period
 from .dump_session import DumpSession
 from .dump_stream import DumpStream
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
     from ibb.protocol.errors import SqlError
 
+    from .accounts import Account
     from .connection import Connection
     from .dump_request import DumpRequest
     from .durable_signal import DurableSignal
@@ -77,6 +80,7 @@ class DumpService:
         self._request = request
         self._pace = pace
         self._semi_sync = host.semi_sync if request.semi_sync else None
+        self._lease: DumpLease | None = None
         self._stream = self._new_stream()
         self._session = DumpSession(
             self._stream,
@@ -92,6 +96,20 @@ class DumpService:
     def end(self, error: SqlError) -> None:
         """Have the dump end with *error*, behind the group that is being sent."""
         self._session.end(error)
+
+    def lease_to(self, account: Account) -> None:
+        """Keep a lease for the replica while the dump runs, if its account or the server wants."""
+        host, start = self._host, self._request.connect_state
+        seconds = account.dump_lease or host.config.dump_lease
+        if seconds and self.server_id and start is not None and isinstance(host.history, Store):
+            self._lease = DumpLease(
+                host.history.leases,
+                lease_name(account.user, self.server_id),
+                start,
+                seconds,
+                progress=self.progress,
+                pool=host.pools.statements,
+            )
 
     @property
     def idle(self) -> bool:
@@ -120,6 +138,7 @@ class DumpService:
         )
         if self._semi_sync is not None:
             self._semi_sync.join()
+        leasing = None if self._lease is None else asyncio.create_task(self._lease.keep())
         try:
             await self._until_either_ends(self._session.run())
         except TimeoutError as error:
@@ -132,6 +151,9 @@ class DumpService:
             if self._semi_sync is not None:
                 self._semi_sync.leave()
             self._connection.seq = self._stream.seq  # what the client sent does not count
+            if leasing is not None and self._lease is not None:
+                leasing.cancel()
+                self._lease.leave()  # before the hold goes: there is no moment without either
             self._host.pools.statements.submit(self._stream.close)
             self._log.info("dump_ended")
 

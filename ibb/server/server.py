@@ -53,7 +53,7 @@ _SETTINGS = {
     name: name
     for name in (
         *("connect_timeout", "wait_timeout", "net_write_timeout", "slave_net_timeout"),
-        *("max_allowed_packet", "max_connections", "gtid_strict_mode"),
+        *("max_allowed_packet", "max_connections", "gtid_strict_mode", "dump_lease"),
     )
 }
 _SEMI_SYNC = {

@@ -344,6 +344,7 @@ class Session:
         assert account is not None  # it has a privilege
         pace = self._host.pacing.for_reader(rate=account.dump_rate, delay=account.dump_delay)
         self._dump = DumpService(self._host, self._connection, request, self._variables, pace)
+        self._dump.lease_to(account)
         if command.server_id:
             self._end_namesakes(command.server_id)
         self.dump_server_id = command.server_id

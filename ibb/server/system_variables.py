@@ -175,6 +175,7 @@ SYSTEM_VARIABLES: Final[dict[str, SystemVariable]] = {
     "default_storage_engine": _text("InnoDB", session=True),
     "div_precision_increment": _number(4, 0, 38, session=True),
     "dump_delay": _number(lambda c: int(c.facts.pacing.delay), 0, _YEAR),
+    "dump_lease": _number(lambda c: c.facts.config.dump_lease, 0, _YEAR),
     "dump_rate": _number(lambda c: c.facts.pacing.rate, 0, RATE_MAX),
     "dump_rate_total": _number(lambda c: c.facts.pacing.total_rate, 0, RATE_MAX),
     "encrypt_binlog": _OFF,
