@@ -7,12 +7,13 @@ import pytest
 from ibb.protocol.gtid import Gtid
 from ibb.protocol.gtid_event import GtidEvent
 from ibb.storage import Store, StoreOptions
-from ibb.storage.errors import GroupError
+from ibb.storage.errors import GroupError, StoreFull
 from ibb.storage.file_header import NO_XA
 from ibb.storage.position import Position
 from ibb.storage.record import RecordType, Xid
 from ibb.storage.record_reader import RecordReader
 from ibb.storage.state_scan import read_state
+from ibb.storage.writer import NewRecord
 
 from .events import query, transaction, xid
 
@@ -202,3 +203,31 @@ def test_what_cannot_be_prepared(store: Store) -> None:
     with store.begin() as group, pytest.raises(GroupError, match="without a GTID event"):
         group.write(query("insert"), statement=True)
         group.prepare(NAME)
+
+
+def test_a_group_that_could_not_be_prepared_goes_on_as_before(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise StoreFull("no room")
+
+    group = store.begin()
+    group.write(transaction("x" * 2000))
+    append = store._engine.append
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            store._engine,
+            "append",
+            lambda *records: refuse() if is_prepare(records) else append(*records),
+        )
+        with pytest.raises(StoreFull):
+            group.prepare(NAME)
+    pins = store._engine.writer.pins
+    assert pins.lowest() == 0
+    assert pins.lowest_prepared() is None
+    group.rollback()
+    assert not len(pins)
+
+
+def is_prepare(records: tuple[NewRecord, ...]) -> bool:
+    return any(record.type == RecordType.XA_PREPARE for record in records)

@@ -6,6 +6,8 @@ import pytest
 
 from ibb.protocol.gtid import Gtid
 from ibb.storage import Store, StoreOptions
+from ibb.storage.errors import StoreFull
+from ibb.storage.file_name import binlog_name, parse_binlog_name
 from ibb.storage.position import Position
 
 from ..faults.sim_disk import SimDisk
@@ -14,13 +16,20 @@ from .events import transaction
 WAIT_SECONDS = 15.0
 
 
+def find_no_room():
+    raise StoreFull("no room for the next file")
+
+
+@pytest.mark.parametrize("has_room", [True, False])
 @pytest.mark.parametrize("mode", [0, 2])
-def test_a_commit_that_nobody_waits_for_is_durable_soon(mode):
+def test_a_commit_that_nobody_waits_for_is_durable_soon(mode, has_room, monkeypatch):
     options = StoreOptions(
         page_size=512, max_binlog_size=1 << 16, redo_segment_size=256 << 10,
         format_description="upstream", flush_log_at_commit=mode, flush_log_interval=0.02,
     )  # fmt: skip
     with Store.open("/s", options, disk=SimDisk()) as store:
+        if not has_room:
+            monkeypatch.setattr(store._engine._housekeeper, "work", find_no_room)
         moved = threading.Event()
         store.subscribe(moved.set)
         with store.begin() as group:
@@ -30,3 +39,33 @@ def test_a_commit_that_nobody_waits_for_is_durable_soon(mode):
             assert moved.wait(WAIT_SECONDS), "nobody has synced it"
             moved.clear()
         assert str(store.state()) == "0-1-1"
+
+
+class WatchingDisk(SimDisk):
+    """When a file is made it looks whether all but the one before it are on the disk."""
+
+    made = 0
+
+    def step(self, kind, path):
+        number = parse_binlog_name(path.rpartition("/")[2])
+        if kind == "allocate" and number is not None and number >= 2:
+            self.made += 1
+            complete = self._names[f"/s/{binlog_name(number - 2)}"]
+            assert any(complete.durable[-512:]), f"file {number} is made before the rest is certain"
+        super().step(kind, path)
+
+
+def test_a_file_is_made_when_all_but_the_one_before_it_are_certain():
+    """Nobody has waited for what is in them, and the page FIFO has room for it."""
+    options = StoreOptions(
+        page_size=512, max_binlog_size=512 * 8, redo_segment_size=1 << 20, fifo_pages_max=512,
+        format_description="upstream", flush_log_at_commit=0, flush_log_interval=1e6,
+        background=False,
+    )  # fmt: skip
+    disk = WatchingDisk()
+    with Store.open("/s", options, disk=disk) as store:
+        for seq in range(1, 60):
+            with store.begin() as group:
+                group.write(transaction("x" * 400))
+                group.commit(Gtid(0, 1, seq))
+    assert disk.made > 3

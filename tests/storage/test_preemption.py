@@ -1,5 +1,6 @@
 """Whoever comes in between finds everything whole: the locks of the single parts."""
 
+import time
 from unittest.mock import patch
 
 import pytest
@@ -12,7 +13,7 @@ from ibb.storage.directory import BinlogDirectory
 from ibb.storage.durable import DurableOffset
 from ibb.storage.holds import HoldKind, Holds
 from ibb.storage.leases import Leases
-from ibb.storage.log_turns import LogTurns
+from ibb.storage.log_turns import LogTurns, _Waiter
 from ibb.storage.open_files import OpenFiles
 from ibb.storage.page_cache import PageCache
 from ibb.storage.page_fifo import PageFifo
@@ -22,7 +23,7 @@ from ibb.storage.redo_record import Change
 from ibb.storage.redo_segment import find_newest_segment, read_groups
 
 from ..faults.sim_disk import SimDisk
-from .preemption import Meeting, meet_everywhere
+from .preemption import KEPT_OUT_SECONDS, Meeting, meet_everywhere
 
 PAGE = 512
 
@@ -347,14 +348,39 @@ def two_who_want_a_sync():
     turns, working = LogTurns(), []
 
     def work():
-        while not turns.enter(1, until_synced=True):
-            return
-        working.append(1)
-        assert len(working) == 1, "two work at the same time"
-        working.pop()
-        turns.leave(written_lsn=1, synced_lsn=1, failed=False)
+        if turns.enter(1, until_synced=True):
+            working.append(1)
+            sleep_while(lambda: not turns._waiting and len(working) == 1)
+            assert len(working) == 1, "two work at the same time"
+            working.pop()
+            turns.leave(written_lsn=1, synced_lsn=1, failed=False)
 
     return Meeting(work, work, lambda: None)
+
+
+def sleep_while(condition):
+    """Give another thread the time to come as far as it can."""
+    deadline = time.monotonic() + 3 * KEPT_OUT_SECONDS
+    while condition() and time.monotonic() < deadline:
+        time.sleep(KEPT_OUT_SECONDS / 10)
+
+
+def a_sync_ends_and_one_gives_up_waiting():
+    turns, waiters = LogTurns(), [_Waiter(lsn, until_synced=True) for lsn in (1, 9)]
+    assert turns.enter(1, until_synced=True)
+    for waiter in waiters:
+        waiter.turn.acquire()
+        turns._waiting.append(waiter)
+
+    def check():
+        assert waiters[1].turn.acquire(blocking=False), "nobody leads"
+        assert turns._waiting == []
+
+    return Meeting(
+        lambda: turns._withdraw(waiters[0]),
+        lambda: turns.leave(written_lsn=1, synced_lsn=1, failed=False),
+        check,
+    )
 
 
 def two_looks_at_a_directory():
@@ -376,7 +402,8 @@ SCENES = [
     a_sync_of_the_older_and_a_new_one, a_sync_of_all_and_a_new_one,
     two_leases, a_lease_that_ends_and_another, a_lease_that_lapses_and_another,
     a_reader_begins_while_files_go, a_hold_that_is_released_twice,
-    a_record_while_the_log_is_synced, two_who_want_a_sync, two_looks_at_a_directory,
+    a_record_while_the_log_is_synced, two_who_want_a_sync, a_sync_ends_and_one_gives_up_waiting,
+    two_looks_at_a_directory,
 ]  # fmt: skip
 
 

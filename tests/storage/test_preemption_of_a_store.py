@@ -8,6 +8,7 @@ from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.format_description import FormatDescription
 from ibb.protocol.gtid import Gtid
 from ibb.storage import Store, StoreOptions
+from ibb.storage.directory import BinlogDirectory
 from ibb.storage.errors import GroupError, StoreBusy, StoreFailed, StoreNotEmpty
 from ibb.storage.format_catalogue import FormatCatalogue
 from ibb.storage.holds import HoldKind
@@ -158,6 +159,59 @@ def a_reset_and_a_commit():
     return Meeting(reset, lambda: scene.commit(1, 1), check)
 
 
+def a_piece_and_a_reset():
+    scene = Scene()
+    group = scene.store.begin()
+
+    def reset():
+        with suppress(StoreBusy):
+            scene.store.reset()
+            scene.committed.clear()
+
+    def check():
+        assert len(scene.store._engine.writer.pins) == 1, "its files may go"
+        group.rollback()
+        scene.check()
+
+    return Meeting(lambda: group.write(transaction("y" * 600)), reset, check)
+
+
+class Gate:
+    """Learns of the commits in the order in which they are written."""
+
+    def __init__(self):
+        self.positions = []
+
+    def expect(self, gtid):
+        """Nothing is expected."""
+
+    def written(self, position):
+        self.positions.append((position.file_no, position.offset))
+
+    def wait(self, position):
+        """Nobody has to wait."""
+
+
+def two_commits_at_a_gate():
+    scene = Scene()
+    gate = scene.store.commits.gate = Gate()
+
+    def check():
+        assert len(gate.positions) == 2
+        assert gate.positions == sorted(gate.positions)
+        scene.check()
+
+    return Meeting(lambda: scene.commit(1, 1), lambda: scene.commit(2, 1), check)
+
+
+def a_commit_and_a_close():
+    return swapped(a_close_and_a_commit())
+
+
+def swapped(meeting):
+    return Meeting(meeting.second, meeting.first, meeting.check)
+
+
 def a_state_that_is_set_and_a_commit():
     scene = Scene()
     scene.store.reset()
@@ -287,7 +341,8 @@ WRITERS = [
     two_commits, a_commit_and_a_switch, a_switch_and_a_commit, a_format_description_and_a_commit,
     two_transactions_of_one_name, two_ends_of_one_transaction, a_transaction_given_up_and_a_commit,
     a_reset_and_a_commit, a_state_that_is_set_and_a_commit, a_backup_and_a_commit,
-    a_close_and_a_commit, two_closes, a_purge_and_a_reader,
+    a_close_and_a_commit, a_commit_and_a_close, two_closes, a_purge_and_a_reader,
+    a_piece_and_a_reset, two_commits_at_a_gate,
 ]  # fmt: skip
 WORKERS = [two_who_do_the_work, two_who_write_pages, two_who_make_a_file, two_who_close_files,
            a_checkpoint_and_the_work]  # fmt: skip
@@ -333,9 +388,25 @@ def a_state_and_a_look_at_what_is_new():
 
 
 def a_read_and_a_look_at_what_is_new():
-    _, view = looked_at()
-    view._pages._used.clear()
-    return Meeting(view.refresh, lambda: view.pages.read_page(0, 1), lambda: None)
+    scene = Scene()
+    scene.store.close()
+    directory = BinlogDirectory(scene.disk, "/s")
+    directory._used.pop(0, None)
+    return Meeting(directory.refresh, lambda: directory.read_page(0, 1), lambda: None)
+
+
+def two_looks_at_a_directory_that_lost_files():
+    scene = Scene()
+    directory = BinlogDirectory(scene.disk, "/s")
+    scene.store.switch_file()
+    scene.store.purge_to("binlog-000002.ibb")
+    scene.store.close()
+
+    def check():
+        assert directory.first_file() == directory.last_file() == 2
+        assert directory.header(1) is None
+
+    return Meeting(directory.refresh, directory.refresh, check)
 
 
 def two_questions_for_a_format():
@@ -350,7 +421,8 @@ def two_questions_for_a_format():
 
 
 VIEWS = [two_looks_at_what_is_new, a_state_and_a_look_at_what_is_new,
-         a_read_and_a_look_at_what_is_new, two_questions_for_a_format]  # fmt: skip
+         a_read_and_a_look_at_what_is_new, two_looks_at_a_directory_that_lost_files,
+         two_questions_for_a_format]  # fmt: skip
 
 
 @pytest.mark.parametrize("scene", VIEWS, ids=lambda scene: scene.__name__)
