@@ -46,7 +46,8 @@ class AsyncCommits:
 
     async def commit(self, group: GroupWriter, gtid: Gtid) -> CommitPosition:
         """
-        Publish a group; return when it is as safe as `flush_log_at_commit` promises.
+        Publish a group; return when it is as safe as `flush_log_at_commit` and the store's gate
+        promise.
 
         If the task is cancelled while it waits, the group is committed all the same.
 
@@ -101,7 +102,7 @@ class AsyncCommits:
         while True:
             self._wanted.acquire()
             while pending := self._take():
-                outcome = self._outcome(pending[-1][0])
+                outcome = self._outcome([position for position, _ in pending])
                 by_loop: dict[asyncio.AbstractEventLoop, list[_Future]] = {}
                 for _, future in pending:
                     by_loop.setdefault(future.get_loop(), []).append(future)
@@ -117,9 +118,12 @@ class AsyncCommits:
                 self._at_work = False
         return sorted(pending, key=_lsn)
 
-    def _outcome(self, position: CommitPosition) -> IbbError | None:
+    def _outcome(self, positions: list[CommitPosition]) -> IbbError | None:
+        """Wait for the newest record; and for the newest group, which the gate may hold."""
+        groups = [position for position in positions if position.gtid is not None]
         try:
-            self._store.wait_for(position)
+            for position in {positions[-1], *groups[-1:]}:
+                self._store.wait_for(position)
         except IbbError as error:
             return error
         return None

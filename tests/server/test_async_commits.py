@@ -3,7 +3,7 @@
 import asyncio
 import errno
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
@@ -11,6 +11,7 @@ import pytest
 from ibb.protocol.gtid import Gtid
 from ibb.server.async_commits import AsyncCommits
 from ibb.storage import Store, StoreOptions
+from ibb.storage.commit_position import CommitPosition
 from ibb.storage.errors import GroupError, StoreFailed
 
 from ..faults.sim_disk import Fault, SimDisk
@@ -160,3 +161,49 @@ def test_a_loop_that_is_gone_holds_up_no_other() -> None:
         disk.gate.set()
         asyncio.run(commit(store, commits, 1))
         assert str(store.state()) == "0-1-1,1-1-1"
+
+
+class ReplicaGate:
+    """A gate that lets commits go when it is told to; `waited` for these."""
+
+    def __init__(self) -> None:
+        self.waited: list[Gtid | None] = []
+        self.open = threading.Event()
+
+    def expect(self, gtid: Gtid) -> None:
+        """Take any."""
+
+    def give_up(self, gtid: Gtid) -> None:
+        raise AssertionError(gtid)
+
+    def written(self, position: CommitPosition) -> None:
+        """Take any."""
+
+    def wait(self, position: CommitPosition) -> None:
+        self.waited.append(position.gtid)
+        assert self.open.wait(SECONDS)
+
+
+async def until(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(SECONDS):
+        while not condition():  # noqa: ASYNC110 - what is waited for is in other threads
+            await asyncio.sleep(0.001)
+
+
+async def test_tasks_wait_for_the_gate_too_whatever_else_was_written_behind_their_groups() -> None:
+    with opened(SimDisk()) as (store, commits):
+        gate = ReplicaGate()
+        store.commits.gate = gate
+        commits._at_work = True  # so that what follows is taken together
+        waiting = [asyncio.create_task(commit(store, commits, domain)) for domain in (1, 2)]
+        await until(lambda: len(commits._pending) == 2)
+        newest = max(position.lsn for position, _ in commits._pending)
+        prepared = CommitPosition(None, 0, 0, newest)  # no group: nobody acknowledges it
+        waiting.append(asyncio.create_task(commits.acknowledged(prepared)))
+        await until(lambda: len(commits._pending) == 3)
+        commits._wanted.release()
+        await until(lambda: gate.waited)
+        assert not any(task.done() for task in waiting)
+        gate.open.set()
+        await asyncio.gather(*waiting)
+        assert gate.waited == [Gtid(2, 1, 1)]
