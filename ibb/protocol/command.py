@@ -42,6 +42,7 @@ class CommandCode(IntEnum):
     INIT_DB = 0x02
     QUERY = 0x03
     FIELD_LIST = 0x04
+    REFRESH = 0x07
     STATISTICS = 0x09
     PROCESS_KILL = 0x0C
     PING = 0x0E
@@ -50,6 +51,14 @@ class CommandCode(IntEnum):
     SET_OPTION = 0x1B
     BINLOG_DUMP_GTID = 0x1E
     RESET_CONNECTION = 0x1F
+
+
+class RefreshOption(IntFlag):
+    """What a refresh concerns, as far as there is anything of it here."""
+
+    LOG = 0x02
+    SLAVE = 0x40
+    MASTER = 0x80
 
 
 class DumpFlag(IntFlag):
@@ -85,6 +94,17 @@ class Statistics:
     def encode(self) -> bytes:
         """Return the payload."""
         return bytes([CommandCode.STATISTICS])
+
+
+@dataclass(frozen=True, slots=True)
+class Refresh:
+    """Do what FLUSH and RESET do, as `mariadb-admin` asks. Answer: OK or ERR."""
+
+    options: int  # bits of `RefreshOption` and others
+
+    def encode(self) -> bytes:
+        """Return the payload."""
+        return bytes([CommandCode.REFRESH, self.options])
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +271,7 @@ Command = (
     Quit
     | Ping
     | Statistics
+    | Refresh
     | ResetConnection
     | InitDb
     | Query
@@ -285,6 +306,8 @@ def parse_command(payload: Buffer) -> Command:
             return Ping()
         case CommandCode.STATISTICS:
             return Statistics()
+        case CommandCode.REFRESH:
+            return Refresh(FieldReader(payload, 1, what="COM_REFRESH").u8())
         case CommandCode.RESET_CONNECTION:
             return ResetConnection()
         case CommandCode.INIT_DB:

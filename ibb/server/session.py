@@ -23,6 +23,7 @@ from ibb.protocol.command import (
     ProcessKill,
     Query,
     Quit,
+    Refresh,
     RegisterSlave,
     ResetConnection,
     SemiSyncAck,
@@ -295,6 +296,8 @@ class Session:
                 return [eof(status=status)]
             case Statistics():
                 return [self._host.statistics().encode()]
+            case Refresh():
+                return await runner.refresh(command.options)
             case RegisterSlave():
                 self._require(REPLICATION_SLAVE)
                 self.registered = command

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from ibb.protocol import error_codes as codes
 from ibb.protocol.capabilities import Capability
+from ibb.protocol.command import RefreshOption
 from ibb.protocol.errors import SqlError
 from ibb.protocol.prepared_statement import (
     PARAMETERS_MAX,
@@ -68,6 +69,11 @@ if TYPE_CHECKING:
 
 PREPARED_MAX: Final = 1024  # statements of one session
 LONG_DATA_BYTES_MAX: Final = 1 << 20  # of one statement's parameters
+_REFRESHED: Final = {
+    RefreshOption.LOG: "FLUSH LOGS",
+    RefreshOption.SLAVE: "RESET SLAVE",
+    RefreshOption.MASTER: "RESET MASTER",
+}
 STATUS_MORE_RESULTS: Final = 0x0008
 _LATE_COLUMNS: Final = frozenset(
     {
@@ -236,6 +242,12 @@ class StatementRunner:
         if statement.query_id:
             raise codes.NO_SUCH_QUERY.error(wanted)
         self.kill(wanted, query_only=statement.query_only)
+
+    async def refresh(self, options: int) -> list[bytes]:
+        """Return what answers COM_REFRESH; raises SqlError."""
+        for sql in ("FLUSH TABLES", *(_REFRESHED[bit] for bit in _REFRESHED if options & bit)):
+            await self._run(parse_statement(sql), sql)
+        return self._answer(None)
 
     def kill(self, connection_id: int, *, query_only: bool = False) -> None:
         """End a connection, or what it does; raises SqlError 1094, 1095, or 1317 for the own."""

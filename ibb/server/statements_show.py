@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from .sql_context import Context
 
 _INFO_CHARS: Final = 100  # of a statement in SHOW PROCESSLIST
-_FULL_INFO_CHARS: Final = 12582912 // 4
+_NAME_BYTES: Final = 3  # of a character in utf8mb3, in which MariaDB keeps what it shows
 _NO_DEFAULT: Final = 0x1000  # flag of a column
 _GRANTS_CHARS: Final = 1024
 _IN_DATABASE: Final = frozenset({"TABLES", "TABLE STATUS", "TRIGGERS", "EVENTS"})
@@ -174,7 +174,9 @@ def _named_values(statement: Show, context: Context) -> ResultSet:
 def _processlist(statement: Show, context: Context) -> ResultSet:
     info = _text(context, "Info", _INFO_CHARS, nullable=True)
     if statement.full:
-        type_ = SqlType(Kind.TEXT, _FULL_INFO_CHARS, nullable=True, wire=ColumnType.MEDIUM_BLOB)
+        characters = context.facts.config.max_allowed_packet * _NAME_BYTES
+        wire = ColumnType.MEDIUM_BLOB if characters < 1 << 24 else ColumnType.LONG_BLOB
+        type_ = SqlType(Kind.TEXT, characters, nullable=True, wire=wire)
         info = type_.column("Info", context.variables.charset)
     columns = [
         _signed("Id", ColumnType.LONGLONG, 11),
