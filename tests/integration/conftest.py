@@ -13,11 +13,11 @@ import pytest
 
 from ibb.demo.installation import Installation
 
+from ..tiny import SERVE_ARGUMENTS
 from .ibb_process import IbbProcess
 from .mariadb_server import PRIMARY_OPTIONS, REPLICA_OPTIONS, MariadbServer
 from .workload import mixed_workload
 
-OPTIONS = ("--max-binlog-size=64M",)  # two files of this size are allocated at once
 ROOT_11_8 = Path(environ.get("IBB_CACHE", "/var/cache/ibb")) / "mariadb-11.8"
 
 
@@ -58,7 +58,11 @@ class Rig:
         number = next(self._numbers)
         folder = self._new_folder(f"ibb{number}")
         process = IbbProcess(
-            directory or folder / "store", folder, *OPTIONS, f"--server-id={number}", *arguments
+            directory or folder / "store",
+            folder,
+            *SERVE_ARGUMENTS,
+            f"--server-id={number}",
+            *arguments,
         )
         self._ends.callback(process.kill)
         return process

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from ibb.protocol.gtid import Gtid
@@ -10,10 +11,10 @@ from ibb.protocol.gtid_event import GtidEvent, GtidFlag
 from ibb.server.accounts import AccountBook, make_account
 from ibb.server.config import Config
 from ibb.server.server import Server
-from ibb.storage.options import StoreOptions
 from ibb.storage.store import Store
 
 from ..storage.events import TIMESTAMP, query, xid
+from ..tiny import SMALL
 from .mariadb_server import PASSWORD, USER
 
 SERVER_ID = 90
@@ -53,7 +54,7 @@ class Publisher:
 @contextmanager
 def publishing(folder: Path, **settings: object):
     """Lend a publisher with a store in *folder*, which both end with the block."""
-    options = StoreOptions(server_id=SERVER_ID, max_binlog_size=1 << 20)
+    options = replace(SMALL, server_id=SERVER_ID)
     accounts = AccountBook([make_account(USER, "%", PASSWORD, ["REPLICATION SLAVE"])])
     with Store.open(folder, options) as store:
         config = Config(listen="127.0.0.1:0", server_id=SERVER_ID, **settings)

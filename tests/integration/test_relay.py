@@ -6,7 +6,7 @@ from . import compare
 from .binlog_text import gtids_in_order
 from .stored_groups import stored_groups
 
-pytestmark = [pytest.mark.live, pytest.mark.xdist_group("relayed")]
+pytestmark = [pytest.mark.live, pytest.mark.tiny, pytest.mark.xdist_group("relayed")]
 
 
 def test_the_mixed_workload_reaches_replicas_of_both_versions(relayed):

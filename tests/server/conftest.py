@@ -15,20 +15,19 @@ from ibb.server.accounts import AccountBook, make_account
 from ibb.server.config import Config
 from ibb.server.server import Server
 from ibb.storage.disk import OsDisk
-from ibb.storage.options import StoreOptions
 from ibb.storage.read_only import ReadOnlyHistory
 from ibb.storage.store import Store
 
 from ..storage.events import transaction
-
-# A test's folder stays a while: small files, and a redo log that is not 128 MiB.
-SMALL = StoreOptions(max_binlog_size=1 << 20, redo_segment_size=4 << 20)
+from ..tiny import IS_TINY, SMALL
 
 SAMPLES = Path(__file__).parent.parent / "data" / "ibb"
 
 
 def pytest_asyncio_loop_factories(config, item):
     """`ibb serve` runs on uvloop; a program that serves its own store may not."""
+    if IS_TINY:
+        return {"uvloop": uvloop.new_event_loop}
     return {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
 
 

@@ -16,8 +16,11 @@ from ibb.storage.read_only import ReadOnlyHistory
 from ibb.storage.store import Store
 
 from ..storage.events import query, xid
-from .conftest import SMALL, publish
+from ..tiny import SMALL
+from .conftest import publish
 from .raw_client import RawClient, dumping, until_sessions
+
+pytestmark = pytest.mark.tiny
 
 
 @pytest.mark.parametrize("checksum", [True, False])
@@ -168,6 +171,7 @@ async def test_heartbeats_come_while_nothing_is_due_and_only_when_asked_for(serv
     await dump.client.close()
 
 
+@pytest.mark.roomy
 async def test_a_large_event_comes_whole_in_several_packets(serve, store):
     publish(store, Gtid(0, 1, 11), size=17 << 20, wait=True)
     dump = await dumping(await serve(store), "0-1-10")
@@ -176,6 +180,7 @@ async def test_a_large_event_comes_whole_in_several_packets(serve, store):
     await dump.client.close()
 
 
+@pytest.mark.roomy
 async def test_a_client_that_does_not_read_does_not_grow_memory(serve, store):
     for seq in range(11, 51):
         publish(store, Gtid(0, 1, seq), size=1 << 20)
@@ -318,6 +323,7 @@ async def test_files_that_another_program_writes_are_followed(serve, tmp_path):
         history.close()
 
 
+@pytest.mark.roomy
 async def test_a_client_that_reads_nothing_for_too_long_is_dropped(serve, store):
     for seq in range(11, 51):
         publish(store, Gtid(0, 1, seq), size=1 << 20)

@@ -10,6 +10,8 @@ from ibb.protocol.gtid import Gtid
 from .conftest import publish
 from .raw_client import RawClient, dumping, until_sessions
 
+pytestmark = pytest.mark.tiny
+
 
 async def test_a_second_dump_with_the_same_server_id_ends_the_first(serve, store):
     server = await serve(store)
@@ -56,6 +58,7 @@ async def large_dump_unread(server, store):
     return dump
 
 
+@pytest.mark.roomy
 async def test_a_dump_is_ended_behind_the_group_that_it_sends(serve, store):
     server = await serve(store)
     dump = await large_dump_unread(server, store)
@@ -70,6 +73,7 @@ async def test_a_dump_is_ended_behind_the_group_that_it_sends(serve, store):
     await dump.client.close()
 
 
+@pytest.mark.roomy
 async def test_a_dump_whose_group_does_not_end_is_cut_off(serve, store, monkeypatch):
     monkeypatch.setattr("ibb.server.session.END_GRACE_SECONDS", 0.1)
     server = await serve(store)
@@ -94,6 +98,7 @@ async def test_a_client_that_quits_or_vanishes_ends_its_dump(serve, store):
     await quitting.client.close()
 
 
+@pytest.mark.roomy
 async def test_files_that_a_dump_still_has_to_send_are_kept_from_purge(serve, store):
     for seq in range(11, 61):
         publish(store, Gtid(0, 1, seq), size=200_000)

@@ -16,7 +16,7 @@ from ibb.storage.store import Store
 
 from ..faults.sim_disk import SimDisk
 from ..storage.events import query, xid
-from .conftest import SMALL
+from ..tiny import SMALL
 from .raw_client import RawClient, dumping
 
 DIRECTORY = "/s"

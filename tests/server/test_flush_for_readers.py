@@ -9,8 +9,11 @@ from ibb.protocol.gtid import Gtid
 from ibb.storage.store import Store
 
 from ..faults.counting_disk import CountingDisk
-from .conftest import SMALL, publish
+from ..tiny import SMALL
+from .conftest import publish
 from .raw_client import dumping, until_sessions
+
+pytestmark = pytest.mark.tiny
 
 LONG_SECONDS = 1e6  # flush_log_interval: the clock has no part in this
 READERS = 5
@@ -25,6 +28,7 @@ def counted(tmp_path, request):
         yield store, disk
 
 
+@pytest.mark.roomy
 async def test_commits_that_nobody_reads_cause_no_sync(serve, counted):
     store, disk = counted
     server = await serve(store)

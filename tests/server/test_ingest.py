@@ -20,8 +20,10 @@ from ibb.storage.group_reader import GroupReader
 from ibb.storage.position import Position
 from ibb.storage.store import Store
 
-from .conftest import SMALL
+from ..tiny import SMALL
 from .fake_primary import group, preamble, stored
+
+pytestmark = pytest.mark.tiny
 
 
 @pytest.fixture
@@ -48,6 +50,7 @@ def contents(store, after=0):
     return found
 
 
+@pytest.mark.roomy
 @settings(max_examples=40)
 @given(data=st.data())
 def test_any_cut_of_the_stream_stores_the_same(tmp_path_factory, data):

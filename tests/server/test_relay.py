@@ -27,8 +27,11 @@ from ibb.storage.group_reader import GroupReader
 from ibb.storage.position import Position
 from ibb.storage.store import Store
 
-from .conftest import SMALL, publish
+from ..tiny import SMALL
+from .conftest import publish
 from .fake_primary import CUT, HANG, FakePrimary, group, preamble, stored
+
+pytestmark = pytest.mark.tiny
 
 SECONDS_MAX = 20
 
@@ -95,6 +98,7 @@ def formats(store):
     return [data for gtid, data in contents(store) if not gtid]
 
 
+@pytest.mark.roomy
 async def test_a_chain_of_two_holds_the_same_groups(serve, store, target):
     publish(store, Gtid(3, 8, 1), size=3 << 20)
     server = await serve(store)
@@ -157,6 +161,7 @@ async def test_it_says_what_a_replica_says_in_that_order(target):
     assert (dump.position, dump.flags, dump.server_id, dump.file_name) == (4, 2, 50, "")
 
 
+@pytest.mark.roomy
 async def test_groups_are_stored_without_checksum_and_byte_for_byte(target):
     sizes = {5: 0, 6: 70_000, 7: 64 << 10, 8: 17 << 20}
     script = preamble() + [e for seq, size in sizes.items() for e in group(Gtid(0, 1, seq), size)]

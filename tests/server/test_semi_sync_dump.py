@@ -14,6 +14,8 @@ from ibb.protocol.stream_position import StreamPosition
 from .conftest import publish
 from .raw_client import RawClient, until_sessions
 
+pytestmark = pytest.mark.tiny
+
 LONG_MS = 1_000_000
 NAME = "ibb-bin.000001"
 

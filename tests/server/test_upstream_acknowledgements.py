@@ -17,10 +17,13 @@ from ibb.server.ingest import Ingest
 from ibb.server.upstream_place import UpstreamPlace
 from ibb.storage.store import Store
 
-from .conftest import SMALL, publish
+from ..tiny import SMALL
+from .conftest import publish
 from .fake_primary import HANG, FakePrimary, group, preamble, stored
 from .test_ingest import contents
 from .test_relay import Following, gtids, until
+
+pytestmark = pytest.mark.tiny
 
 CAPTURES = Path(__file__).parent.parent / "data" / "captures"
 DUMP, ACKNOWLEDGEMENT = "12", "ef"  # how payloads begin
@@ -92,7 +95,7 @@ def test_nothing_is_acknowledged_in_the_middle_of_a_group(target):
     assert taking.feed([asking_for(end)]) is not None
 
 
-@pytest.mark.parametrize("size", [70_000, 17 << 20])
+@pytest.mark.parametrize("size", [70_000, pytest.param(17 << 20, marks=pytest.mark.roomy)])
 def test_marks_are_taken_off_large_packets(target, size):
     events = [*preamble(), *group(Gtid(0, 1, 1), size)]
     stream = asking_for(*events)
