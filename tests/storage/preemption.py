@@ -35,6 +35,11 @@ class Meeting(NamedTuple):
     check: Callable[[], None]
 
 
+def swapped(meeting: Meeting) -> Meeting:
+    """Return the same with the other one stopped."""
+    return Meeting(meeting.second, meeting.first, meeting.check)
+
+
 class Stopped:
     """
     A thread that stops at its n-th instruction in the storage layer.

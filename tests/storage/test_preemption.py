@@ -7,14 +7,12 @@ import pytest
 
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.gtid import Gtid, GtidPosition
-from ibb.storage.binlog_files import BinlogFiles
 from ibb.storage.clock import SystemClock
 from ibb.storage.directory import BinlogDirectory
 from ibb.storage.durable import DurableOffset
 from ibb.storage.holds import HoldKind, Holds
 from ibb.storage.leases import Leases
 from ibb.storage.log_turns import LogTurns, _Waiter
-from ibb.storage.open_files import OpenFiles
 from ibb.storage.page_cache import PageCache
 from ibb.storage.page_fifo import PageFifo
 from ibb.storage.position import Position
@@ -23,13 +21,9 @@ from ibb.storage.redo_record import Change
 from ibb.storage.redo_segment import find_newest_segment, read_groups
 
 from ..faults.sim_disk import SimDisk
-from .preemption import KEPT_OUT_SECONDS, Meeting, meet_everywhere
+from .preemption import KEPT_OUT_SECONDS, Meeting, meet_everywhere, swapped
 
 PAGE = 512
-
-
-def swapped(meeting):
-    return Meeting(meeting.second, meeting.first, meeting.check)
 
 
 def durable(pending):
@@ -140,115 +134,6 @@ def a_new_page_and_all_are_forgotten():
 
 def check_cache(cache):
     assert cache._bytes == sum(map(len, cache._pages.values())) <= cache._bytes_max
-
-
-class CountedFile:
-    def __init__(self, disk):
-        self._disk = disk
-        self.is_closed = False
-
-    def read_at(self, offset, size):
-        assert not self.is_closed
-        return bytes(size)
-
-    def size(self):
-        return 1
-
-    def sync(self):
-        assert not self.is_closed
-
-    def close(self):
-        assert not self.is_closed, "closed twice"
-        self.is_closed = True
-        self._disk.open_count -= 1
-
-
-class CountingDisk:
-    """Counts the files that are open."""
-
-    def __init__(self):
-        self.open_count = 0
-
-    def open(self, path, *, create=False, read_only=False):
-        self.open_count += 1
-        return CountedFile(self)
-
-
-def two_readers_of_one_file():
-    disk = CountingDisk()
-    files = OpenFiles(disk, "/s")
-    read = lambda: files.read(0, 0, 1)  # noqa: E731
-    return Meeting(read, read, lambda: check_open(disk, 1))
-
-
-def a_read_and_its_file_goes():
-    disk = CountingDisk()
-    files = OpenFiles(disk, "/s")
-    files.size(0)
-    return Meeting(lambda: files.read(0, 0, 1), lambda: files.drop(0), lambda: drop(files, disk))
-
-
-def a_read_and_all_files_are_closed():
-    disk = CountingDisk()
-    files = OpenFiles(disk, "/s")
-    files.size(0)
-    return Meeting(lambda: files.read(0, 0, 1), files.close, lambda: drop(files, disk))
-
-
-def two_reads_of_a_file_that_is_gone():
-    disk = CountingDisk()
-    files = OpenFiles(disk, "/s")
-    handles = [files._take(0), files._take(0)]
-    files.drop(0)
-    return Meeting(
-        lambda: files._give_back(handles[0]),
-        lambda: files._give_back(handles[1]),
-        lambda: check_open(disk, 0),
-    )
-
-
-def drop(files, disk):
-    files.drop(0)
-    check_open(disk, 0)
-
-
-def check_open(disk, count):
-    assert disk.open_count == count
-
-
-def one_file_for_two_writers():
-    disk = CountingDisk()
-    files = BinlogFiles(disk, "/s")
-    file = lambda: files.file(0)  # noqa: E731
-    return Meeting(file, file, lambda: check_open(disk, 1))
-
-
-def open_binlog_files():
-    disk = CountingDisk()
-    files = BinlogFiles(disk, "/s")
-    files.file(0)
-    files.file(1)
-    return files
-
-
-def a_sync_of_all_and_one_is_closed():
-    files = open_binlog_files()
-    return Meeting(files.sync_all, lambda: files.close(1), lambda: None)
-
-
-def a_sync_of_the_older_and_one_is_closed():
-    files = open_binlog_files()
-    return Meeting(lambda: files.sync_before(2), lambda: files.close(1), lambda: None)
-
-
-def a_sync_of_the_older_and_a_new_one():
-    files = open_binlog_files()
-    return Meeting(lambda: files.sync_before(2), lambda: files.file(2), lambda: None)
-
-
-def a_sync_of_all_and_a_new_one():
-    files = open_binlog_files()
-    return Meeting(files.sync_all, lambda: files.file(2), lambda: None)
 
 
 def store_of_leases():
@@ -396,10 +281,10 @@ SCENES = [
     a_question_for_a_file_and_its_last_page_leaves,
     a_page_that_is_used_and_one_that_takes_its_room, one_page_from_two_readers,
     a_new_page_and_all_are_forgotten,
-    two_readers_of_one_file, a_read_and_its_file_goes, a_read_and_all_files_are_closed,
-    two_reads_of_a_file_that_is_gone, one_file_for_two_writers,
-    a_sync_of_all_and_one_is_closed, a_sync_of_the_older_and_one_is_closed,
-    a_sync_of_the_older_and_a_new_one, a_sync_of_all_and_a_new_one,
+
+
+
+
     two_leases, a_lease_that_ends_and_another, a_lease_that_lapses_and_another,
     a_reader_begins_while_files_go, a_hold_that_is_released_twice,
     a_record_while_the_log_is_synced, two_who_want_a_sync, a_sync_ends_and_one_gives_up_waiting,

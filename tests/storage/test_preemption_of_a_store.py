@@ -7,61 +7,19 @@ import pytest
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.format_description import FormatDescription
 from ibb.protocol.gtid import Gtid
-from ibb.storage import Store, StoreOptions
-from ibb.storage.directory import BinlogDirectory
+from ibb.storage import Store
 from ibb.storage.errors import GroupError, StoreBusy, StoreFailed, StoreNotEmpty
-from ibb.storage.format_catalogue import FormatCatalogue
 from ibb.storage.holds import HoldKind
-from ibb.storage.read_only import ReadOnlyHistory
 from ibb.storage.record import Xid
-from ibb.storage.verify import verify_directory
 
-from ..faults.sim_disk import SimDisk
 from .events import transaction
-from .preemption import Meeting, meet_everywhere
+from .preempted_store import OPTIONS, Scene
+from .preemption import Meeting, meet_everywhere, swapped
 
-OPTIONS = StoreOptions(
-    page_size=512, max_binlog_size=512 * 24, state_interval=1024, redo_segment_size=256 << 10,
-    oob_piece_size=256, format_description="upstream", slave_connections_needed_for_purge=0,
-    background=False,
-)  # fmt: skip
 NAME = Xid(1, b"name", b"b")
 STOPS_MAX = 40
 WRITING = ("/store.py", "/engine.py", "/group_committer.py", "/writer.py", "/file_pins.py")
 BACKGROUND = ("/housekeeper.py", "/page_flusher.py", "/page_fifo.py", "/binlog_files.py")
-
-
-class Scene:
-    """A store of two files with groups of domain 0, and what must be in it at the end."""
-
-    def __init__(self):
-        self.disk = SimDisk()
-        self.store = Store.open("/s", OPTIONS, disk=self.disk)
-        self.committed = []
-        self.commit(0, 1)
-        self.store.switch_file()
-        self.commit(0, 2)
-
-    def commit(self, domain, seq, size=300):
-        with self.store.begin() as group:
-            group.write(transaction("x" * size))
-            group.commit(Gtid(domain, 1, seq))
-        self.committed.append(Gtid(domain, 1, seq))
-
-    def prepare(self, name=NAME):
-        with self.store.begin() as group:
-            group.write(transaction("prepared"))
-            group.prepare(name)
-
-    def check(self):
-        """All that was committed is there after the next opening, and no rule is broken."""
-        self.store.close()
-        assert not self.store._engine.writer.pins._pins.keys() - {NAME}
-        bad = list(verify_directory(self.disk, "/s"))
-        assert not bad, bad[0]
-        with Store.open("/s", OPTIONS, disk=self.disk) as store:
-            found = sorted(group.gtid for group in store.reader() if group.gtid is not None)
-        assert found == sorted(self.committed)
 
 
 def two_commits():
@@ -106,7 +64,8 @@ def one_of_two(*calls):
 
 def two_transactions_of_one_name():
     scene = Scene()
-    calls, won = one_of_two(scene.prepare, scene.prepare)
+    prepare = lambda: scene.prepare(NAME)  # noqa: E731
+    calls, won = one_of_two(prepare, prepare)
 
     def check():
         assert len(won) == 1
@@ -118,7 +77,7 @@ def two_transactions_of_one_name():
 
 def two_ends_of_one_transaction():
     scene = Scene()
-    scene.prepare()
+    scene.prepare(NAME)
     calls, won = one_of_two(
         lambda: scene.store.commit_prepared(NAME, Gtid(1, 1, 1)),
         lambda: scene.store.rollback_prepared(NAME),
@@ -206,10 +165,6 @@ def two_commits_at_a_gate():
 
 def a_commit_and_a_close():
     return swapped(a_close_and_a_commit())
-
-
-def swapped(meeting):
-    return Meeting(meeting.second, meeting.first, meeting.check)
 
 
 def a_state_that_is_set_and_a_commit():
@@ -356,75 +311,3 @@ def test_nobody_writes_in_between(scene):
 @pytest.mark.parametrize("scene", WORKERS, ids=lambda scene: scene.__name__)
 def test_the_background_is_not_disturbed(scene):
     meet_everywhere(scene, stops=STOPS_MAX, within=BACKGROUND)
-
-
-def looked_at():
-    scene = Scene()
-    return scene, ReadOnlyHistory(scene.disk, "/s", follow_unsynced=True)
-
-
-def two_looks_at_what_is_new():
-    scene, view = looked_at()
-    scene.commit(0, 3)
-    scene.store.close()
-
-    def check():
-        assert str(view.state()) == "0-1-3"
-
-    return Meeting(view.refresh, view.refresh, check)
-
-
-def a_state_and_a_look_at_what_is_new():
-    scene, view = looked_at()
-    scene.commit(0, 3)
-    scene.commit(1, 1)
-    scene.store.close()
-    states = []
-
-    def check():
-        assert str(states[0]) in ("0-1-1", "0-1-3,1-1-1")  # what was in the files before, or all
-
-    return Meeting(view.refresh, lambda: states.append(view.state()), check)
-
-
-def a_read_and_a_look_at_what_is_new():
-    scene = Scene()
-    scene.store.close()
-    directory = BinlogDirectory(scene.disk, "/s")
-    directory._used.pop(0, None)
-    return Meeting(directory.refresh, lambda: directory.read_page(0, 1), lambda: None)
-
-
-def two_looks_at_a_directory_that_lost_files():
-    scene = Scene()
-    directory = BinlogDirectory(scene.disk, "/s")
-    scene.store.switch_file()
-    scene.store.purge_to("binlog-000002.ibb")
-    scene.store.close()
-
-    def check():
-        assert directory.first_file() == directory.last_file() == 2
-        assert directory.header(1) is None
-
-    return Meeting(directory.refresh, directory.refresh, check)
-
-
-def two_questions_for_a_format():
-    scene = Scene()
-    catalogue = FormatCatalogue(scene.store.pages)
-    end = scene.store.end()
-    catalogue.in_force(end)
-    scene.store._engine.settle()
-    scene.store.purge_to("binlog-000001.ibb")
-    ask = lambda: catalogue.in_force(end)  # noqa: E731
-    return Meeting(ask, ask, lambda: None)
-
-
-VIEWS = [two_looks_at_what_is_new, a_state_and_a_look_at_what_is_new,
-         a_read_and_a_look_at_what_is_new, two_looks_at_a_directory_that_lost_files,
-         two_questions_for_a_format]  # fmt: skip
-
-
-@pytest.mark.parametrize("scene", VIEWS, ids=lambda scene: scene.__name__)
-def test_views_are_whole(scene):
-    meet_everywhere(scene, within=("/read_only.py", "/directory.py", "/format_catalogue.py"))

@@ -1,0 +1,82 @@
+"""Whoever comes in between finds a whole view of a directory."""
+
+import pytest
+
+from ibb.storage.directory import BinlogDirectory
+from ibb.storage.format_catalogue import FormatCatalogue
+from ibb.storage.read_only import ReadOnlyHistory
+
+from .preempted_store import Scene
+from .preemption import Meeting, meet_everywhere
+
+
+def looked_at():
+    scene = Scene()
+    return scene, ReadOnlyHistory(scene.disk, "/s", follow_unsynced=True)
+
+
+def two_looks_at_what_is_new():
+    scene, view = looked_at()
+    scene.commit(0, 3)
+    scene.store.close()
+
+    def check():
+        assert str(view.state()) == "0-1-3"
+
+    return Meeting(view.refresh, view.refresh, check)
+
+
+def a_state_and_a_look_at_what_is_new():
+    scene, view = looked_at()
+    scene.commit(0, 3)
+    scene.commit(1, 1)
+    scene.store.close()
+    states = []
+
+    def check():
+        assert str(states[0]) in ("0-1-1", "0-1-3,1-1-1")  # what was in the files before, or all
+
+    return Meeting(view.refresh, lambda: states.append(view.state()), check)
+
+
+def a_read_and_a_look_at_what_is_new():
+    scene = Scene()
+    scene.store.close()
+    directory = BinlogDirectory(scene.disk, "/s")
+    directory._used.pop(0, None)
+    return Meeting(directory.refresh, lambda: directory.read_page(0, 1), lambda: None)
+
+
+def two_looks_at_a_directory_that_lost_files():
+    scene = Scene()
+    directory = BinlogDirectory(scene.disk, "/s")
+    scene.store.switch_file()
+    scene.store.purge_to("binlog-000002.ibb")
+    scene.store.close()
+
+    def check():
+        assert directory.first_file() == directory.last_file() == 2
+        assert directory.header(1) is None
+
+    return Meeting(directory.refresh, directory.refresh, check)
+
+
+def two_questions_for_a_format():
+    scene = Scene()
+    catalogue = FormatCatalogue(scene.store.pages)
+    end = scene.store.end()
+    catalogue.in_force(end)
+    scene.store._engine.settle()
+    scene.store.purge_to("binlog-000001.ibb")
+    ask = lambda: catalogue.in_force(end)  # noqa: E731
+    return Meeting(ask, ask, lambda: None)
+
+
+VIEWS = [two_looks_at_what_is_new, a_state_and_a_look_at_what_is_new,
+         a_read_and_a_look_at_what_is_new, two_looks_at_a_directory_that_lost_files,
+         two_questions_for_a_format]  # fmt: skip
+
+
+@pytest.mark.parametrize("scene", VIEWS, ids=lambda scene: scene.__name__)
+def test_views_are_whole(scene):
+    meet_everywhere(scene, within=("/read_only.py", "/directory.py", "/format_catalogue.py"))
