@@ -2,8 +2,10 @@ r"""SQL's LIKE: `%` any characters, `_` exactly one, `\` before a character for 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
+PATTERN_CHARS_MAX: Final = 4096
 _ANY: Final = "%"
 _ONE: Final = "_"
 
@@ -12,8 +14,10 @@ def is_like(text: str, pattern: str) -> bool:
     """
     Tell whether the whole of *text* matches *pattern*, in upper or lower case.
 
-    Takes at most len(text) * len(pattern) steps: patterns come from clients.
+    Takes at most len(text) * len(pattern) steps: patterns come from clients, who are told when
+    one is longer than `PATTERN_CHARS_MAX`.
     """
+    assert len(pattern) <= PATTERN_CHARS_MAX
     parts = _parts(pattern.lower())
     text = text.lower()
     at = part_no = 0
@@ -34,6 +38,7 @@ def is_like(text: str, pattern: str) -> bool:
     return all(part == (True, _ANY) for part in parts[part_no:])
 
 
+@lru_cache(maxsize=8)
 def _parts(pattern: str) -> list[tuple[bool, str]]:
     """Return the characters of *pattern*, each with whether it is a wildcard."""
     parts = []

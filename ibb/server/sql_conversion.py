@@ -20,6 +20,7 @@ from .sql_types import (
     as_number,
     as_text,
     decimal_type,
+    quantized,
     text_type,
 )
 
@@ -93,7 +94,8 @@ def converted(cast: Cast, typed: Typed, context: Context) -> Typed:
             type_ = SqlType(Kind.INTEGER, length, nullable=nullable, unsigned=unsigned)
             if number is None:
                 return Typed(None, type_)
-            whole = int(Decimal(number).quantize(Decimal(1), ROUND_HALF_UP))
+            bounded = max(-_WORD >> 1, min(number, _WORD - 1 if unsigned else (_WORD >> 1) - 1))
+            whole = int(quantized(Decimal(bounded), 0, ROUND_HALF_UP))
             return Typed(whole % _WORD if unsigned else whole, type_)
         case "DECIMAL":
             precision, decimals = (
@@ -108,8 +110,9 @@ def converted(cast: Cast, typed: Typed, context: Context) -> Typed:
             number = as_number(value)
             if number is None:
                 return Typed(None, type_)
-            exact = Decimal(str(number)).quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP)
-            return Typed(exact, type_)
+            most = Decimal((0, (9,) * max(precision, 1), -decimals))
+            bounded = max(most.copy_negate(), min(Decimal(str(number)), most))
+            return Typed(quantized(bounded, decimals, ROUND_HALF_UP), type_)
         case "DOUBLE":
             number = as_number(value)
             return Typed(None if number is None else float(number), DOUBLE.or_null(nullable))

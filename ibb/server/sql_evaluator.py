@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from datetime import datetime
-from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
+from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal, localcontext
+from math import isfinite
 from typing import TYPE_CHECKING, Final
 
 from ibb.protocol.error_codes import (
@@ -16,7 +17,7 @@ from ibb.protocol.error_codes import (
     WRONG_USAGE,
 )
 
-from .like import is_like
+from .like import PATTERN_CHARS_MAX, is_like
 from .sql_ast import (
     AssignUser,
     Call,
@@ -37,6 +38,7 @@ from .sql_types import (
     BOOLEAN,
     DIVISION_DECIMALS,
     DOUBLE,
+    EXACT,
     NULL,
     UNSIGNED_WORD,
     Kind,
@@ -47,6 +49,7 @@ from .sql_types import (
     decimal_type,
     integer_type,
     merged,
+    quantized,
 )
 from .variables import system_variable_type, user_variable_type
 
@@ -188,7 +191,7 @@ def _predicate(operator: str, values: Sequence[SqlValue]) -> bool | None:
         return None
     if operator == "LIKE":
         text, pattern = as_text(first) or "", as_text(others[0]) or ""
-        if len(text) * len(pattern) > _LIKE_STEPS_MAX:
+        if len(pattern) > PATTERN_CHARS_MAX or len(text) * len(pattern) > _LIKE_STEPS_MAX:
             raise NOT_SUPPORTED_YET.error("LIKE of long texts")
         return is_like(text, pattern)
     if operator == "REGEXP":
@@ -255,10 +258,18 @@ def _arithmetic(
     if operator in ("/", "%", "DIV") and right == 0:
         context.diagnostics.add("Warning", 1365, "Division by 0")
         return Typed(None, type_)
-    value = _calculated(operator, left, right)
-    if type_.kind is Kind.DECIMAL and isinstance(value, Decimal):
-        rounding = ROUND_HALF_UP if operator == "/" else ROUND_DOWN
-        value = value.quantize(Decimal(1).scaleb(-type_.decimals), rounding)
+    try:
+        with localcontext(EXACT):
+            value = _calculated(operator, left, right)
+        if type_.kind is Kind.DECIMAL and isinstance(value, Decimal):
+            rounding = ROUND_HALF_UP if operator == "/" else ROUND_DOWN
+            value = quantized(value, type_.decimals, rounding)
+        if isinstance(value, float) and not isfinite(value):
+            raise OverflowError
+    except ArithmeticError:
+        kind = "DECIMAL" if exact else "DOUBLE"
+        sign = "-" if operator == "NEGATE" else operator
+        raise DATA_OUT_OF_RANGE.error(kind, f"{left} {sign} {right}") from None
     fits = -(_WORD >> 1) <= value < (_WORD if type_.unsigned else _WORD >> 1)
     if type_.kind is Kind.INTEGER and not fits:
         sign = "-" if operator == "NEGATE" else operator

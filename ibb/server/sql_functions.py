@@ -10,6 +10,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from ibb.protocol.error_codes import (
+    DATA_OUT_OF_RANGE,
     NOT_SUPPORTED_YET,
     SP_DOES_NOT_EXIST,
     WRONG_PARAMCOUNT_TO_NATIVE_FCT,
@@ -31,6 +32,7 @@ from .sql_types import (
     decimal_type,
     integer_type,
     merged,
+    quantized,
     text_type,
 )
 from .sql_wait import wait_for
@@ -78,13 +80,22 @@ def call(wanted: Call, context: Context, evaluate: Callable[[Expression, Context
     if not function.least <= len(wanted.arguments) <= function.most:
         raise WRONG_PARAMCOUNT_TO_NATIVE_FCT.error(wanted.name)
     arguments = [evaluate(argument, context) for argument in wanted.arguments]
-    return function.compute(context, arguments)
+    try:
+        return function.compute(context, arguments)
+    except ArithmeticError:
+        raise DATA_OUT_OF_RANGE.error("DOUBLE", f"{name}()") from None
 
 
 def _texts(arguments: _Arguments) -> list[str] | None:
     """Return the arguments as texts, None if one is NULL."""
     texts = [as_text(argument.value, argument.type.decimals) for argument in arguments]
     return None if None in texts else [text for text in texts if text is not None]
+
+
+def _check_size(characters: int) -> None:
+    """Raise SqlError before a text is made that is too long."""
+    if characters > TEXT_BYTES_MAX:
+        raise NOT_SUPPORTED_YET.error(f"texts of more than {TEXT_BYTES_MAX} characters")
 
 
 def _text(value: str | None, characters: int) -> Typed:
@@ -97,12 +108,15 @@ def _chars(typed: Typed) -> int:
 
 def _concat(_: Context, arguments: _Arguments) -> Typed:
     texts = _texts(arguments)
+    _check_size(sum(map(len, texts or ())))
     return _text(None if texts is None else "".join(texts), sum(map(_chars, arguments)))
 
 
 def _concat_ws(_: Context, arguments: _Arguments) -> Typed:
     separator, *others = (as_text(argument.value) for argument in arguments)
-    joined = None if separator is None else separator.join(one for one in others if one is not None)
+    pieces = [one for one in others if one is not None]
+    _check_size(sum(map(len, pieces)) + len(separator or "") * len(pieces))
+    joined = None if separator is None else separator.join(pieces)
     gaps = max(len(others) - 1, 0) * _chars(arguments[0])
     return _text(joined, sum(map(_chars, arguments[1:])) + gaps)
 
@@ -160,7 +174,10 @@ def _replace(_: Context, arguments: _Arguments) -> Typed:
     grown = max(_chars(arguments[2]) - _chars(arguments[1]), 0) * _chars(arguments[0])
     changed = None
     if texts is not None:
-        changed = texts[0].replace(texts[1], texts[2]) if texts[1] else texts[0]
+        text, old, new = texts
+        count = text.count(old) if old else 0
+        _check_size(len(text) + count * (len(new) - len(old)))
+        changed = text.replace(old, new) if count else text
     return _text(changed, _chars(arguments[0]) + grown)
 
 
@@ -270,7 +287,7 @@ def _round(_: Context, arguments: _Arguments) -> Typed:
     type_ = replace(type_, nullable=given.nullable)
     if number is None:
         return Typed(None, type_)
-    exact = Decimal(str(number)).quantize(Decimal(1).scaleb(-kept), ROUND_HALF_UP)
+    exact = quantized(Decimal(str(number)), kept, ROUND_HALF_UP)
     return Typed(exact, type_) if given.kind is Kind.DECIMAL else Typed(float(exact), DOUBLE)
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .sql_context import Context
     from .sql_types import SqlValue
 
+UNIX_SECONDS_MAX: Final = (1 << 31) - 1  # as in MariaDB 10.11
 _Arguments: TypeAlias = "Sequence[Typed]"
 _DATETIME: Final = SqlType(Kind.DATETIME, 19)
 _DATE: Final = SqlType(Kind.DATE, 10)
@@ -67,7 +68,9 @@ def _unix_timestamp(context: Context, arguments: _Arguments) -> Typed:
 def _from_unixtime(_: Context, arguments: _Arguments) -> Typed:
     seconds = as_number(arguments[0].value)
     type_ = _DATETIME.or_null()
-    return Typed(local_time(float(seconds)) if seconds is not None else None, type_)
+    if seconds is None or not 0 <= seconds <= UNIX_SECONDS_MAX:
+        return Typed(None, type_)
+    return Typed(local_time(float(seconds)), type_)
 
 
 def _datediff(_: Context, arguments: _Arguments) -> Typed:

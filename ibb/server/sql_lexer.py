@@ -47,16 +47,17 @@ class Token(NamedTuple):
 _NAME: Final = r"[A-Za-z0-9_$\u0080-\U0010ffff]+"
 _TOKEN: Final = re.compile(
     rf"""
-      (?P<SKIP>       \s+ | \#[^\n]* | --(?=\s|$)[^\n]* | /\*.*?\*/ )
-    | (?P<BYTES>    0x[0-9A-Fa-f]+(?![0-9A-Za-z_$]) | [xX]'(?:[0-9A-Fa-f]{{2}})*' | [bB]'[01]*' )
-    | (?P<SYSTEM_VARIABLE> @@ {_NAME} (?:\s*\.\s*{_NAME})* )
+      (?P<SKIP>       (?: \s+ | \#[^\n]* | --(?=\s|$)[^\n]* | /\*.*?\*/ )++ )
+    | (?P<BYTES>    0x[0-9A-Fa-f]+(?![0-9A-Za-z_$]) | [xX]'(?:[0-9A-Fa-f]{{2}})*+' | [bB]'[01]*' )
+    | (?P<SYSTEM_VARIABLE> @@ {_NAME} (?:\s*\.\s*{_NAME})*+ )
     | (?P<USER_VARIABLE>   @ (?: [A-Za-z0-9_$.\u0080-\U0010ffff]+ | `[^`]*` | '[^']*' | "[^"]*" ) )
     | (?P<NUMBER>     (?: [0-9]+ (?:\.[0-9]*)? | \.[0-9]+ ) (?: [eE][+-]?[0-9]+ )?
                       (?![A-Za-z_$\u0080-\U0010ffff]) )
     | (?P<WORD>       {_NAME} )
-    | (?P<STRING>     ' (?: [^'\\] | \\. | '' )* ' | " (?: [^"\\] | \\. | "" )* " )
-    | (?P<QUOTED>     ` (?: [^`] | `` )* ` )
-    | (?P<SIGN>       := | <=> | <= | >= | <> | != | << | >> | \|\| | && | [=,().;*+\-<>!/%&|^~?] )
+    | (?P<STRING>     ' (?: [^'\\]++ | \\. | '' )*+ ' | " (?: [^"\\]++ | \\. | "" )*+ " )
+    | (?P<QUOTED>     ` (?: [^`]++ | `` )*+ ` )
+    | (?P<SIGN>       := | <=> | <= | >= | <> | != | << | >> | \|\| | &&
+                      | /(?!\*) | [=,().;*+\-<>!%&|^~?] )
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -65,8 +66,13 @@ _OWN_VERSION: Final = 101199  # comments for this version or an earlier one are 
 _MYSQL_ONLY: Final = range(
     50700, 100000
 )  # versions of MySQL that MariaDB does not count as its own
+# What has no end takes the rest: looking for it from each quote again would take quadratic time.
 _LITERAL_OR_COMMENT: Final = re.compile(
-    r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|/\*.*?\*/", re.DOTALL
+    r"""
+      ' (?: [^'\\]++ | \\. )*+ (?: ' | \\?\Z ) | " (?: [^"\\]++ | \\. )*+ (?: " | \\?\Z )
+    | ` [^`]*+ (?: ` | \Z ) | /\* (?: .*?\*/ | .*+ )
+    """,
+    re.VERBOSE | re.DOTALL,
 )
 _ESCAPE: Final = re.compile(r"\\(.)|''|\"\"", re.DOTALL)
 _ESCAPED_CHARS: Final = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a"}

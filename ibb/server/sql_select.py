@@ -10,11 +10,12 @@ from ibb.protocol.error_codes import (
     NO_DB_ERROR,
     NO_SUCH_TABLE,
     NO_TABLES_USED,
+    NOT_SUPPORTED_YET,
     UNKNOWN_TABLE,
 )
 from ibb.protocol.result_set import ResultSet
 
-from .like import is_like
+from .like import PATTERN_CHARS_MAX, is_like
 from .sql_ast import Call, ColumnName, Star
 from .sql_evaluator import evaluate, is_true
 from .sql_tables import INFORMATION_SCHEMA, TABLES
@@ -219,6 +220,8 @@ def of_table(
     context.row = {shown.lower(): Typed(None, column.type) for shown, column in chosen}
     if keep is not None:
         evaluate(keep, context)
+    if like is not None and len(like[1]) > PATTERN_CHARS_MAX:
+        raise NOT_SUPPORTED_YET.error("LIKE of long texts")
     rows = []
     for row in table.rows(context):
         if like is not None and not is_like(as_text(row[names.index(like[0])]) or "", like[1]):

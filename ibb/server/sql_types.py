@@ -10,7 +10,7 @@ import re
 import sys
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
-from decimal import Decimal
+from decimal import Context, Decimal
 from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
@@ -35,6 +35,7 @@ MICROSECOND_DECIMALS: Final = 6
 DIVISION_DECIMALS: Final = 4  # div_precision_increment
 DECIMALS_MAX: Final = 38
 PRECISION_MAX: Final = 65
+EXACT: Final = Context(prec=4 * PRECISION_MAX)  # room for what is rounded to fewer digits behind
 
 
 class Kind(Enum):
@@ -238,16 +239,23 @@ def leading_number(text: str) -> tuple[float, bool]:
     return number, not text[found.end() :].strip()
 
 
+def quantized(number: Decimal, decimals: int, rounding: str) -> Decimal:
+    """Return *number* with so many decimals; raises decimal.InvalidOperation far out of range."""
+    return number.quantize(Decimal(1).scaleb(-decimals), rounding, EXACT)
+
+
 def number_as_written(text: str, *, negative: bool = False) -> Typed:
     """Return a number as written, with the type that MariaDB gives it."""
     if "e" in text.lower():
         value = -float(text) if negative else float(text)
         return Typed(value, SqlType(Kind.DOUBLE, len(text) + negative, DOUBLE_DECIMALS))
     if "." in text or len(text) > 20 or int(text) >= 1 << 64:
-        number = -Decimal(text) if negative else Decimal(text)
         whole, _, fraction = text.partition(".")
-        digits = max(len(whole.lstrip("0")), 1) + len(fraction)
-        return Typed(number, decimal_type(digits, len(fraction)))
+        whole, fraction = whole.lstrip("0") or "0", fraction[:DECIMALS_MAX]
+        if len(whole) > PRECISION_MAX:  # MariaDB takes its greatest number, too
+            whole, fraction = "9" * PRECISION_MAX, ""
+        exact = Decimal(f"{'-' * negative}{whole}.{fraction}")
+        return Typed(exact, decimal_type(len(whole) + len(fraction), len(fraction)))
     if negative:
         return Typed(-int(text), SqlType(Kind.INTEGER, len(text) + 1))
     unsigned = int(text) >= 1 << 63

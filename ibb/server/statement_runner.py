@@ -364,7 +364,9 @@ class StatementRunner:
 
 def _thread_id(number: Decimal | float) -> int:
     """Return a number as KILL takes it: negative ones from the other end, as MariaDB does."""
-    return int(number) % _THREAD_IDS if number < 0 else min(int(number), _THREAD_ID_MAX)
+    if number < 0:
+        return int(max(number, -_THREAD_ID_MAX)) % _THREAD_IDS
+    return int(min(number, _THREAD_ID_MAX))
 
 
 def _tells_columns_late(statement: Statement) -> bool:
