@@ -94,12 +94,7 @@ def open_writer(
         if reset_to is None and replayed is not None and replayed.begun_at > (0, 0):
             raise _ends_early(replayed.begun_at, "no file holds anything")
         return _begin(disk, directory, options, fifo, redo, files, next_file, reset_to, replayed)
-    if replayed is not None and replayed.end is not None:
-        end = replayed.end
-    else:
-        end = find_end_at_rest(disk, directory, replayed.begun_at if replayed else None)
-    if replayed is not None and end < replayed.begun_at:
-        raise _ends_early(replayed.begun_at, f"the files end at {end}")
+    end = _find_end(disk, directory, replayed)
     header = FileHeader.parse(files.file(end.file_no).read_at(0, PAGE_SIZE_MAX), end.file_no)
     copies = clear_behind(disk, directory, end, header.page_size)
     if replayed is not None:
@@ -169,6 +164,22 @@ def _begin(
     return Opened(
         writer, state, 0, recovered=False, taken_over=False, copies_set_aside=copies, prepared_xa={}
     )
+
+
+def _find_end(disk: Disk, directory: str, replayed: Replayed | None) -> Position:
+    """
+    Return where the binlog ends, by the redo log or else by the files.
+
+    Raises:
+        FormatError: that is before a place which was durable.
+    """
+    if replayed is not None and replayed.end is not None:
+        end = replayed.end
+    else:
+        end = find_end_at_rest(disk, directory, replayed.begun_at if replayed else None)
+    if replayed is not None and end < replayed.begun_at:
+        raise _ends_early(replayed.begun_at, f"the files end at {end}")
+    return end
 
 
 def _newest_used(disk: Disk, directory: str, files: BinlogFiles, *, own: bool) -> int | None:
