@@ -7,15 +7,19 @@ offset. It is always the end of a whole record and never goes back. The GTID sta
 so that nobody is told of a transaction that a crash could still take away.
 """
 
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.gtid import Gtid
 
 from .position import Position
+
+_log = logging.getLogger(__name__)
 
 PENDING_MAX = 2048  # entries; above that the newest one is extended
 
@@ -89,11 +93,10 @@ class DurableOffset:
                 pending = _extended(self._pending.pop(), pending)
             self._pending.append(pending)
             is_synced = lsn <= self._synced_lsn
-            waiters = list(self._waiters.values()) if is_news and not is_synced else []
-        for wake in waiters:
-            wake()
         if is_synced:
             self.synced(lsn)
+        elif is_news:
+            self._wake_all()
 
     def synced(self, lsn: int) -> None:
         """Move up to what the redo log, synced up to *lsn*, makes certain, and wake who waits."""
@@ -107,9 +110,8 @@ class DurableOffset:
             if end is self._end:
                 return
             self._end = end
-            waiters = list(self._waiters.values()) if self._waiters else ()
-        for wake in waiters:
-            wake()
+        if self._waiters:
+            self._wake_all()
 
     def subscribe(self, wake: Callable[[], None]) -> Callable[[], None]:
         """Have *wake* called, from whichever thread, at each move; return the way out."""
@@ -118,11 +120,22 @@ class DurableOffset:
             self._next_waiter += 1
             self._waiters[key] = wake
 
-        def unsubscribe() -> None:
-            with self._mutex:
-                self._waiters.pop(key, None)
+        return partial(self._unsubscribe, key)
 
-        return unsubscribe
+    def _unsubscribe(self, key: int) -> None:
+        with self._mutex:
+            self._waiters.pop(key, None)
+
+    def _wake_all(self) -> None:
+        """Wake who waits; one who cannot be woken must not harm the commit that is durable."""
+        with self._mutex:
+            waiters = list(self._waiters.items())
+        for key, wake in waiters:
+            try:
+                wake()
+            except Exception:  # noqa: BLE001 - whatever it is, it is not the commit's
+                self._unsubscribe(key)
+                _log.exception("one who waits for new groups failed and is not told any more")
 
 
 def _apply(gtids: BinlogState | Gtid | None, state: BinlogState) -> None:

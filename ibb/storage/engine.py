@@ -22,7 +22,7 @@ from .errors import DiskError, GroupError, StateTooLarge, StoreFailed, StoreFull
 from .healed_reads import HealedReads
 from .housekeeper import Housekeeper
 from .live_pages import LivePages
-from .mini_transaction import bound_of
+from .mini_transaction import RecordBound, bound_of
 from .opening import Opened, open_writer
 from .options import STATE_BYTES_MAX, StoreOptions
 from .page_fifo import PageFifo
@@ -141,6 +141,12 @@ class Engine:
             finally:
                 self._close_files()
 
+    def abandon(self) -> None:
+        """Give up an opening that failed: nothing more is written, the files are closed."""
+        self._closed = True
+        self._housekeeper.stop()
+        self._close_files()
+
     def check(self) -> None:
         """
         Raise unless the engine can write.
@@ -169,10 +175,13 @@ class Engine:
             self._make_room(sum(len(record.data) for record in records))
             try:
                 _, lsn = self.writer.append(*records)
+                appended = self._appended(lsn, _gtid_of(records))
             except BaseException as error:
                 self._redo.fail(error)  # pages in memory may hold half a record
                 raise
-            return self._appended(lsn, _gtid_of(records))
+            if not self._options.background:
+                self._work()
+            return appended
 
     def append_commit(self, data: bytes, gtid: Gtid) -> Appended:
         """Write a commit record; as `append`, but most of them take a short way."""
@@ -180,18 +189,19 @@ class Engine:
             self.check()
             try:
                 lsn = self.writer.append_small(RecordType.COMMIT, data, gtid)
+                appended = None if lsn is None else self._appended(lsn, gtid)
             except BaseException as error:
                 self._redo.fail(error)
                 raise
-            if lsn is None:
+            if appended is None:
                 return self.append(NewRecord(RecordType.COMMIT, data, gtid))
-            return self._appended(lsn, gtid)
+            if not self._options.background:
+                self._work()
+            return appended
 
     def _appended(self, lsn: int, gtid: Gtid | None) -> Appended:
         end = self.writer.end
         self.durable.add(lsn, end, gtid)
-        if not self._options.background:
-            self._work()
         return Appended(end, lsn)
 
     def sync_to(self, lsn: int) -> None:
@@ -294,7 +304,7 @@ class Engine:
         A moment later it may need less, but no older file: new pins are on the active one.
         """
         pins, oldest_open = self.writer.pins, self._housekeeper.oldest_open
-        return WriterNeeds(oldest_open, pins.lowest(), pins.lowest_prepared())
+        return WriterNeeds(oldest_open, pins.lowest_open(), pins.prepared())
 
     def remove_file(self, file_no: int) -> None:
         """Remove a file that nobody needs, durably, so that no later one can go before it."""
@@ -326,7 +336,12 @@ class Engine:
             raise
 
     def _make_room(self, record_bytes: int) -> None:
-        """Make sure that a record can be written without waiting in the middle of it."""
+        """
+        Make sure that a record can be written without waiting in the middle of it.
+
+        Raises:
+            GroupError, StoreFull, StoreFailed: as `append`; nothing was written.
+        """
         writer = self.writer
         state_bytes = writer.state_bytes_max
         bound = bound_of(record_bytes, state_bytes, writer.page_size, writer.interval)
@@ -335,6 +350,14 @@ class Engine:
                 f"a record of {record_bytes} bytes with GTID states of up to {state_bytes} bytes "
                 "is too large: too many (domain, server) pairs, or too short a state interval"
             )
+        try:
+            self._make_room_for(bound)
+        except DiskError as error:
+            self._redo.fail(error)
+            self.check()
+
+    def _make_room_for(self, bound: RecordBound) -> None:
+        writer = self.writer
         if writer.pages_left() <= bound.pages:
             self._housekeeper.make_file(writer.file_no + 1)
         if self._redo.wants_write:

@@ -77,7 +77,7 @@ class StoreFailed(IbbError):  # noqa: N818 - as above
     """
 
     def __init__(self, cause: BaseException) -> None:
-        super().__init__(f"the store has stopped writing: {cause}")
+        super().__init__(f"the store has stopped writing: {str(cause) or type(cause).__name__}")
 
 
 class StoreFull(IbbError):  # noqa: N818 - as above

@@ -9,6 +9,8 @@ their own reference too. Source: ibb-format 3.5, 5.5, 9.2.
 
 from collections.abc import Hashable
 
+from .record import Xid
+
 
 class FilePins:
     """
@@ -19,7 +21,7 @@ class FilePins:
 
     def __init__(self) -> None:
         self._pins: dict[Hashable, int] = {}
-        self._prepared: set[Hashable] = set()
+        self._prepared: dict[Hashable, Xid] = {}
 
     def __len__(self) -> int:
         return len(self._pins)
@@ -28,22 +30,22 @@ class FilePins:
         """Pin *file_no* unless the owner has a pin already."""
         self._pins.setdefault(owner, file_no)
 
-    def prepare(self, owner: Hashable, prepared: Hashable) -> None:
+    def prepare(self, owner: Hashable, prepared: Xid) -> None:
         """Hand an owner's pin on to the prepared transaction that it becomes."""
         self._pins[prepared] = self._pins[owner]
-        self._prepared.add(prepared)
+        self._prepared[prepared] = prepared
         if owner != prepared:
             del self._pins[owner]
 
-    def unprepare(self, prepared: Hashable, owner: Hashable) -> None:
+    def unprepare(self, prepared: Xid, owner: Hashable) -> None:
         """Take `prepare` back."""
         self._pins[owner] = self._pins[prepared]
-        self._prepared.discard(prepared)
+        self._prepared.pop(prepared, None)
         del self._pins[prepared]
 
     def unpin(self, owner: Hashable) -> None:
         """Give a pin up, if the owner has one."""
-        self._prepared.discard(owner)
+        self._prepared.pop(owner, None)
         self._pins.pop(owner, None)
 
     def lowest(self) -> int | None:
@@ -52,5 +54,14 @@ class FilePins:
 
     def lowest_prepared(self) -> int | None:
         """Return the lowest file pinned by a prepared XA transaction, or None."""
+        return min((file_no for _, file_no in self.prepared()), default=None)
+
+    def lowest_open(self) -> int | None:
+        """Return the lowest file pinned by a transaction that is not prepared, or None."""
         pins = dict(self._pins)
-        return min((pins[owner] for owner in list(self._prepared) if owner in pins), default=None)
+        return min((pins[owner] for owner in pins if owner not in self._prepared), default=None)
+
+    def prepared(self) -> list[tuple[Xid, int]]:
+        """Return the prepared transactions with the files that they pin."""
+        pins = dict(self._pins)
+        return [(xid, pins[xid]) for xid in list(self._prepared.values()) if xid in pins]

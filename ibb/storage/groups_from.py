@@ -6,10 +6,9 @@ from ibb.protocol.dump_filter import DumpFilter, Verdict, check_position
 from ibb.protocol.gtid import GtidPosition
 
 from .group_reader import GroupReader, StoredGroup
-from .gtid_search import find_start
+from .gtid_search import find_oldest, find_start
 from .history import History
 from .holds import Hold
-from .position import Position
 
 
 def groups_from(
@@ -20,7 +19,7 @@ def groups_from(
 
     Args:
         history: where they are.
-        start: the last GTID had in each domain; None: from the oldest group there is.
+        start: the last GTID had in each domain; None: from the oldest group that is whole.
         hold: keeps their files meanwhile.
 
     Raises:
@@ -30,7 +29,7 @@ def groups_from(
     """
     wanted: DumpFilter | None = None
     if start is None:
-        place = Position(history.pages.first_file(), 0)
+        place = find_oldest(history.pages)
     else:
         position = GtidPosition.parse(start) if isinstance(start, str) else start.copy()
         unknown = check_position(history.state(), position)

@@ -65,6 +65,24 @@ def find_start(source: PageSource, position: GtidPosition) -> StartPlace:
     raise TooOld(position, first)
 
 
+def find_oldest(source: PageSource) -> Position:
+    """
+    Return the place behind which nothing of any group has been purged.
+
+    The oldest files may have been kept only for pieces that groups of later files have in them;
+    then groups that end in them may have lost their own beginning. Source: ibb-format 12.4.
+    """
+    first = source.first_file()
+    try:
+        for file_no in range(first, source.last_file() + 1):
+            header = source.header(file_no)
+            if header is None or header.lowest_oob_file >= first:
+                return Position(first, 0) if file_no == first else find_file_start(source, file_no)
+    except FormatError:
+        pass  # whoever reads from the beginning meets the damage when it is due
+    return Position(first, 0)
+
+
 def find_file_start(source: PageSource, file_no: int) -> Position:
     """
     Return where a reader meets first the groups whose commit record begins in that file.

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from enum import Enum
 from typing import Self
 
+from .errors import StoreBusy
+
 
 class HoldKind(Enum):
     """Who holds."""
@@ -79,6 +81,16 @@ class Holds:
         """Return the holds."""
         with self._mutex:
             return list(self._holds)
+
+    def check_free(self) -> None:
+        """
+        Raise if anybody holds.
+
+        Raises:
+            StoreBusy: names one who does.
+        """
+        for hold in self.all():
+            raise StoreBusy(f"the binlog is in use by {hold.kind.value}: {hold.name}")
 
     @contextmanager
     def frozen(self) -> Iterator[None]:

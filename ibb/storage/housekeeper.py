@@ -30,7 +30,7 @@ class Housekeeper:
         prepared: the newest file that exists.
         sync_seconds: sync the redo log so often; None: commits see to that.
         clock: tells when it is time.
-        on_file_made: called after `work` has made a file.
+        on_file_made: called by `work` after a file was made.
     """
 
     def __init__(
@@ -64,6 +64,7 @@ class Housekeeper:
         self._closing = threading.Lock()
         self._working = threading.Lock()
         self._wanted = threading.Event()
+        self._made = False  # a file, and `on_file_made` was not called yet
         self._stopping = False
         self._thread: threading.Thread | None = None
 
@@ -115,15 +116,12 @@ class Housekeeper:
             StoreFull: there is no room for the next file; try again later.
             DiskError: pages could not be written or synced: they are lost to the store.
         """
-        made = False
         with self._working:
             self._flusher.flush()
             self._close_before(self._active)
-            if self._oldest_open < self._active:
-                return
-            if self._active + 1 > self._prepared:
+            if self._oldest_open >= self._active and self._active + 1 > self._prepared:
                 self.make_file(self._active + 1)
-                made = True
+            made, self._made = self._made, False
         if made:
             self._on_file_made()
 
@@ -141,6 +139,8 @@ class Housekeeper:
                 self._finish_before(file_no - 1)
                 self._files.create(file_no, self._file_size)
                 self._prepared = file_no
+                self._made = True
+                self._wanted.set()
 
     def _finish_before(self, file_no: int) -> None:
         """Have the files before *file_no* on the disk: who sees the next one relies on it."""
@@ -179,3 +179,6 @@ class Housekeeper:
             except (DiskError, StoreFailed) as error:
                 self._redo.fail(error)
                 return
+            except BaseException as error:  # nobody would do its work: that must be seen
+                self._redo.fail(error)
+                raise

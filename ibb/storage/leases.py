@@ -19,7 +19,7 @@ from ibb.protocol.gtid import GtidPosition
 
 from .clock import Clock
 from .disk import Disk
-from .errors import LeaseError
+from .errors import DiskError, LeaseError
 from .small_file import read_small_file, replace_small_file
 
 LEASES_NAME = "leases.json"
@@ -127,8 +127,18 @@ class Leases:
                 and now - lease.renewed_at > lease.age_limit
             ]
             if old:
-                self._replace({**self._leases, **{lease.name: lease for lease in old}})
+                self._store_lapsed({**self._leases, **{lease.name: lease for lease in old}})
             return old
+
+    def _store_lapsed(self, leases: dict[str, Lease]) -> None:
+        try:
+            self._replace(leases)
+        except DiskError as error:
+            if not error.full:
+                raise
+            # What they held must be able to go, or the disk stays full; by their age they lapse
+            # again after a restart.
+            self._leases = leases
 
     def _replace(self, leases: dict[str, Lease]) -> None:
         content = {"version": _VERSION, "leases": [lease._asdict() for lease in leases.values()]}

@@ -30,7 +30,7 @@ class LogTurns:
 
     def __init__(self) -> None:
         self._mutex = threading.Lock()
-        self._at_work = False
+        self._leader: int | None = None  # the thread at work
         self._waiting: list[_Waiter] = []
         self._served: deque[_Waiter] = deque()  # to be woken, one by another
 
@@ -46,8 +46,8 @@ class LogTurns:
             True: the caller leads and must `leave`. False: it may be served now, and looks again.
         """
         with self._mutex:
-            if not self._at_work:
-                self._at_work = True
+            if self._leader is None:
+                self._leader = threading.get_ident()
                 return True
             waiter = _Waiter(lsn, until_synced=until_synced)
             waiter.turn.acquire()
@@ -62,15 +62,20 @@ class LogTurns:
 
     def leave(self, *, written_lsn: int, synced_lsn: int, failed: bool) -> None:
         """
-        End one's work: those who are served go, and one of the others leads.
+        End one's work, if one leads: those who are served go, and one of the others leads.
+
+        May always be called behind `enter`, so that no interruption in between leaves nobody at
+        work for ever.
 
         Args:
             written_lsn: the operating system has the log up to here.
             synced_lsn: durable up to here.
             failed: nobody will be served any more; all go.
         """
+        if self._leader != threading.get_ident():
+            return
         with self._mutex:
-            self._at_work = False
+            self._leader = None
             if not self._waiting:
                 return
             waiting: list[_Waiter] = []
@@ -90,7 +95,7 @@ class LogTurns:
         waiter.turn.release()
 
     def _wake_next_leader(self) -> None:
-        if self._waiting and not self._at_work:
+        if self._waiting and self._leader is None:
             self._waiting.pop(0).turn.release()
 
     def _withdraw(self, waiter: _Waiter) -> None:

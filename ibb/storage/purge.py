@@ -3,21 +3,31 @@ Purge: old files go, unless somebody needs them; the answer says who.
 
 Files go oldest first, and the first that must stay ends the run. A file must stay while it, or a
 later one that points into it, is needed by the writer, by an open or prepared transaction, by a
-reader, or by a lease. Source: ibb-format 12.4.
+reader, or by a lease; and what was not to go is left whole, with the earlier files that its groups
+have pieces in. Of these earlier files only such pieces count: groups that end there may have lost
+their beginning. Source: ibb-format 12.4.
 """
 
-from collections.abc import Callable
+import logging
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
+from ibb.protocol.errors import FormatError
 from ibb.protocol.gtid import GtidPosition
 
-from .errors import UnknownFile
-from .file_name import parse_binlog_name
+from .errors import DiskError, UnknownFile
+from .file_name import binlog_name, parse_binlog_name
 from .gtid_search import TooOld, find_start
 from .history import BinlogFileInfo
 from .holds import HoldKind, Holds
 from .leases import Lease, Leases
+from .options import StoreOptions
 from .page_source import PageSource
+from .record import Xid
+
+_log = logging.getLogger(__name__)
 
 IN_ACTIVE_USE = "the binlog file is in active use"
 TOO_FEW_REPLICAS = "less than 'slave_connections_needed_for_purge' slaves have processed it"
@@ -53,13 +63,13 @@ class WriterNeeds(NamedTuple):
 
     Attributes:
         oldest_open: files from here on are not closed yet.
-        pinned: lowest file that an open transaction refers to, or None.
-        prepared: the same of prepared XA transactions.
+        opened: lowest file that an open transaction refers to, or None.
+        prepared: the files from which on prepared XA transactions have pieces, by their names.
     """
 
     oldest_open: int
-    pinned: int | None
-    prepared: int | None
+    opened: int | None
+    prepared: Sequence[tuple[Xid, int]]
 
 
 class PurgeHost(NamedTuple):
@@ -67,14 +77,14 @@ class PurgeHost(NamedTuple):
     What a purger needs of its store.
 
     Attributes:
-        pages: the files' contents.
+        pages: returns the files' contents.
         files: lists them.
         modified_at: tells when one changed last, in seconds since 1970.
         writer_needs: what the writer needs now.
         remove: removes one, durably.
     """
 
-    pages: PageSource
+    pages: Callable[[], PageSource]
     files: Callable[[], list[BinlogFileInfo]]
     modified_at: Callable[[int], float]
     writer_needs: Callable[[], WriterNeeds]
@@ -89,12 +99,23 @@ class Purger:
         host: the store.
         holds: its readers.
         leases: its leases.
+
+    Attributes:
+        last_automatic: what the last automatic purge did, or None.
     """
 
     def __init__(self, host: PurgeHost, holds: Holds, leases: Leases) -> None:
         self._host = host
         self._holds = holds
         self._leases = leases
+        self._turn = threading.Lock()
+        self.last_automatic: PurgeResult | None = None
+
+    @contextmanager
+    def kept_out(self) -> Iterator[None]:
+        """Let nobody purge meanwhile; a purge that runs is waited for."""
+        with self._turn:
+            yield
 
     def purge_to(self, name: str) -> PurgeResult:
         """
@@ -119,44 +140,54 @@ class Purger:
         """
         return self._purge(lambda file, _: self._host.modified_at(file.file_no) < moment)
 
-    def purge_automatically(
-        self, *, before: float | None, total_size: int | None, replicas_needed: int
-    ) -> PurgeResult:
+    def purge_automatically(self, options: StoreOptions, now: float) -> None:
         """
         Remove what the settings say, except what too few connected replicas have got past.
 
-        Args:
-            before: files last changed before this moment; None: age does not matter.
-            total_size: bytes that all files may take; None: size does not matter.
-            replicas_needed: connected replicas that must be past a file.
+        Nothing is done while another purge is at work or all files are being deleted. Trouble is
+        no reason to stop writing: it is logged, and `last_automatic` says so.
 
-        Raises:
-            DiskError: a file could not be removed.
+        Args:
+            options: the settings.
+            now: seconds since 1970.
         """
+        expire, size_max = options.binlog_expire_logs_seconds, options.max_binlog_total_size
+        if not expire and not size_max:
+            return
 
         def wanted(file: BinlogFileInfo, size: int) -> bool:
-            if total_size is not None and size > total_size:
+            if size_max and size > size_max:
                 return True
-            return before is not None and self._host.modified_at(file.file_no) < before
+            return bool(expire) and self._host.modified_at(file.file_no) < now - expire
 
-        return self._purge(wanted, replicas_needed)
+        if not self._turn.acquire(blocking=False):
+            return
+        try:
+            replicas_needed = options.slave_connections_needed_for_purge
+            self.last_automatic = self._purge_in_turn(wanted, replicas_needed)
+        except (DiskError, FormatError) as error:
+            _log.warning("automatic purge failed: %s", error)
+            self.last_automatic = PurgeResult([], None, [f"it failed: {error}"], [])
+        finally:
+            self._turn.release()
 
     def needs(self) -> list[Need]:
         """Return who needs files, and from which on; leases that lapsed need none."""
-        writer, pages = self._host.writer_needs(), self._host.pages
+        writer, pages = self._host.writer_needs(), self._host.pages()
         needs = [Need(writer.oldest_open, IN_ACTIVE_USE)]
         active = pages.header(pages.last_file())
         if active is not None:
             needs.append(Need(active.lowest_oob_file, "the active file may refer to it"))
-        if writer.pinned is not None:
-            needs.append(Need(writer.pinned, "an open transaction refers to it"))
-        if writer.prepared is not None:
-            needs.append(Need(writer.prepared, "a prepared XA transaction refers to it"))
-        for hold in self._holds.all():
-            reason = f"it is in use by {hold.kind.value}"
-            if hold.kind is not HoldKind.REPLICA:
-                reason = f"{reason}: {hold.name}"
-            needs.append(Need(self._lowered(hold.file_no), reason))
+        if writer.opened is not None:
+            needs.append(Need(writer.opened, "an open transaction refers to it"))
+        needs.extend(
+            Need(file_no, f"the prepared XA transaction {xid} refers to it")
+            for xid, file_no in writer.prepared
+        )
+        needs.extend(
+            Need(self._lowered(hold.file_no), f"it is in use by {hold.kind.value}: {hold.name}")
+            for hold in self._holds.all()
+        )
         needs.extend(
             Need(self._needed_by(lease), f"lease '{lease.name}' needs it")
             for lease in self._leases.all()
@@ -164,26 +195,53 @@ class Purger:
         )
         return needs
 
-    def _purge(
-        self, wanted: Callable[[BinlogFileInfo, int], bool], replicas_needed: int = 0
+    def _purge(self, wanted: Callable[[BinlogFileInfo, int], bool]) -> PurgeResult:
+        with self._turn:
+            return self._purge_in_turn(wanted, 0)
+
+    def _purge_in_turn(
+        self, wanted: Callable[[BinlogFileInfo, int], bool], replicas_needed: int
     ) -> PurgeResult:
         lapsed = self._leases.lapse()
+        for lease in lapsed:
+            _log.warning("lease '%s' was not renewed in time and keeps no files now", lease.name)
+        going = self._wanted_files(wanted)
+        if not going:
+            return PurgeResult([], None, [], lapsed)
         removed: list[str] = []
         with self._holds.frozen():  # a reader that begins now will find what is left
-            needs, files = self.needs(), self._host.files()
-            total = sum(file.size for file in files)
-            for file in files:
-                if not wanted(file, total):
-                    break
+            needs = [*self.needs(), *self._left_whole(going, replicas_needed)]
+            for file in going:
                 reasons = [need.reason for need in needs if file.file_no >= need.file_no]
-                if replicas_needed and self._replicas_past(file.file_no) < replicas_needed:
-                    reasons.append(TOO_FEW_REPLICAS)
                 if reasons:
                     return PurgeResult(removed, file.name, list(dict.fromkeys(reasons)), lapsed)
                 self._host.remove(file.file_no)
                 removed.append(file.name)
-                total -= file.size
         return PurgeResult(removed, None, [], lapsed)
+
+    def _wanted_files(self, wanted: Callable[[BinlogFileInfo, int], bool]) -> list[BinlogFileInfo]:
+        """Return the files that shall go if nobody needs them, oldest first."""
+        files = self._host.files()
+        total = sum(file.size for file in files)
+        going = []
+        for file in files:
+            if not wanted(file, total):
+                break
+            going.append(file)
+            total -= file.size
+        return going
+
+    def _left_whole(self, going: list[BinlogFileInfo], replicas_needed: int) -> Iterator[Need]:
+        """Yield what the files that do not go need, those that wait for replicas among them."""
+        stays = going[-1].file_no + 1
+        for file in going:
+            if replicas_needed and self._replicas_past(file.file_no) < replicas_needed:
+                stays = file.file_no
+                yield Need(stays, TOO_FEW_REPLICAS)
+                break
+        lowered = self._lowered(stays)
+        if lowered < stays:
+            yield Need(lowered, f"groups in {binlog_name(stays)} may have pieces in it")
 
     def _replicas_past(self, file_no: int) -> int:
         return sum(
@@ -192,13 +250,16 @@ class Purger:
 
     def _lowered(self, file_no: int) -> int:
         """Return the lowest file that a reader of *file_no* may go back to."""
-        header = self._host.pages.header(file_no)
+        try:
+            header = self._host.pages().header(file_no)
+        except FormatError:
+            return self._host.pages().first_file()  # nobody knows: nothing may go
         return file_no if header is None else min(file_no, header.lowest_oob_file)
 
     def _needed_by(self, lease: Lease) -> int:
         """Return the file from which on the holder of a lease would read."""
         try:
-            place = find_start(self._host.pages, GtidPosition.parse(lease.position))
-        except TooOld:
-            return self._host.pages.first_file()  # nothing more may go
+            place = find_start(self._host.pages(), GtidPosition.parse(lease.position))
+        except (TooOld, FormatError):
+            return self._host.pages().first_file()  # nothing more may go
         return self._lowered(place.position.file_no)

@@ -101,6 +101,10 @@ class Xid(NamedTuple):
     gtrid: bytes
     bqual: bytes
 
+    def __str__(self) -> str:
+        """As a person writes it in XA COMMIT."""
+        return f"X'{self.gtrid.hex()}',X'{self.bqual.hex()}',{self.format_id}"
+
 
 class XaPrepare(NamedTuple):
     """An XA prepare record; *engines* is the number of storage engines taking part."""

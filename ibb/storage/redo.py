@@ -183,12 +183,11 @@ class RedoLog:
         """
         while self._announced_lsn < lsn:
             self._check()
-            if self._turns.enter(lsn, until_synced=True):
-                try:
-                    if self._announced_lsn < lsn:
-                        self._write(sync=True)
-                finally:
-                    self._leave()
+            try:
+                if self._turns.enter(lsn, until_synced=True) and self._announced_lsn < lsn:
+                    self._write(sync=True)
+            finally:
+                self._leave()
 
     def write_to(self, lsn: int) -> None:
         """
@@ -199,12 +198,11 @@ class RedoLog:
         """
         while self._written_lsn < lsn:
             self._check()
-            if self._turns.enter(lsn, until_synced=False):
-                try:
-                    if self._written_lsn < lsn:
-                        self._write(sync=False)
-                finally:
-                    self._leave()
+            try:
+                if self._turns.enter(lsn, until_synced=False) and self._written_lsn < lsn:
+                    self._write(sync=False)
+            finally:
+                self._leave()
 
     def _leave(self) -> None:
         self._turns.leave(
@@ -217,28 +215,31 @@ class RedoLog:
         """Hand everything appended to the disk; only for whoever has its turn."""
         self._check()
         assert self._file is not None
-        with self._mutex:
-            parts, self._buffer = self._buffer, []
-            size, target = self._buffered, self.next_lsn
-        end = self._offset + size
         try:
+            with self._mutex:
+                parts, self._buffer = self._buffer, []
+                size, target = self._buffered, self.next_lsn
+            end = self._offset + size
             if parts:
                 if end > self._used[self._slot]:
                     parts.append(self._blank_behind(end, size))
                 self._file.write_at(self._offset, parts[0] if len(parts) == 1 else parts)
             if sync:
                 self._file.sync()
+            with self._mutex:
+                self._offset = end
+                self._buffered -= size
+                self._written_lsn = target
+            if sync:
+                self.synced_lsn = target
+                self._on_synced(target)
+                self._announced_lsn = target
         except DiskError as error:
             self.fail(error)
             self._check()
-        with self._mutex:
-            self._offset = end
-            self._buffered -= size
-            self._written_lsn = target
-        if sync:
-            self.synced_lsn = target
-            self._on_synced(target)
-            self._announced_lsn = target
+        except BaseException as error:
+            self.fail(error)  # interrupted: what was taken from the buffer may be nowhere
+            raise
 
     def _blank_behind(self, end: int, size: int) -> bytes:
         """

@@ -19,7 +19,7 @@ from .commit_position import CommitPosition
 from .disk import Disk, Lock, OsDisk
 from .domain_deletion import deletable_domains
 from .engine import Engine
-from .errors import GroupError, StoreBusy, StoreNotEmpty
+from .errors import GroupError, StoreBusy, StoreFull, StoreNotEmpty
 from .file_name import binlog_name
 from .format_catalogue import SIDECAR_NAME, FormatCatalogue
 from .group_committer import GroupCommitter, commit_position
@@ -46,7 +46,6 @@ class Store:
     Attributes:
         commits: writes them; its `gate` stands behind each.
         leases: named positions for which files are kept.
-        last_automatic_purge: what the last one did, or None.
     """
 
     def __init__(
@@ -63,21 +62,21 @@ class Store:
         )
         self.commits = GroupCommitter(self._engine)
         self._holds = Holds()
-        self.last_automatic_purge: PurgeResult | None = None
         self.leases = Leases(disk, directory, clock)
-        self._adopt()
-
-    def _adopt(self) -> None:
-        """Take over what the engine found when it opened the directory."""
-        self._formats = FormatCatalogue(self.pages, (self._disk, self.sidecar))
         host = PurgeHost(
-            self.pages,
+            lambda: self.pages,
             self.files,
             lambda file_no: self._disk.modified_at(self._engine.files.path(file_no)),
             self._engine.needs,
             self._engine.remove_file,
         )
         self._purger = Purger(host, self._holds, self.leases)
+        self._adopt()
+
+    def _adopt(self) -> None:
+        """Take over what the engine found when it opened the directory."""
+        self._owes_description = self._options.format_description == "own"
+        self._formats = FormatCatalogue(self.pages, (self._disk, self.sidecar))
 
     @classmethod
     def open(
@@ -108,11 +107,14 @@ class Store:
         directory = str(path)
         disk.make_dir(directory)
         lock = disk.lock(f"{directory}/{LOCK_NAME}")
+        store: Store | None = None
         try:
             store = cls(disk, directory, options or StoreOptions(), clock or SystemClock(), lock)
             store._engine.start()
             store._describe_format()
         except BaseException:
+            if store is not None:
+                store._engine.abandon()
             lock.release()
             raise
         return store
@@ -135,6 +137,7 @@ class Store:
     def begin(self) -> GroupWriter:
         """Begin an event group; several may be open at a time."""
         self._engine.check()
+        self._describe_format()
         return GroupWriter(self.commits, self._piece_size, self._engine.check)
 
     def write_format_description(self, event: bytes) -> CommitPosition:
@@ -231,19 +234,17 @@ class Store:
 
     def reset(self, state: BinlogState | None = None) -> None:
         """
-        Delete all groups and begin anew (RESET MASTER); nobody may be reading.
-
-        Args:
-            state: GTID state to begin with.
+        Delete all groups and begin anew (RESET MASTER), with *state* as GTID state.
 
         Raises:
-            StoreBusy: transactions are open or prepared.
+            StoreBusy: transactions are open or prepared, or somebody reads.
             StateTooLarge: the state does not fit into a file; nothing was done.
             StoreFailed: the store has stopped writing.
         """
-        with self._engine.writing:
+        with self._engine.writing, self._purger.kept_out(), self._holds.frozen():
             if len(self._engine.writer.pins):
                 raise StoreBusy("the binlog is in use by a transaction")
+            self._holds.check_free()
             self._engine.reset(state or BinlogState())
             self._adopt()
             self._describe_format()
@@ -369,31 +370,27 @@ class Store:
             yield from groups_from(self, start, hold)
 
     def hold(self, kind: HoldKind, name: str) -> Hold:
-        """
-        Keep all files from purge, until the hold is moved on or released.
-
-        Args:
-            kind: who holds.
-            name: which one, for people.
-        """
+        """Keep all files from purge, for *name*, until the hold is moved on or released."""
         return self._holds.take(kind, name, self.pages.first_file)
 
+    @property
+    def last_automatic_purge(self) -> PurgeResult | None:
+        """What the last automatic purge did, or None."""
+        return self._purger.last_automatic
+
     def _purge_automatically(self) -> None:
-        """Remove what the settings say, now that a file was made in advance."""
-        options = self._options
-        if not options.binlog_expire_logs_seconds and not options.max_binlog_total_size:
-            return
-        age = options.binlog_expire_logs_seconds
-        self.last_automatic_purge = self._purger.purge_automatically(
-            before=self._clock.now() - age if age else None,
-            total_size=options.max_binlog_total_size or None,
-            replicas_needed=options.slave_connections_needed_for_purge,
-        )
+        self._purger.purge_automatically(self._options, self._clock.now())
 
     def _describe_format(self) -> None:
-        """Note the opening, if this is a program's store."""
-        if self._options.format_description == "own":
-            own = FormatDescription.default(
-                self._options.server_version, self._options.server_id, int(self._clock.now())
-            )
-            self._engine.sync_to(self.write_format_description(own.to_store()).lsn)
+        """Note the opening, in a program's store; where there is no room, before the next group."""
+        if not self._owes_description:
+            return
+        own = FormatDescription.default(
+            self._options.server_version, self._options.server_id, int(self._clock.now())
+        )
+        try:
+            position = self.write_format_description(own.to_store())
+        except StoreFull:
+            return
+        self._owes_description = False
+        self._engine.sync_to(position.lsn)

@@ -112,11 +112,11 @@ async def test_files_that_a_dump_still_has_to_send_are_kept_from_purge(serve, st
     client.writer.transport.pause_reading()
     kept = await asyncio.to_thread(store.purge_to, newest)
     assert kept.kept is not None
-    assert kept.reasons == ["it is in use by a binlog dump thread (connected slave)"]
+    assert kept.reasons == ["it is in use by a binlog dump thread (connected slave): server id 5"]
     client.writer.transport.abort()
     await until_sessions(server, 0)
     reasons = kept.reasons
-    while "it is in use by a binlog dump thread (connected slave)" in reasons:
+    while "it is in use by a binlog dump thread (connected slave): server id 5" in reasons:
         reasons = (await asyncio.to_thread(store.purge_to, newest)).reasons
     assert store.files()[0].file_no >= store.end().file_no - 1
 

@@ -75,9 +75,9 @@ def set_binlog_state(world: World, rng: random.Random) -> None:
 
 
 def begin_anew(world: World, state: BinlogState, *, only_state: bool = False) -> None:
-    while world.followers:  # nobody may be reading
+    while world.followers:
         world.followers.pop().hold.release()
-    busy = bool(len(world.store._engine.writer.pins))
+    busy = bool(len(world.store._engine.writer.pins) or world.holds)
     if not busy:
         world.model.resets_to = state
     try:
@@ -87,14 +87,14 @@ def begin_anew(world: World, state: BinlogState, *, only_state: bool = False) ->
             world.store.reset(state)
     except StoreBusy:
         if not busy:
-            raise WrongError("no transaction is in the way of RESET MASTER") from None
+            raise WrongError("nobody is in the way of RESET MASTER") from None
         return
     except (DiskError, StoreFull):
         if not world.has_failed:  # before it began, or when all but the format description was done
             world.verify(0)
         raise
     if busy:
-        raise WrongError("RESET MASTER went over a transaction")
+        raise WrongError("RESET MASTER went over a transaction or a reader")
     world.model.begin_anew(state)
     world.verify(0)
 

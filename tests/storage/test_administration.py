@@ -1,6 +1,7 @@
 """RESET MASTER, setting the state, forgetting domains, and what a commit waits for."""
 
 import random
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,8 +10,10 @@ import pytest
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.gtid import Gtid
 from ibb.storage import Store, StoreOptions
+from ibb.storage.disk import OsDisk
 from ibb.storage.errors import DomainInUse, StateTooLarge, StoreBusy, StoreNotEmpty
 from ibb.storage.group_reader import GroupReader
+from ibb.storage.holds import HoldKind
 from ibb.storage.position import Position
 
 from ..faults.sim_disk import PowerLost, SimDisk
@@ -25,6 +28,8 @@ OPTIONS = StoreOptions(
     format_description="upstream",
     background=False,
 )
+
+SECONDS = 20
 
 
 class FakeClock:
@@ -60,6 +65,64 @@ def test_reset_begins_anew_at_file_0(tmp_path: Path) -> None:
         assert gtids(store) == ["0-2-1"]
     with Store.open(tmp_path, OPTIONS) as store:
         assert gtids(store) == ["0-2-1"]
+
+
+def test_reset_is_refused_while_somebody_reads(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "s", OPTIONS) as store:
+        for number in range(1, 20):
+            publish(store, f"0-1-{number}", 500)
+        groups = store.reader()
+        next(groups)
+        with pytest.raises(StoreBusy, match="in use by a reader of this program"):
+            store.reset()
+        rest = [str(group.gtid) for group in groups if group.gtid is not None]
+        assert rest[-1] == "0-1-19"
+        with (
+            store.hold(HoldKind.BACKUP, "copy"),
+            pytest.raises(StoreBusy, match="in use by a backup: copy"),
+        ):
+            store.reset()
+        store.reset()
+        assert gtids(store) == []
+
+
+def test_reset_waits_for_a_purge_that_runs(tmp_path: Path) -> None:
+    """Or the purge would go on with the files of the new history."""
+    disk = StoppingDisk()
+    with Store.open(tmp_path, OPTIONS, disk=disk) as store:
+        for number in range(1, 60):
+            publish(store, f"0-1-{number}", 500)
+        newest = store.files()[-2].name
+        disk.stop_at_unlink = True
+        purge = threading.Thread(target=store.purge_to, args=(newest,))
+        purge.start()
+        assert disk.stopped.wait(SECONDS)
+        disk.stop_at_unlink = False
+        reset = threading.Thread(target=store.reset)
+        reset.start()
+        reset.join(0.05)
+        assert reset.is_alive()  # nothing is deleted for it yet
+        disk.go_on.set()
+        purge.join(SECONDS)
+        reset.join(SECONDS)
+        for number in range(1, 60):
+            publish(store, f"0-2-{number}", 500)
+    with Store.open(tmp_path, OPTIONS) as store:
+        assert gtids(store) == [f"0-2-{number}" for number in range(1, 60)]
+
+
+class StoppingDisk(OsDisk):
+    """Stops in the first removal of a file until told to go on."""
+
+    def __init__(self) -> None:
+        self.stop_at_unlink = False
+        self.stopped, self.go_on = threading.Event(), threading.Event()
+
+    def unlink(self, path: str) -> None:
+        if self.stop_at_unlink:
+            self.stopped.set()
+            assert self.go_on.wait(SECONDS)
+        super().unlink(path)
 
 
 def test_reset_is_refused_while_a_transaction_has_pieces_out(tmp_path: Path) -> None:

@@ -1,11 +1,18 @@
 """A backup holds what was there when it began, whatever is committed meanwhile."""
 
+import threading
+from pathlib import Path
+
+import pytest
+
 from ibb.protocol.gtid import Gtid
 from ibb.storage import Store, StoreOptions
 from ibb.storage.disk import OsDisk
 from ibb.storage.verify import verify_directory
 
 from .events import transaction
+from .test_purge import fill_to, options
+from .test_purge import publish as publish_next
 
 
 class BusyDisk(OsDisk):
@@ -41,3 +48,55 @@ def test_a_group_that_comes_meanwhile_is_not_in_the_copy(tmp_path):
     with Store.open(tmp_path / "copy", options) as copy:
         assert str(copy.state()) == "0-1-1"
         assert [str(group.gtid) for group in copy.reader() if group.gtid] == ["0-1-1"]
+
+
+def test_a_backup_is_exactly_the_store_at_its_position(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "store", options()) as store:
+        fill_to(store, 3)
+        with store.begin() as pending:
+            pending.write(transaction("pending", 5000)[:-50])
+            before = [(str(group.gtid), b"".join(group.pieces())) for group in store.reader()]
+            backup = store.backup(tmp_path / "copy")
+            pending.write(transaction("pending", 5000)[-50:])
+            pending.commit(Gtid(3, 1, 1))
+        publish_next(store)
+        assert str(backup.state) == before[-1][0]
+    with Store.open(tmp_path / "copy", options()) as copy:
+        assert str(copy.state()) == str(backup.state)
+        assert [(str(g.gtid), b"".join(g.pieces())) for g in copy.reader()] == before
+        publish_next(copy)
+        assert len(list(copy.reader())) == len(before) + 1
+    with (
+        pytest.raises(Exception, match="not empty"),
+        Store.open(tmp_path / "store", options()) as s,
+    ):
+        s.backup(tmp_path / "copy")
+
+
+def test_a_backup_while_others_commit_is_a_prefix(tmp_path: Path) -> None:
+    settings = StoreOptions(
+        page_size=512, max_binlog_size=64 * 512, state_interval=1024, oob_piece_size=1000,
+        redo_segment_size=256 << 10, format_description="upstream",
+    )  # fmt: skip
+    with Store.open(tmp_path / "store", settings) as store:
+        fill_to(store, 2)
+        done = threading.Event()
+
+        def commit() -> None:
+            while not done.is_set():
+                publish_next(store)
+
+        thread = threading.Thread(target=commit)
+        thread.start()
+        copies = []
+        for number in range(5):
+            backup = store.backup(tmp_path / f"copy{number}")
+            copies.append(backup)
+        done.set()
+        thread.join(30)
+        everything = [(str(g.gtid), b"".join(g.pieces())) for g in store.reader()]
+    for number, backup in enumerate(copies):
+        with Store.open(tmp_path / f"copy{number}", settings) as copy:
+            found = [(str(g.gtid), b"".join(g.pieces())) for g in copy.reader()]
+            assert found == everything[: len(found)]
+            assert found[-1][0] == str(backup.state)

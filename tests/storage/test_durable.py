@@ -79,3 +79,21 @@ def test_a_full_pending_fifo_extends_its_newest_entry() -> None:
     assert durable.end == Position(0, last)
     newest = {gtid.domain: gtid.seq for gtid in durable.state().position()}
     assert newest == {number % 3: number for number in range(last - 2, last + 1)}
+
+
+def test_one_who_cannot_be_woken_harms_neither_the_commit_nor_the_others(caplog) -> None:
+    durable = DurableOffset(Position(0, 0), BinlogState())
+    calls: list[str] = []
+
+    def fail() -> None:
+        calls.append("failing")
+        raise RuntimeError("Event loop is closed")
+
+    durable.subscribe(fail)
+    durable.subscribe(lambda: calls.append("other"))
+    for number in (1, 2):
+        durable.add(number * 10, Position(0, number), Gtid(0, 1, number))
+        durable.synced(number * 10)
+    assert calls == ["failing", "other", "other"]  # and is not told any more
+    assert str(durable.state()) == "0-1-2"
+    assert "Event loop is closed" in caplog.text

@@ -152,3 +152,16 @@ def test_a_wait_that_is_interrupted_before_its_turn_is_forgotten(
     turns.leave(written_lsn=0, synced_lsn=0, failed=False)
     threads[0].join(SECONDS)
     assert answers == {0: False}
+
+
+def test_who_does_not_lead_may_leave_without_harm() -> None:
+    """So `leave` can stand in a `finally` that an interruption reaches before `enter` is over."""
+    turns = LogTurns()
+    turns.leave(written_lsn=0, synced_lsn=0, failed=False)
+    assert turns.enter(10, until_synced=True)
+    stranger = started(lambda: turns.leave(written_lsn=10, synced_lsn=10, failed=False))
+    stranger.join(SECONDS)
+    threads, answers = waiters(turns, [(10, True)])  # the first one leads still
+    turns.leave(written_lsn=10, synced_lsn=10, failed=False)
+    threads[0].join(SECONDS)
+    assert answers == {0: False}

@@ -1,6 +1,7 @@
 """No file goes that somebody needs, and the answer says who; what is not needed goes."""
 
 import contextlib
+import errno
 import random
 import threading
 from pathlib import Path
@@ -10,14 +11,16 @@ import pytest
 from ibb.protocol.errors import FormatError, SqlError
 from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.storage import Store, StoreOptions
+from ibb.storage.disk import OsDisk
 from ibb.storage.errors import LeaseError, UnknownFile
 from ibb.storage.group_reader import GroupReader
 from ibb.storage.gtid_search import TooOld
 from ibb.storage.holds import HoldKind
 from ibb.storage.position import Position
 from ibb.storage.record import Xid
+from ibb.storage.verify import Kind, Severity, verify_directory
 
-from ..faults.sim_disk import PowerLost, SimDisk
+from ..faults.sim_disk import Fault, PowerLost, SimDisk
 from .events import query, transaction, xid
 
 
@@ -124,7 +127,7 @@ def test_a_reader_of_a_later_file_keeps_what_its_file_refers_to(store: Store) ->
     hold.move(2)
     result = store.purge_to("binlog-000005.ibb")
     assert result.removed == []
-    assert result.reasons == ["it is in use by a binlog dump thread (connected slave)"]
+    assert result.reasons == ["it is in use by a binlog dump thread (connected slave): server id 7"]
     hold.move(3)
     assert store.purge_to("binlog-000005.ibb").removed[-1] == "binlog-000002.ibb"
     hold.release()
@@ -156,10 +159,56 @@ def test_open_and_prepared_transactions_keep_their_files(store: Store) -> None:
     assert "an open transaction refers to it" in result.reasons
     group.prepare(Xid(1, b"g", b"b"))
     fill_to(store, 6)
-    assert "a prepared XA transaction refers to it" in store.purge_to("binlog-000005.ibb").reasons
+    assert (
+        "the prepared XA transaction X'67',X'62',1 refers to it"
+        in store.purge_to("binlog-000005.ibb").reasons
+    )
     store.rollback_prepared(Xid(1, b"g", b"b"))
     fill_to(store, 9)
     assert store.purge_to("binlog-000007.ibb").kept is None
+
+
+def test_what_is_not_to_go_is_left_whole(store: Store) -> None:
+    """An earlier file stays if a group behind the border has its first pieces there."""
+    fill_to(store, 2)
+    with store.begin() as large:
+        large.write(query("x" * 3000))
+        fill_to(store, 3)
+        small = publish(store)
+        fill_to(store, 4)
+        large.write(xid(1))
+        large.commit(Gtid(9, 1, 1))
+    fill_to(store, 6)
+    result = store.purge_to("binlog-000004.ibb")
+    assert result.removed == ["binlog-000000.ibb", "binlog-000001.ibb"]
+    assert result.kept == "binlog-000002.ibb"
+    assert result.reasons == ["groups in binlog-000004.ibb may have pieces in it"]
+    whole = [str(group.gtid) for group in store.reader() if b"".join(group.pieces())]
+    assert "9-1-1" in whole
+    assert small in whole
+
+
+def test_groups_that_lost_their_beginning_are_not_where_readers_begin(tmp_path: Path) -> None:
+    with Store.open(tmp_path, options()) as store:
+        with store.begin() as first:
+            first.write(query("x" * 3000))
+            fill_to(store, 1)
+            first.write(xid(1))
+            first.commit(Gtid(8, 1, 1))
+            with store.begin() as second:
+                second.write(query("y" * 3000))
+                fill_to(store, 2)
+                second.write(xid(2))
+                second.commit(Gtid(9, 1, 1))
+        fill_to(store, 4)
+        assert store.purge_to("binlog-000002.ibb").removed == ["binlog-000000.ibb"]
+        found = [(group.gtid, b"".join(group.pieces())) for group in store.reader()]
+        assert Gtid(9, 1, 1) in [gtid for gtid, _ in found]
+        assert Gtid(8, 1, 1) not in [gtid for gtid, _ in found]
+    findings = list(verify_directory(OsDisk(), str(tmp_path)))
+    assert [(finding.kind, finding.severity, finding.lost) for finding in findings] == [
+        (Kind.OOB_PURGED, Severity.NOTE, "8-1-1")
+    ]
 
 
 def test_a_lease_keeps_what_lies_behind_its_position(store: Store, clock: FakeClock) -> None:
@@ -228,6 +277,38 @@ def test_old_files_go_automatically(clock: FakeClock) -> None:
         assert names(store)[0] == 3, "later ones were changed since"
 
 
+@pytest.mark.parametrize("trouble", ["lease behind damage", "unlink", "full disk"])
+def test_trouble_of_an_automatic_purge_is_no_reason_to_stop(trouble: str, clock: FakeClock) -> None:
+    disk = SimDisk()
+    settings = options(max_binlog_total_size=4 * 16 * 512, slave_connections_needed_for_purge=0)
+    with Store.open("/s", options(), disk=disk, clock=clock) as store:
+        fill_to(store, 6)
+        store.leases.renew("late", GtidPosition.parse("0-1-1"), age_limit=60)
+    if trouble == "lease behind damage":
+        for number in range(5):
+            disk.damage(f"/s/binlog-{number:06d}.ibb", 512 + 20, b"\xee")
+    else:
+        clock.time += 100
+    with Store.open("/s", settings, disk=disk, clock=clock) as store:
+        if trouble == "unlink":
+            matches = Fault(lambda op: op.kind == "unlink" and op.path.endswith(".ibb"), times=99)
+            disk.faults.append(matches)
+        if trouble == "full disk":
+            full = Fault(lambda op: "leases" in op.path, code=errno.ENOSPC, times=99)
+            disk.faults.append(full)
+        fill_to(store, 9)
+        purge = store.last_automatic_purge
+        assert purge is not None
+        if trouble == "lease behind damage":
+            assert purge.reasons[-1] == "lease 'late' needs it"
+        elif trouble == "full disk":
+            assert names(store)[0] > 3  # else the disk would stay full
+        else:
+            assert "cannot unlink" in purge.reasons[0]
+        newest = publish(store)
+        assert newest == str(store.state())
+
+
 def test_automatic_purge_waits_for_enough_replicas() -> None:
     settings = options(max_binlog_total_size=4 * 16 * 512, slave_connections_needed_for_purge=2)
     with Store.open("/s", settings, disk=SimDisk()) as store:
@@ -280,58 +361,6 @@ def test_purge_races_with_readers_and_writers(tmp_path: Path) -> None:
             thread.join(30)
         assert not failures
         assert removed > 5
-
-
-def test_a_backup_is_exactly_the_store_at_its_position(tmp_path: Path) -> None:
-    with Store.open(tmp_path / "store", options()) as store:
-        fill_to(store, 3)
-        with store.begin() as pending:
-            pending.write(transaction("pending", 5000)[:-50])
-            before = [(str(group.gtid), b"".join(group.pieces())) for group in store.reader()]
-            backup = store.backup(tmp_path / "copy")
-            pending.write(transaction("pending", 5000)[-50:])
-            pending.commit(Gtid(3, 1, 1))
-        publish(store)
-        assert str(backup.state) == before[-1][0]
-    with Store.open(tmp_path / "copy", options()) as copy:
-        assert str(copy.state()) == str(backup.state)
-        assert [(str(g.gtid), b"".join(g.pieces())) for g in copy.reader()] == before
-        publish(copy)
-        assert len(list(copy.reader())) == len(before) + 1
-    with (
-        pytest.raises(Exception, match="not empty"),
-        Store.open(tmp_path / "store", options()) as s,
-    ):
-        s.backup(tmp_path / "copy")
-
-
-def test_a_backup_while_others_commit_is_a_prefix(tmp_path: Path) -> None:
-    settings = StoreOptions(
-        page_size=512, max_binlog_size=64 * 512, state_interval=1024, oob_piece_size=1000,
-        redo_segment_size=256 << 10, format_description="upstream",
-    )  # fmt: skip
-    with Store.open(tmp_path / "store", settings) as store:
-        fill_to(store, 2)
-        done = threading.Event()
-
-        def commit() -> None:
-            while not done.is_set():
-                publish(store)
-
-        thread = threading.Thread(target=commit)
-        thread.start()
-        copies = []
-        for number in range(5):
-            backup = store.backup(tmp_path / f"copy{number}")
-            copies.append(backup)
-        done.set()
-        thread.join(30)
-        everything = [(str(g.gtid), b"".join(g.pieces())) for g in store.reader()]
-    for number, backup in enumerate(copies):
-        with Store.open(tmp_path / f"copy{number}", settings) as copy:
-            found = [(str(g.gtid), b"".join(g.pieces())) for g in copy.reader()]
-            assert found == everything[: len(found)]
-            assert found[-1][0] == str(backup.state)
 
 
 def test_removing_is_durable_oldest_first() -> None:

@@ -110,6 +110,32 @@ def test_a_failed_sync_is_final() -> None:
     assert redo.synced_lsn == FIRST_LSN
 
 
+@pytest.mark.parametrize("kind", ["write", "sync"])
+def test_an_interrupted_write_is_final(kind: str) -> None:
+    """What was taken from the buffer may be nowhere: later groups would follow a hole."""
+
+    class InterruptedDisk(SimDisk):
+        armed = False
+
+        def step(self, operation: str, path: str) -> None:
+            super().step(operation, path)
+            if self.armed and operation == kind:
+                self.armed = False
+                raise KeyboardInterrupt
+
+    disk = InterruptedDisk()
+    redo = log(disk)
+    redo.sync_to(redo.append([change(1)]))
+    disk.armed = True
+    with pytest.raises(KeyboardInterrupt):
+        redo.sync_to(redo.append([change(2)]))
+    with pytest.raises(StoreFailed, match="stopped writing: KeyboardInterrupt"):
+        redo.append([change(3)])
+    with pytest.raises(StoreFailed):
+        redo.sync_to(redo.next_lsn)
+    assert read(disk)[:1] == [change(1)]
+
+
 def test_damage_before_a_synced_group_is_not_a_torn_end() -> None:
     disk = SimDisk()
     redo = log(disk)

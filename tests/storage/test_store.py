@@ -1,5 +1,7 @@
 """A program publishes groups and reads them back, durable, in bounded memory, over restarts."""
 
+import contextlib
+import errno
 import random
 import threading
 from pathlib import Path
@@ -12,7 +14,7 @@ from ibb.protocol.gtid import Gtid
 from ibb.protocol.gtid_event import GtidEvent, GtidFlag
 from ibb.storage import Store, StoreOptions
 from ibb.storage.disk import OsDisk
-from ibb.storage.errors import GroupError, StoreFailed, StoreFull, StoreLocked
+from ibb.storage.errors import DiskError, GroupError, StoreFailed, StoreFull, StoreLocked
 from ibb.storage.group_reader import GroupReader
 from ibb.storage.position import Position
 from ibb.storage.read_only import ReadOnlyHistory
@@ -328,3 +330,42 @@ def test_the_short_way_of_a_commit_writes_what_the_long_one_writes(
     monkeypatch.setattr(Writer, "append_small", lambda *_: None)
     monkeypatch.setattr("ibb.storage.group_writer.is_whole_transaction", lambda _: False)
     assert publish(tmp_path / "long") == short
+
+
+@pytest.mark.parametrize("calls", range(1, 60, 3))
+def test_an_opening_that_fails_leaves_nothing_behind(calls: int) -> None:
+    """No thread writes on beside the next opening, and no file stays open."""
+    disk = SimDisk()
+    settings = StoreOptions(page_size=512, max_binlog_size=16 * 512, redo_segment_size=256 << 10)
+    disk.faults.append(Fault(lambda _: True, nth=calls))
+    threads = threading.active_count()
+    with contextlib.suppress(DiskError, StoreFailed):
+        Store.open("/s", settings, disk=disk).close()
+    assert threading.active_count() == threads
+    disk.faults.clear()
+    with Store.open("/s", settings, disk=disk) as store:
+        assert store.prepared() == []
+
+
+def test_a_full_disk_does_not_keep_a_store_from_its_readers() -> None:
+    """The opening is noted when there is room again."""
+    disk = SimDisk()
+    settings = StoreOptions(page_size=512, max_binlog_size=4 * 512, redo_segment_size=256 << 10)
+    with Store.open("/s", settings, disk=disk) as store:
+        publish(store, 1)
+        while store.end().offset < 4 * 512 - 50:
+            publish(store, store.state().newest(0).seq + 1)
+        newest, file_no = store.state(), store.end().file_no
+    no_room_for = f"/s/binlog-{file_no + 1:06d}.ibb"
+    disk.remove(no_room_for)
+    kind_and_path = ("allocate", no_room_for)
+    full = Fault(lambda op: (op.kind, op.path) == kind_and_path, code=errno.ENOSPC, times=1000)
+    disk.faults.append(full)
+    with Store.open("/s", settings, disk=disk) as store:
+        assert [str(group.gtid) for group in store.reader() if group.gtid][-1] == str(newest)
+        with pytest.raises(StoreFull):
+            publish(store, 1000)
+        disk.faults.clear()
+        publish(store, 1000)
+        *_, description, group = store.reader()
+        assert (description.gtid, str(group.gtid)) == (None, "0-1-1000")

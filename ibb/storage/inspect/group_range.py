@@ -9,8 +9,7 @@ from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.dump_filter import DumpFilter, Verdict, check_position
 from ibb.protocol.gtid import GtidPosition
 from ibb.storage.group_reader import GroupReader
-from ibb.storage.gtid_search import StartPlace, find_start
-from ibb.storage.position import Position
+from ibb.storage.gtid_search import StartPlace, find_oldest, find_start
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +29,7 @@ def groups_between(
 
     Args:
         history: where they are.
-        start: only groups behind this position; None: from the oldest group there is.
+        start: only groups behind this position; None: from the oldest group that is whole.
         until: stop behind these GTIDs; domains that it does not list are left out.
         limit: at most so many groups.
 
@@ -47,7 +46,7 @@ def _all_between(
 ) -> Iterator[StoredGroup]:
     position = start or GtidPosition()
     if start is None:
-        place = StartPlace(Position(history.pages.first_file(), 0), BinlogState())
+        place = StartPlace(find_oldest(history.pages), BinlogState())
     else:
         check_position(history.state(), position, until=until)
         place = find_start(history.pages, position)

@@ -90,6 +90,7 @@ class Kind(StrEnum):
     EVENT_LENGTH = "event-length", _DAMAGE, "the events of a group do not fit together"
     FORMAT_DESCRIPTION = "format-description", _WARNING, "a stored format description is wrong"
     OOB_TREE = "oob-tree", _DAMAGE, "the out-of-band pieces of a group are linked wrongly"
+    OOB_PURGED = "oob-purged", _NOTE, "pieces of a group were in files that have been purged"
     OOB_UNREADABLE = "oob-unreadable", _DAMAGE, "an out-of-band piece of a group is damaged"
     OOB_FIRST = "oob-first", _WARNING, "a commit record is wrong about its first piece"
     # History

@@ -6,7 +6,7 @@ from ibb.protocol.errors import FormatError
 from ibb.protocol.event import HEADER_SIZE, LENGTH_OFFSET, TYPE_OFFSET, EventType
 from ibb.storage.directory import BinlogDirectory
 from ibb.storage.errors import DiskError
-from ibb.storage.group_reader import GroupReader
+from ibb.storage.group_reader import GroupReader, StoredGroup
 
 from .finding import Finding, Kind, Place
 
@@ -108,6 +108,7 @@ class TreeCheck:
         walk = EventWalk()
         findings = []
         kind = Kind.OOB_UNREADABLE
+        group = None
         try:
             group = reader.next()
             if group is None or group.position != place.position:
@@ -121,9 +122,16 @@ class TreeCheck:
         except FormatError as error:
             if kind is Kind.OOB_UNREADABLE and error.__cause__ is not None:
                 kind = Kind.OOB_TREE  # the reader says so in its own words, at the commit record
-            text = error.what if error.file is None or kind is Kind.OOB_TREE else str(error)
+                if group is not None and self._was_purged(group):
+                    kind = Kind.OOB_PURGED
+            text = error.what if error.file is None or error.__cause__ is not None else str(error)
             findings.append(Finding.at(kind, place, text))
         except DiskError as error:
             findings.append(Finding.at(Kind.OOB_UNREADABLE, place, str(error)))
         findings += [Finding.at(Kind.OOB_FIRST, place, text) for text in reader.reports]
         return findings
+
+    def _was_purged(self, group: StoredGroup) -> bool:
+        """Tell whether the group has pieces in files older than the oldest."""
+        first = self._pages.first_file()
+        return any(reference.first.file_no < first for reference in group.lists)

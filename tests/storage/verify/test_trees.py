@@ -140,7 +140,7 @@ def test_pieces_in_files_that_were_purged(tmp_path):
     place = binlog.builder.commit(numbered(17), lists=[forest.reference()])
     binlog.write()
     binlog.file(0).unlink()
-    assert told(tmp_path) == [at("oob-tree", place, "0-1-17")]
+    assert told(tmp_path) == [at("oob-purged", place, "0-1-17")]
     assert "the file is missing" in findings(tmp_path)[0].text
 
 
