@@ -222,9 +222,11 @@ class BinlogDirectory:
         if data is not None:
             return PageRead(data, area_end, PageStatus.PAGE)
         used = self._used_pages(file_no)
+        if used.sure < page_no <= used.last:
+            used = self._look_again(file_no)
         if page_no > used.last:
             return self._behind_last_page(file_no, used)
-        if page_no == used.last:
+        if page_no >= used.sure:
             return self._read_last_page(header, page_no)
         return PageRead(self.stored_page(file_no, page_no), area_end, PageStatus.PAGE)
 
@@ -308,12 +310,18 @@ class BinlogDirectory:
         used = self._used.get(file_no)
         if used is None:
             if file_no > self._listing.last:
-                return UsedPages(0, 1)
+                return UsedPages(0, 0, 1)
             with self._mutex:
                 used = self._used[file_no] = self._find_used(file_no, 0)
             header = self._headers.get(file_no)
             if header is not None and (rest := self._files.size(file_no) % header.page_size):
                 self._warn(f"{binlog_name(file_no)}: {rest} bytes behind the last whole page")
+        return used
+
+    def _look_again(self, file_no: int) -> UsedPages:
+        """Look whether pages at a file's end can be read that could not before."""
+        with self._mutex:
+            used = self._used[file_no] = self._find_used(file_no, 0)
         return used
 
     def _is_settled(self, file_no: int, used: UsedPages) -> bool:
@@ -328,7 +336,7 @@ class BinlogDirectory:
         except (FormatError, DiskError):
             header = None  # whoever wants to read the file will see the reason
         if header is None:
-            return UsedPages(0, 1)
+            return UsedPages(0, 0, 1)
         return find_used_pages(self._files, file_no, header.page_size, known)
 
     def _is_empty(self, file_no: int) -> bool:

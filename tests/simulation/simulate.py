@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import sys
 import time
@@ -90,6 +91,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="at a time")
     parser.add_argument("--quick", action="store_true", help="only name the seed that failed")
     settings = parser.parse_args()
+    logging.getLogger("ibb").setLevel(logging.CRITICAL)  # what it warns of is what is simulated
     console, summary = Console(), Summary()
     failed: Outcome | None = None
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())

@@ -251,7 +251,8 @@ class World:
         """Learn what became of changes that were under way."""
         found = {lease.name: lease for lease in self.store.leases.all()}
         for name, lease in self.model.leases_under_way:
-            if found.get(name) == lease:
+            there = found.get(name)  # it may have lapsed since
+            if (there and there._replace(lapsed=False)) == lease:
                 self.model.leases.pop(name, None)
                 if lease is not None:
                     self.model.leases[name] = lease
