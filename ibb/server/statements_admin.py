@@ -30,7 +30,6 @@ from ibb.storage.errors import (
     StoreNotEmpty,
     UnknownFile,
 )
-from ibb.storage.holds import HoldKind
 from ibb.storage.leases import AGE_LIMIT_SECONDS
 from ibb.storage.store import Store
 
@@ -130,21 +129,9 @@ def _tell(result: PurgeResult, context: Context) -> None:
         text = f"Lease '{lease.name}' was not renewed in time and holds nothing any more"
         context.diagnostics.add("Warning", _LEASE_LAPSED, text)
     if result.kept is not None:
-        reasons = "; ".join(_with_names(reason, result.kept, context) for reason in result.reasons)
+        reasons = "; ".join(result.reasons)
         text = f"Binary log '{result.kept}' is not purged because {reasons}"
         context.diagnostics.add("Note", _NOT_PURGED, text)
-
-
-def _with_names(reason: str, kept: str, context: Context) -> str:
-    """Return a reason with the replicas that it is about."""
-    if HoldKind.REPLICA.value not in reason:
-        return reason
-    names = [
-        f"server id {reader.server_id}, connection {reader.id} of {reader.user}@{reader.host}"
-        for reader in context.facts.readers()
-        if reader.holds_from <= kept
-    ]
-    return f"{reason}: {', '.join(names)}" if names else reason
 
 
 def _reset(statement: ResetMaster, context: Context) -> None:
