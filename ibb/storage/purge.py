@@ -240,7 +240,7 @@ class Purger:
                 yield Need(stays, TOO_FEW_REPLICAS)
                 break
         lowered = self._lowered(stays)
-        if lowered < stays:
+        if lowered < stays < self._host.pages().last_file():  # the writer needs what is active
             yield Need(lowered, f"groups in {binlog_name(stays)} may have pieces in it")
 
     def _replicas_past(self, file_no: int) -> int:
