@@ -9,6 +9,8 @@ from ibb.protocol.errors import FormatError
 from ibb.protocol.gtid import Gtid
 from ibb.storage import Store, StoreOptions
 from ibb.storage.errors import DiskError, StoreFailed
+from ibb.storage.group_reader import GroupReader
+from ibb.storage.position import Position
 from ibb.storage.record import Xid
 
 from ..faults.sim_disk import Fault, SimDisk
@@ -67,14 +69,18 @@ def test_a_group_begun_before_a_reset_can_be_prepared_after_it() -> None:
 
 def test_a_group_with_purged_pieces_is_told_as_damage_with_both_places() -> None:
     with Store.open("/s", options(), disk=SimDisk()) as store:
-        with store.begin() as group:
-            group.write(transaction("large", 3000))
+        with store.begin() as purged, store.begin() as kept:
+            purged.write(transaction("large", 3000))
             store.switch_file()
-            group.commit(Gtid(0, 1, 1))
+            purged.commit(Gtid(0, 1, 1))
+            kept.write(transaction("large", 3000))
+            store.switch_file()
+            kept.commit(Gtid(0, 1, 2))
         store.switch_file()
         store.switch_file()
-        assert store.purge_to("binlog-000001.ibb").removed == ["binlog-000000.ibb"]
-        (large,) = store.reader()
+        assert store.purge_to("binlog-000002.ibb").removed == ["binlog-000000.ibb"]
+        large = GroupReader(store.pages, Position(1, 0)).next()
+        assert large is not None
         places = r"binlog-000000.*of commit record binlog-000001.*file is missing"
         with pytest.raises(FormatError, match=places):
             list(large.pieces())

@@ -17,6 +17,7 @@ from ibb.storage.record import (
     encode_xa_complete,
     encode_xa_prepare,
 )
+from ibb.storage.verify import Severity
 
 from ..binlog_builder import BinlogBuilder, event, gtid_event
 from ..state_of_size import entries_of_size
@@ -269,9 +270,11 @@ def test_data_that_ends_early_inside_a_record(tmp_path):
 
 def test_an_unfinished_record_at_the_end_is_not_there_yet(binlog):
     binlog.groups(1)
+    place = binlog.builder.position
     binlog.builder.chunk(0x01, b"\0" + gtid_event(numbered(2)) + b"x" * (binlog.builder.room - 42))
     binlog.write()
-    assert told(binlog.path) == []
+    assert told(binlog.path) == [at("torn-end", place)]
+    assert [finding.severity for finding in findings(binlog.path)] == [Severity.NOTE]
 
 
 # Out-of-band trees: nodes at 1258, 1286, 1325, 1742, 1761, the commit record 0-1-4 at 1780
