@@ -1,7 +1,7 @@
 """
 The command line of the mutation check: does the simulation notice every promise that is broken?
 
-Until it is noticed, a mutant meets a few seeds of the simulation, the tests of its module, some
+Until it is noticed, a mutant meets a few seeds of the simulation, the tests near its module, some
 seeds, many threads at once, all tests of the storage layer, and the other seeds; one without a lock
 meets two threads at every place, and no seeds. Those that do no harm are named in docs/mutants.md,
 with the reason.
@@ -30,12 +30,28 @@ from .mutants import Mutant, make_mutants
 ROOT = Path(__file__).parent.parent.parent
 STORAGE = ROOT / "ibb" / "storage"
 HARMLESS = ROOT / "docs" / "mutants.md"
-HANG_SECONDS = 200.0
-ALL_TESTS_HANG_SECONDS = 1500.0
+HANG_SECONDS = 400.0
+ALL_TESTS_HANG_SECONDS = 2000.0
 FIRST_SEEDS = 60  # before all tests
 SEEDS_AT_A_TIME = (5, 200)  # by one process: the first few, and later
 THREAD_SEEDS = 3  # runs of many threads
 SURVIVED = "survived"
+ALL = "test_*.py"
+NEAR = {
+    "backup": ("test_purge.py",),
+    "binlog_files": ("test_restart.py",),
+    "engine": ("test_purge.py", "test_sync_counts.py"),
+    "group_committer": ("test_group_writer.py",),
+    "housekeeper": ("test_restart.py",),
+    "page_flusher": ("test_restart.py",),
+    "recovery": ("test_restart.py", "test_reopening.py", "test_recovered_view.py"),
+    "redo": ("test_sync_counts.py", "test_log_turns.py"),
+    "redo_record": ("test_redo.py",),
+    "redo_segment": ("test_redo.py", "test_damage_of_a_store.py"),
+    "reset_marker": ("test_administration.py",),
+    "small_file": ("test_purge.py", "test_format_catalogue.py"),
+    "store": ("test_administration.py", "test_purge.py"),
+}  # test files beside that of the module which are about its promises
 
 
 def judge(mutant: Mutant, seeds: int, survived: int = 0) -> str:
@@ -49,24 +65,26 @@ def judge(mutant: Mutant, seeds: int, survived: int = 0) -> str:
         (root / "ibb" / "storage" / mutant.path.name).write_text(mutant.source)
         if mutant.is_lock:
             return (
-                _meet_tests(root, files="test_preemption*.py")
+                _meet_tests(root, "test_preemption*.py")
                 or _meet_threads(root, mutant.place)
-                or _meet_tests(root, "threading")
+                or _meet_tests(root, ALL, word="threading")
                 or SURVIVED
             )
-        own, last = f"test_{mutant.path.stem}.py", min(seeds, FIRST_SEEDS)
+        stem, last = mutant.path.stem, min(seeds, FIRST_SEEDS)
+        few = min(last, SEEDS_AT_A_TIME[0])
+        is_new = survived <= FIRST_SEEDS
         return (
-            _meet_seeds(root, survived + 1, min(last, SEEDS_AT_A_TIME[0]))
-            or (None if survived else _meet_tests(root, files=own))
-            or _meet_seeds(root, max(survived, SEEDS_AT_A_TIME[0]) + 1, last)
-            or (_meet_more(root, mutant.place) if survived <= FIRST_SEEDS < seeds else None)
+            _meet_seeds(root, survived + 1, few)
+            or (_meet_tests(root, f"test_{stem}.py", *NEAR.get(stem, ())) if is_new else None)
+            or _meet_seeds(root, max(survived, few) + 1, last)
+            or (_meet_more(root, mutant.place) if is_new and seeds > FIRST_SEEDS else None)
             or _meet_seeds(root, max(survived, FIRST_SEEDS) + 1, seeds)
             or SURVIVED
         )
 
 
 def _meet_more(root: Path, place: str) -> str | None:
-    return _meet_threads(root, place) or _meet_tests(root)
+    return _meet_threads(root, place) or _meet_tests(root, ALL)
 
 
 def _meet_seeds(root: Path, first: int, last: int) -> str | None:
@@ -96,16 +114,17 @@ def _verdict(said: str | None, what: str, kind: str) -> str | None:
     return None if "fine" in said else f"killed: {what} do not run"
 
 
-def _meet_tests(root: Path, word: str = "", files: str = "test_*.py") -> str | None:
+def _meet_tests(root: Path, *files: str, word: str = "") -> str | None:
     """Return which test of storage noticed the mutant, if one did; only where *word* is used."""
     paths = [
         str(path.relative_to(root))
-        for path in sorted((root / "tests" / "storage").rglob(files))
+        for pattern in files
+        for path in sorted((root / "tests" / "storage").rglob(pattern))
         if word in path.read_text()
     ]
     if not paths:
         return None
-    seconds = ALL_TESTS_HANG_SECONDS if len(paths) > 1 else HANG_SECONDS
+    seconds = ALL_TESTS_HANG_SECONDS if files == (ALL,) else HANG_SECONDS
     said = _run(root, ["-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *paths], seconds)
     if said is None:
         return "killed: the tests hang"
