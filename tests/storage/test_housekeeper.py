@@ -41,6 +41,30 @@ def test_a_commit_that_nobody_waits_for_is_durable_soon(mode, has_room, monkeypa
         assert str(store.state()) == "0-1-1"
 
 
+class FakeClock:
+    time = 1.0
+
+    def now(self):
+        return self.time
+
+    monotonic = now
+
+
+def test_nor_does_it_wait_for_room_without_a_thread(monkeypatch):
+    options = StoreOptions(
+        page_size=512, max_binlog_size=1 << 16, redo_segment_size=256 << 10, background=False,
+        format_description="upstream", flush_log_at_commit=0, flush_log_interval=5.0,
+    )  # fmt: skip
+    clock = FakeClock()
+    with Store.open("/s", options, disk=SimDisk(), clock=clock) as store:
+        monkeypatch.setattr(store._engine._housekeeper, "work", find_no_room)
+        clock.time += 5.0
+        with store.begin() as group:
+            group.write(transaction("alone"))
+            position = group.commit(Gtid(0, 1, 1), wait=False)
+        assert store.end() == Position(position.file_no, position.offset)
+
+
 class WatchingDisk(SimDisk):
     """When a file is made it looks whether all but the one before it are on the disk."""
 

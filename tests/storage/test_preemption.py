@@ -252,7 +252,6 @@ def sleep_while(condition):
 
 def a_sync_ends_and_one_gives_up_waiting():
     turns, waiters = LogTurns(), [_Waiter(lsn, until_synced=True) for lsn in (1, 9)]
-    assert turns.enter(1, until_synced=True)
     for waiter in waiters:
         waiter.turn.acquire()
         turns._waiting.append(waiter)
@@ -261,11 +260,11 @@ def a_sync_ends_and_one_gives_up_waiting():
         assert waiters[1].turn.acquire(blocking=False), "nobody leads"
         assert turns._waiting == []
 
-    return Meeting(
-        lambda: turns._withdraw(waiters[0]),
-        lambda: turns.leave(written_lsn=1, synced_lsn=1, failed=False),
-        check,
-    )
+    def sync():
+        assert turns.enter(1, until_synced=True)
+        turns.leave(written_lsn=1, synced_lsn=1, failed=False)
+
+    return Meeting(lambda: turns._withdraw(waiters[0]), sync, check)
 
 
 def two_looks_at_a_directory():
