@@ -98,7 +98,8 @@ def process_line(session: Session, now: float) -> Process:
     elif session.account is None:
         command, state = "Connect", "login"
     elif session.runner.running is not None:
-        command, state, info = "Query", "starting", session.runner.running
+        runner = session.runner
+        command, state, info = runner.command, "starting", runner.running
     return Process(
         session.id,
         session.user,

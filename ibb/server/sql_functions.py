@@ -50,6 +50,7 @@ USER_CHARS: Final = 384
 DATABASE_CHARS: Final = 64
 _ROWS: Final = SqlType(Kind.INTEGER, 21)
 _CHARS: Final = integer_type(9)
+_WHOLE_DOUBLE_DIGITS: Final = 17
 _PI: Final = 3.141592653589793
 
 
@@ -269,6 +270,8 @@ def _rounded(rounding: str) -> Callable[[Context, _Arguments], Typed]:
         type_ = integer_type(given.whole_digits + 1, nullable=given.nullable)
         if given.kind is Kind.INTEGER:
             type_ = given
+        elif given.kind is not Kind.DECIMAL:
+            type_ = SqlType(Kind.DOUBLE, _WHOLE_DOUBLE_DIGITS, nullable=given.nullable)
         if number is None:
             return Typed(None, type_)
         return Typed(int(Decimal(str(number)).to_integral_value(rounding)), type_)

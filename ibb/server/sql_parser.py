@@ -46,6 +46,8 @@ _BEHIND_COLUMNS: Final = (
     *("EXCEPT", "INTERSECT", "LOCK"),
 )
 _NO_SETS: Final = ("STATEMENT", "PASSWORD", "ROLE", "DEFAULT")
+_NAME_BYTES_MAX: Final = 255
+_FIRST_OF_FOUR_BYTES: Final = "\U00010000"
 _LEVELS: Final = ("READ COMMITTED", "READ UNCOMMITTED", "REPEATABLE READ", "SERIALIZABLE")
 _WORD_VALUES: Final = frozenset({"NULL", "TRUE", "FALSE", "CASE", "CAST", "CONVERT", "NOT"})
 # Statements on tables: the words that lead to the table's name.
@@ -290,7 +292,7 @@ class _Parser(SessionParser):
             name = self.take().text
         elif has_as:
             raise self.error()
-        return name, expression
+        return _shown(name), expression
 
     # SET
 
@@ -372,3 +374,9 @@ class _Parser(SessionParser):
             text = self.take().text
             return Literal(Typed(text, text_type(len(text), nullable=False)))
         return self.expression()
+
+
+def _shown(name: str) -> str:
+    """Return a column's name as MariaDB keeps it: in utf8mb3, cut off where it is too long."""
+    plain = "".join(char if char < _FIRST_OF_FOUR_BYTES else "?" for char in name)
+    return plain.encode()[:_NAME_BYTES_MAX].decode(errors="ignore")

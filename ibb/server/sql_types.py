@@ -19,6 +19,7 @@ from ibb.protocol.result_set import DECIMALS_NOT_FIXED, Column, ColumnFlag, Colu
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+_LENGTH_MAX: Final = (1 << 30) - 1  # in characters, of up to four bytes
 _DOUBLE_MAX: Final = sys.float_info.max
 _NUMBER: Final = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)", re.ASCII)
 
@@ -99,6 +100,8 @@ class SqlType:
 
     def column(self, name: str, collation: int) -> Column:
         """Return the definition of a column of this type; texts are in *collation*."""
+        if self.length > _LENGTH_MAX:
+            return replace(self, length=_LENGTH_MAX).column(name, collation)
         not_null = ColumnFlag(0) if self.nullable else ColumnFlag.NOT_NULL_FLAG
         number = not_null | ColumnFlag.BINARY_FLAG
         if self.unsigned:

@@ -107,6 +107,7 @@ class StatementRunner:
 
     Attributes:
         running: the text that is being answered, None between statements.
+        command: what SHOW PROCESSLIST calls that.
     """
 
     def __init__(
@@ -117,6 +118,7 @@ class StatementRunner:
         capabilities: Capability,
     ) -> None:
         self.running: str | None = None
+        self.command = "Query"
         self._host = host
         self._session = session
         self._statements = statements
@@ -333,10 +335,12 @@ class StatementRunner:
         prepared.long_data = {}
         context = self._statements.context
         context.values = [_typed(value) for value in values]
+        self.command = "Execute"
         try:
             result = await self._run(prepared.parsed.statement, prepared.sql)
         finally:
             context.values = ()
+            self.command = "Query"
         if result is None:
             return self._answer(None)
         warnings = self._warnings()

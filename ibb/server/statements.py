@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from ibb.protocol.error_codes import (
     BAD_DB_ERROR,
+    DATA_OUT_OF_RANGE,
     DBACCESS_DENIED_ERROR,
     NO_DB_ERROR,
     NO_SUCH_TABLE,
@@ -193,10 +194,12 @@ class Statements:
             context.diagnostics.clear()
         try:
             result = self._answer(statement)
-        except SqlError:
+        except (SqlError, ArithmeticError) as error:
             context.waited.clear()
             context.row_count = -1
-            raise
+            if isinstance(error, SqlError):
+                raise
+            raise DATA_OUT_OF_RANGE.error("DECIMAL", "the statement") from error
         context.waited.clear()
         context.row_count = 0 if result is None else -1
         if result is not None:

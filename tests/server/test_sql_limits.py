@@ -7,7 +7,7 @@ import pytest
 from ibb.protocol.command import Query
 from ibb.protocol.errors import SqlError
 from ibb.protocol.packet import frame
-from ibb.protocol.reply import is_ok
+from ibb.protocol.reply import is_eof, is_err, is_ok, parse_err
 from ibb.protocol.result_set import ReplyReader
 from ibb.server.sql_cursor import NESTING_MAX, OPERATIONS_MAX
 from ibb.server.sql_parser import parse_statement
@@ -70,3 +70,43 @@ async def test_what_is_sent_ahead_of_an_answer_is_answered_behind_it(serve, stor
             pass
         assert list(reply.rows) == [(b"0",)]
         assert is_ok(await client.packet())
+
+
+NINES = "9" * 100
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"SELECT {NINES} * {NINES}",
+        f"SELECT {NINES} / 7, 7/2*2",
+        f"SELECT {NINES} % 7",
+        f"SELECT CAST('{NINES}' AS DECIMAL(65,30))",
+        "SELECT CAST(1e300 AS SIGNED)",
+        "SELECT CAST('1e300' AS SIGNED)",
+        "SELECT ROUND(1e300, 5), FLOOR(1e300), FLOOR(1e0), CEIL('x')",
+        "SELECT FROM_UNIXTIME(1e300)",
+        "SELECT REPLACE(@long, 'a', @long)",
+        "SELECT CONCAT(@long, @long), CONCAT_WS(@long, @long, @long)",
+        "SELECT @long + 1, -@long",
+        "SELECT @long LIKE @pattern",
+        "SELECT NOW() + INTERVAL 1e300 DAY",
+        "SELECT SUBSTRING('abc', 1e300), LEFT('abc', -1e300)",
+        f"SELECT 1 LIMIT {NINES}",
+        "KILL NULL",
+    ],
+)
+async def test_no_value_is_too_much_for_the_session(serve, store, sql):
+    """An error of MariaDB's at most, soon, and the session goes on."""
+    async with await RawClient.logged_in(await serve(store)) as client:
+        await client.query(f"SET @long = '{'a' * 100_000}', @pattern = '{'%a' * 2000}b'")
+        async with asyncio.timeout(SECONDS_MAX):
+            await client.send(Query(sql).encode())
+            answer = await client.packet()
+        assert not is_err(answer) or parse_err(answer).code != 1105
+        while not (is_err(answer) or is_ok(answer) or is_eof(answer)):
+            answer = await client.packet()
+        if is_eof(answer):
+            while not is_eof(await client.packet()):
+                pass
+        assert await client.value("SELECT 1") == "1"

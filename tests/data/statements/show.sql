@@ -12,6 +12,7 @@ SHOW RELAYLOG EVENTS
 SHOW PROCESSLIST LIMIT 1
 ~ SELECT * FROM information_schema.processlist
 SELECT COUNT(*) FROM information_schema.processlist
+SELECT user, command FROM information_schema.processlist WHERE id = CONNECTION_ID()
 SELECT USER, DB, COMMAND, INFO FROM information_schema.PROCESSLIST WHERE COMMAND='Binlog Dump'
 SELECT nocol FROM information_schema.processlist
 ~ SELECT p.id FROM information_schema.processlist p

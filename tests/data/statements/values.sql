@@ -26,9 +26,11 @@ SELECT CONCAT('a','b',1), UPPER('a'), LOWER('ABC'), LENGTH('abc'), CHAR_LENGTH('
 SELECT SUBSTRING('abcdef',2,3), LEFT('abc',2), RIGHT('abc',1), REPLACE('abc','b','x'), TRIM(' a ')
 SELECT HEX('abc'), UNHEX('61'), HEX(255), ABS(-3), GREATEST(1,2), LEAST(1,2)
 SELECT FLOOR(1.5), CEIL(1.5), ROUND(1.5)
+SELECT FLOOR(1.5e0), CEIL(-1.5e0), FLOOR('2.5')
 SELECT x'6162', 0x6162, b'1'
 SELECT 1 AS a, 2 b, 3 'c d', 4 "e"
 SELECT 1 FROM DUAL
+SELECT '😀', LENGTH('yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy')
 SELECT 1 LIMIT 0
 SELECT 1 ORDER BY 1
 SELECT DISTINCT 1
@@ -45,6 +47,7 @@ SELECT '2024-01-01' + INTERVAL 1 MONTH
 ~ SELECT NOW(), CURDATE(), UTC_TIMESTAMP(), CURRENT_TIMESTAMP, SYSDATE(), CURTIME()
 ~ SELECT UNIX_TIMESTAMP()
 SELECT FROM_UNIXTIME(0)
+SELECT FROM_UNIXTIME(-1), FROM_UNIXTIME(NULL)
 SELECT MD5('a'), SHA1('a'), SLEEP(0)
 ~ SELECT UUID(), RAND()
 SELECT VERSION(), USER(), CURRENT_USER(), CURRENT_USER, DATABASE(), SCHEMA()

@@ -97,6 +97,10 @@ class StatementClient:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection."""
         self._socket.close()
 
     def query(self, sql: str) -> list[Answer]:
