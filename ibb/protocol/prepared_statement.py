@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
+from math import isfinite
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 ParameterValue = int | float | Decimal | str | bytes | datetime | date | timedelta | None
 
 PARAMETERS_MAX: Final = 4096
+DECIMAL_DIGITS_MAX: Final = 200  # with those that an exponent stands for
 TIME_DAYS_MAX: Final = 34  # of a TIME, whose bound is 838:59:59
 _PREPARED: Final = Struct("<BIHHBH")
 _UNSIGNED: Final = 0x80
@@ -167,10 +169,8 @@ class Parameters:
         reader = FieldReader(body, what="COM_STMT_EXECUTE")
         bitmap = reader.take((self._count + 7) // 8)
         if reader.u8():
-            self._types = []
-            for _ in range(self._count):
-                code, flags = reader.u8(), reader.u8()
-                self._types.append((code, bool(flags & _UNSIGNED)))
+            pairs = [reader.take(2) for _ in range(self._count)]
+            self._types = [(code, bool(flags & _UNSIGNED)) for code, flags in pairs]
         if self._types is None:
             raise FormatError("COM_STMT_EXECUTE: parameters without types", offset=0)
         values: list[ParameterValue] = []
@@ -200,9 +200,9 @@ def _decoded(reader: FieldReader, code: int, *, unsigned: bool) -> ParameterValu
         data = reader.take(_INTEGER_BYTES[ColumnType(code)])
         return int.from_bytes(data, "little", signed=not unsigned)
     if code == ColumnType.DOUBLE:
-        return float(_DOUBLE.unpack(reader.take(8))[0])
+        return _decoded_float(_DOUBLE.unpack(reader.take(8))[0])
     if code == ColumnType.FLOAT:
-        return float(_FLOAT.unpack(reader.take(4))[0])
+        return _decoded_float(_FLOAT.unpack(reader.take(4))[0])
     if code in _TEXT_TYPES:
         return _texts(code, reader.lestr())
     if code in _DECIMAL_TYPES:
@@ -215,11 +215,19 @@ def _decoded(reader: FieldReader, code: int, *, unsigned: bool) -> ParameterValu
     raise FormatError(f"COM_STMT_EXECUTE: parameter of type {code}")
 
 
+def _decoded_float(number: float) -> float | None:
+    """Return a number; SQL has none for infinity, and for what is no number."""
+    return number if isfinite(number) else None
+
+
 def _decoded_decimal(data: bytes) -> Decimal:
     try:
-        return Decimal(data.decode())
+        number = Decimal(data.decode())
     except (UnicodeDecodeError, InvalidOperation) as error:
         raise FormatError("COM_STMT_EXECUTE: a decimal number that is none") from error
+    if not number.is_finite() or abs(number.adjusted()) + len(data) > DECIMAL_DIGITS_MAX:
+        raise FormatError("COM_STMT_EXECUTE: a decimal number with too many digits")
+    return number
 
 
 def _decoded_moment(data: bytes) -> datetime | str:
@@ -229,7 +237,7 @@ def _decoded_moment(data: bytes) -> datetime | str:
     try:
         month, day, hour, minute, second = fields[2:7]
         return datetime(year, month, day, hour, minute, second, fraction)  # noqa: DTZ001 - without zone
-    except ValueError:
+    except (ValueError, OverflowError):
         text = f"{year:04}-{fields[2]:02}-{fields[3]:02}"
         if len(data) > 4:
             text += f" {fields[4]:02}:{fields[5]:02}:{fields[6]:02}"

@@ -250,7 +250,7 @@ def quantized(number: Decimal, decimals: int, rounding: str) -> Decimal:
 def number_as_written(text: str, *, negative: bool = False) -> Typed:
     """Return a number as written, with the type that MariaDB gives it."""
     if "e" in text.lower():
-        value = -float(text) if negative else float(text)
+        value = min(float(text), _DOUBLE_MAX) * (-1 if negative else 1)
         return Typed(value, SqlType(Kind.DOUBLE, len(text) + negative, DOUBLE_DECIMALS))
     if "." in text or len(text) > 20 or int(text) >= 1 << 64:
         whole, _, fraction = text.partition(".")

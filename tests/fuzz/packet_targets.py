@@ -7,9 +7,16 @@ from ibb.protocol.capabilities import CLIENT_CAPABILITIES, SERVER_CAPABILITIES, 
 from ibb.protocol.change_user import parse_change_user
 from ibb.protocol.command import parse_command
 from ibb.protocol.errors import IbbError
-from ibb.protocol.event import HEADER_SIZE, EventHeader, with_checksum, without_checksum
+from ibb.protocol.event import (
+    HEADER_SIZE,
+    TYPE_OFFSET,
+    EventHeader,
+    with_checksum,
+    without_checksum,
+)
 from ibb.protocol.event_encoder import EventEncoder
 from ibb.protocol.event_group import GroupTracker
+from ibb.protocol.event_info import event_info
 from ibb.protocol.event_splitter import EventSplitter
 from ibb.protocol.format_description import FormatDescription
 from ibb.protocol.gtid import GtidPosition
@@ -24,6 +31,7 @@ from ibb.protocol.handshake import (
 )
 from ibb.protocol.heartbeat import Heartbeat
 from ibb.protocol.packet import PacketReader, PacketStream
+from ibb.protocol.prepared_statement import Parameters
 from ibb.protocol.reply import parse_eof, parse_err, parse_ok
 from ibb.protocol.result_set import ReplyReader
 from ibb.protocol.rotate import Rotate
@@ -163,6 +171,19 @@ def _encode(data):
         assert part.last == (not left)
 
 
+def _parameters(data):
+    """Two executions of one statement: the second may leave the types out."""
+    parameters = Parameters(data[0] if data else 0)
+    middle = len(data) // 2
+    for body in (data[1:middle], data[middle:]):
+        assert len(parameters.read(body, {1: b"long"})) == (data[0] if data else 0)
+
+
+def _info(data):
+    if len(data) >= HEADER_SIZE:
+        assert event_info(data[TYPE_OFFSET], data) is not None
+
+
 def _checksums(data):
     if len(data) < HEADER_SIZE:
         return
@@ -185,6 +206,7 @@ PACKET_PARSERS = (
     _reply,
     _server_side,
     _client_side,
+    _parameters,
 )
 
 EVENT_PARSERS = (
@@ -200,4 +222,5 @@ EVENT_PARSERS = (
     _stream,
     _encode,
     _checksums,
+    _info,
 )

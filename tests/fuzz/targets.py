@@ -21,12 +21,12 @@ class Target(NamedTuple):
 
 
 TARGETS = {
-    "packets": Target(fuzz_packets, 30),
-    "events": Target(fuzz_events, 17),
-    "statements": Target(fuzz_statements, 20),
-    "sessions": Target(fuzz_sessions, 10),
-    "upstream": Target(fuzz_upstream, 7),
-    "records": Target(fuzz_records, 15),
+    "packets": Target(fuzz_packets, 35),
+    "events": Target(fuzz_events, 20),
+    "statements": Target(fuzz_statements, 15),
+    "sessions": Target(fuzz_sessions, 4),
+    "upstream": Target(fuzz_upstream, 8),
+    "records": Target(fuzz_records, 17),
     "directories": Target(fuzz_directories, 1),
 }
 

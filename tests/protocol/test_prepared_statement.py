@@ -29,6 +29,13 @@ def read_one(code, data):
         (ColumnType.DATETIME, bytes.fromhex("0b e807 02 1d 01 02 03 04000000"), MOMENT),
         (ColumnType.DATETIME, bytes.fromhex("04 e807 02 1d"), datetime(2024, 2, 29)),  # noqa: DTZ001
         (ColumnType.DATETIME, b"\0", "0000-00-00"),
+        (
+            ColumnType.DATETIME,
+            bytes.fromhex("0b e807 02 1d 01 02 03 ffffffff"),
+            "2024-02-29 01:02:03.4294967295",
+        ),
+        (ColumnType.DOUBLE, bytes.fromhex("000000000000f87f"), None),
+        (ColumnType.FLOAT, bytes.fromhex("000080ff"), None),
         (ColumnType.DATETIME, bytes.fromhex("07 0000 00 00 01 02 03"), "0000-00-00 01:02:03"),
         (ColumnType.DATE, bytes.fromhex("04 e807 02 1d"), date(2024, 2, 29)),
         (
@@ -49,6 +56,10 @@ def test_a_parameter_has_the_type_that_its_driver_declares(code, data, value):
     [
         (ColumnType.NEWDECIMAL, b"\x03one"),
         (ColumnType.NEWDECIMAL, b"\x01\xff"),
+        (ColumnType.NEWDECIMAL, b"\x03NaN"),
+        (ColumnType.NEWDECIMAL, b"\x09-Infinity"),
+        (ColumnType.NEWDECIMAL, b"\x0b1e999999999"),
+        (ColumnType.NEWDECIMAL, b"\x0c1e-999999999"),
         (ColumnType.TIME, bytes.fromhex("08 00 ffffffff 00 00 00")),
         (ColumnType.LONG, b"\1"),
         (0xF0, b"\0"),
