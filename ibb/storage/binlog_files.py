@@ -89,11 +89,6 @@ class BinlogFiles:
                 file = self._open[file_no] = self._disk.open(self.path(file_no))
             return file
 
-    def is_open(self, file_no: int) -> bool:
-        """Tell whether a file still has to be synced and closed."""
-        with self._mutex:
-            return file_no in self._open
-
     def sync_all(self) -> None:
         """Sync every open file."""
         with self._syncing:

@@ -126,9 +126,3 @@ class PageFifo:
         """Tell whether pages of that file still wait."""
         with self._mutex:
             return bool(self._queue) and self._queue[0].file_no <= file_no
-
-    def clear(self) -> None:
-        """Forget everything: the files are gone."""
-        with self._mutex:
-            self._queue.clear()
-            self._by_place.clear()

@@ -55,7 +55,7 @@ def test_a_file_is_not_closed_while_all_are_synced(tmp_path):
     closing.join(10)
     assert failures == []
     assert slow.closed
-    assert not files.is_open(0)
+    assert 0 not in files._open
     files.sync_all()
 
 
