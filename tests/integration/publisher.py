@@ -28,27 +28,30 @@ class Publisher:
         self.store = store
         self.server = server
         self.newest = 0
+        self._mutex = threading.Lock()  # numbers are given in the order of commits
 
     @property
     def port(self) -> int:
         return self.server.port()
 
-    def define(self, sql: str) -> None:
+    def define(self, sql: str) -> Gtid:
         """Commit a statement that is a group of its own."""
-        self.commit(GtidFlag.STANDALONE | GtidFlag.DDL, query(sql, server=SERVER_ID))
+        return self.commit(GtidFlag.STANDALONE | GtidFlag.DDL, query(sql, server=SERVER_ID))
 
-    def change(self, sql: str) -> None:
+    def change(self, sql: str) -> Gtid:
         """Commit a transaction of one statement."""
         events = query(sql, server=SERVER_ID) + xid(self.newest, server=SERVER_ID)
-        self.commit(GtidFlag.TRANSACTIONAL, events)
+        return self.commit(GtidFlag.TRANSACTIONAL, events)
 
-    def commit(self, flags2: GtidFlag, events: bytes) -> None:
-        """Commit a group of these events behind its GTID event."""
-        gtid = Gtid(0, SERVER_ID, self.newest + 1)
-        with self.store.begin() as group:
+    def commit(self, flags2: GtidFlag, events: bytes) -> Gtid:
+        """Commit a group of these events behind its GTID event; from any thread."""
+        with self._mutex, self.store.begin() as group:
+            gtid = Gtid(0, SERVER_ID, self.newest + 1)
             group.write(GtidEvent(gtid=gtid, timestamp=TIMESTAMP, flags2=flags2).encode() + events)
+            position = group.commit(gtid, wait=False)
             self.newest += 1
-            group.commit(gtid)
+        self.store.wait_for(position)
+        return gtid
 
 
 @contextmanager

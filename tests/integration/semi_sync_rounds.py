@@ -45,7 +45,7 @@ class Source(Protocol):
     writers: int  # that may commit at a time
     port: int
 
-    def define(self, sql: str) -> None:
+    def define(self, sql: str) -> object:
         """Run a definition."""
 
     def commit(self, row: int) -> str:
@@ -64,7 +64,7 @@ class Source(Protocol):
 class PublishingSource:
     """`Server(store)`: the program's own commits wait."""
 
-    writers = 1
+    writers = 4
 
     def __init__(self, publisher: Publisher) -> None:
         self._publisher = publisher
@@ -72,8 +72,7 @@ class PublishingSource:
         self.define = publisher.define
 
     def commit(self, row: int) -> str:
-        self._publisher.change(f"INSERT INTO d.t VALUES ({row})")
-        return self.end()
+        return str(self._publisher.change(f"INSERT INTO d.t VALUES ({row})"))
 
     def disturb(self) -> bool:
         return False
