@@ -39,10 +39,14 @@ def new_replica(relayed, installation):
 
 
 @pytest.fixture(scope="module")
-def waiting_relay(relayed):
+def waiting_relay(relayed, lanes):
     """A relay of the same primary that waits for semi-synchronous replicas."""
     relay = relayed.rig.ibb("--max-binlog-size=1M", "--rpl-semi-sync-master-enabled")
-    yield relay.relay_from(relayed.primary.port).start()
+    relay.relay_from(relayed.primary.port).start()
+    # A replica that was ahead of it would be refused for good.
+    asked = Asked(replica_settings(relayed.primary.binlog_position()))
+    wait_until(lambda: observe(relay.port, asked).end == "EOF", SECONDS, relay.log_tail)
+    yield relay
     relay.stop()
 
 
@@ -80,14 +84,44 @@ def test_domains_and_commits_are_applied_in_parallel(
     source, tls = (waiting_relay, TLS) if everything else (relayed.ibb, "MASTER_SSL=0")
     replica.replicate_from(source.port, position=lanes, tls=tls)
     compare.wait_for_position(replica, relayed.primary.binlog_position())
-    theirs, ours = (
-        {name: found for name, found in compare.checksums(server).items() if "`lane" in name}
-        for server in (relayed.primary, replica)
-    )
-    assert theirs == ours
-    assert len(ours) == len(LANES)
+    found = lanes_of(replica)
+    assert found == lanes_of(relayed.primary)
+    assert len(found) == len(LANES)
     assert replica.rows("SELECT v FROM lane5.t WHERE id = 0") == [(LANE_TRANSACTIONS // 4 * 4,)]
     assert replica.replica_status()["Parallel_Mode"] == "optimistic"
+
+
+def lanes_of(server):
+    """Return what the tables of the domains hold, by name."""
+    return {name: found for name, found in compare.checksums(server).items() if "`lane" in name}
+
+
+def test_a_replica_that_leaves_a_domain_out_gets_the_others(relayed, new_replica, lanes):
+    replica = new_replica("--slave-compressed-protocol=1")  # which is not offered
+    replica.run("CHANGE MASTER TO IGNORE_DOMAIN_IDS = (5)")
+    replica.replicate_from(relayed.ibb.port, position=lanes)
+    compare.wait_for_position(replica, relayed.primary.binlog_position())
+    wanted = lanes_of(relayed.primary)
+    del wanted["`lane5`.`t`"]
+    assert lanes_of(replica) == wanted
+    assert replica.replica_status()["Replicate_Ignore_Domain_Ids"] == "5"
+
+
+def test_a_replica_without_gtids_starts_at_the_beginning_and_cannot_come_back(relayed, mariadb_10):
+    replica = relayed.rig.replica(mariadb_10)
+    replica.run(
+        f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={relayed.ibb.port}, "
+        f"MASTER_USER='{USER}', MASTER_PASSWORD='{PASSWORD}', MASTER_SSL=0, MASTER_USE_GTID=no",
+        "START SLAVE",
+    )
+    compare.assert_equal(relayed.primary, replica)
+    assert replica.replica_status()["Using_Gtid"] == "No"
+    replica.run("STOP SLAVE", "START SLAVE")
+    wait_until(
+        lambda: replica.replica_status()["Last_IO_Errno"] == 1236, SECONDS, replica.replica_status
+    )
+    assert "connect with a GTID position" in replica.replica_status()["Last_IO_Error"]
+    replica.stop()
 
 
 def status_of(server, name):
