@@ -105,7 +105,9 @@ class RelayControl:
         """Return when nothing is relayed any more."""
         if self._task is not None:
             self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            # Cancelled first, so that it tells the upstream nothing of what no replica has.
+            with self._server.semi_sync.nobody_waits():
+                await asyncio.gather(self._task, return_exceptions=True)
 
     async def failed(self) -> None:
         """Return never: raise what a relay did not expect."""

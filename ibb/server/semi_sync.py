@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from ibb.storage.position import Position
@@ -18,7 +19,7 @@ from ibb.storage.position import Position
 from .config import SEMI_SYNC_TIMEOUT_MS_MAX
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from ibb.protocol.gtid import Gtid
     from ibb.storage.commit_position import CommitPosition
@@ -70,6 +71,7 @@ class SemiSync:
         self._mutex = threading.Lock()
         self._enabled = enabled
         self._is_on = enabled
+        self._let_go = False  # nobody waits, for now
         self._wait_no_slave = wait_no_slave
         self._noted: dict[Gtid, _Noted] = {}  # in the order of the history
         self._newest: _Noted | None = None  # of all groups, acknowledged or not
@@ -148,7 +150,7 @@ class SemiSync:
         with self._mutex:
             self._switch_off_if_alone()
             noted = None if position.gtid is None else self._noted.get(position.gtid)
-            if noted is None:
+            if noted is None or self._let_go:
                 return end <= self._reached
             if noted.decided is None:
                 noted.decided = threading.Event()
@@ -163,6 +165,18 @@ class SemiSync:
             elif not in_time and self._is_on:
                 self._switch_off()
             return noted.acknowledged
+
+    @contextmanager
+    def nobody_waits(self) -> Iterator[None]:
+        """Let go who waits for replicas, and whoever would while a block runs."""
+        with self._mutex:
+            self._let_go = True
+            for gtid in list(self._noted):
+                self._drop(gtid)
+        try:
+            yield
+        finally:
+            self._let_go = False
 
     def forget_history(self) -> None:
         """Begin anew, as RESET MASTER does: positions start again, nobody waits for the old."""

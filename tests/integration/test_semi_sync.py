@@ -1,9 +1,12 @@
 """Real semi-synchronous replicas: what a commit waited for is theirs, whenever they are killed."""
 
+import threading
+
 import pytest
 
 from .publisher import publishing
-from .semi_sync_rounds import DEFINITIONS, REPLICA_OPTIONS, run_rounds, source_of
+from .semi_sync_rounds import DEFINITIONS, LONG_MS, REPLICA_OPTIONS, run_rounds, source_of
+from .stored_groups import stored_groups
 from .waiting import wait_until
 
 pytestmark = [
@@ -16,6 +19,7 @@ pytestmark = [
 SECONDS = 60.0
 COMMITS = 150
 KILLS = 3
+NEVER = f"--rpl-semi-sync-master-timeout={LONG_MS}"
 
 
 @pytest.mark.parametrize("seed", [1])
@@ -59,3 +63,16 @@ def test_a_replica_that_stops_makes_commits_asynchronous_until_it_is_back(
         wait_until(lambda: shown("status") == "ON", SECONDS, publisher.server.status)
         publisher.change("INSERT INTO d.t VALUES (100)")
         assert shown("yes_tx") == "3"
+
+
+def test_a_relay_that_waits_for_a_replica_stops_when_it_is_told_to(rig, mariadb_10):
+    semi_sync = ("--rpl-semi-sync-slave-enabled", "--rpl-semi-sync-master-enabled")
+    primary = rig.primary(mariadb_10, "--rpl-semi-sync-master-enabled=1", NEVER)
+    relay = rig.ibb(*semi_sync, NEVER).relay_from(primary.port).start()
+    committing = threading.Thread(target=primary.run, args=["CREATE DATABASE waiting"])
+    committing.start()
+    wait_until(lambda: stored_groups(relay.directory), SECONDS, relay.log_tail)
+    assert relay.stop() == 0
+    assert committing.is_alive()  # the relay has acknowledged nothing: no replica has it
+    primary.run("SET GLOBAL rpl_semi_sync_master_enabled = 0")
+    committing.join()

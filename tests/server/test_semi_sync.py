@@ -173,3 +173,14 @@ def test_groups_that_nobody_acknowledges_are_bounded(semi_sync, monkeypatch):
         write(semi_sync, seq)
     assert [semi_sync.wants(Gtid(0, 1, seq)) for seq in range(1, 6)] == [False] * 2 + [True] * 3
     assert shown(semi_sync, "no_tx") == ["2"]
+
+
+def test_nobody_waits_while_the_relay_stops(semi_sync):
+    commit = Waiting(semi_sync, write(semi_sync, 1))
+    with semi_sync.nobody_waits():
+        assert commit.outcome() is False
+        assert semi_sync.was_acknowledged(write(semi_sync, 2)) is False
+    later = Waiting(semi_sync, write(semi_sync, 3))
+    assert later.waits
+    semi_sync.reply(Gtid(0, 1, 3), Position(9, 0))
+    assert later.outcome() is True
