@@ -15,20 +15,20 @@ from .chunk import TYPE_MASK, chunk_area_end, chunks_end
 from .chunk_cursor import ChunkCursor
 from .directory import BinlogDirectory
 from .disk import Disk
+from .file_name import binlog_name
 from .page_source import PageStatus
 from .position import Position
 from .record_reader import NESTED_TYPES, RecordReader
 from .state_scan import last_page
 
 
-def find_end_at_rest(disk: Disk, directory: str, certain: Position | None) -> Position:
+def find_end_at_rest(disk: Disk, directory: str) -> Position:
     """
     Return the end of the last whole record in the files; filler may still be due there.
 
     Args:
         disk: where the files are.
         directory: their path.
-        certain: a place up to which the records are whole; None: none is known.
 
     Raises:
         FormatError: pages that have to be read are damaged, or hold no beginning of a record.
@@ -37,23 +37,32 @@ def find_end_at_rest(disk: Disk, directory: str, certain: Position | None) -> Po
     pages = BinlogDirectory(disk, directory)
     try:
         end = pages.end()
-        if certain is None or end > certain:
-            whole = _behind_whole_records(pages, certain)
-            if whole < end:
-                return whole
-        return _before_filler(pages, end)
+        whole = _behind_whole_records(pages)
+        return whole if whole < end else _before_filler(pages, end)
     finally:
         pages.close()
 
 
-def _behind_whole_records(pages: BinlogDirectory, certain: Position | None) -> Position:
-    if certain is not None and certain.file_no >= pages.first_file():
-        return _read_on(pages, certain).position
+def find_end_of_data(disk: Disk, directory: str) -> Position:
+    """
+    Return the end of the last page that holds anything, whole records or not, damaged or not.
+
+    Raises:
+        DiskError: the files cannot be read.
+    """
+    pages = BinlogDirectory(disk, directory)
+    try:
+        return pages.end()
+    finally:
+        pages.close()
+
+
+def _behind_whole_records(pages: BinlogDirectory) -> Position:
     for start in _starts(pages):
         records = _read_on(pages, start)
         if records.met_boundary:
             return records.position
-    _check_no_rest(pages)
+    _check_beginning(pages)
     return records.position
 
 
@@ -90,12 +99,17 @@ def _ends_early(pages: BinlogDirectory, file_no: int) -> bool:
         return False  # it is there; whoever reads it will see what is wrong
 
 
-def _check_no_rest(pages: BinlogDirectory) -> None:
-    """Check that files without any beginning of a record hold no rest of one either."""
-    chunks = ChunkCursor(pages, Position(pages.first_file(), 0))
+def _check_beginning(pages: BinlogDirectory) -> None:
+    """Check that files without any beginning of a record hold no rest of one, and a state."""
+    first, has_state = pages.first_file(), False
+    chunks = ChunkCursor(pages, Position(first, 0))
     while chunks.next():
         if chunks.type_byte & TYPE_MASK not in NESTED_TYPES:
             raise chunks.error("the files hold only a part of a record whose beginning is gone")
+        has_state = True
+    if first > 0 and not has_state:
+        text = "nothing but a header is left, so the GTID state is not known"
+        raise FormatError(text, file=binlog_name(first), page=1)
 
 
 def _before_filler(pages: BinlogDirectory, end: Position) -> Position:

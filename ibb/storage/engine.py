@@ -138,6 +138,8 @@ class Engine:
             try:
                 if self._redo.failure is None:
                     self.checkpoint()
+                    # Nobody has to read what is in the log now: damage there does no harm.
+                    self._redo.begin_next_segment(self.writer.end)
             finally:
                 self._close_files()
 

@@ -20,7 +20,7 @@ from .chunk import chunk_area_end
 from .directory import BinlogDirectory
 from .disk import Disk
 from .durable import DurableOffset
-from .end_at_rest import find_end_at_rest
+from .end_at_rest import find_end_at_rest, find_end_of_data
 from .file_header import FileHeader
 from .file_name import binlog_name
 from .live_pages import LivePages
@@ -168,17 +168,22 @@ def _begin(
 
 def _find_end(disk: Disk, directory: str, replayed: Replayed | None) -> Position:
     """
-    Return where the binlog ends, by the redo log or else by the files.
+    Return where the binlog ends, by the word of the redo log where there is any.
 
     Raises:
-        FormatError: that is before a place which was durable.
+        FormatError: the files end before a place that was durable.
     """
-    if replayed is not None and replayed.end is not None:
-        end = replayed.end
+    if replayed is None:
+        return find_end_at_rest(disk, directory)
+    begun_at = replayed.begun_at
+    if replayed.end is not None:
+        end = reached = replayed.end
+    elif begun_at > (0, 0):  # the store was closed, or killed before it wrote anything
+        end, reached = begun_at, find_end_of_data(disk, directory)
     else:
-        end = find_end_at_rest(disk, directory, replayed.begun_at if replayed else None)
-    if replayed is not None and end < replayed.begun_at:
-        raise _ends_early(replayed.begun_at, f"the files end at {end}")
+        end = reached = find_end_at_rest(disk, directory)
+    if reached < begun_at:
+        raise _ends_early(begun_at, f"the files end at {reached}")
     return end
 
 

@@ -175,7 +175,7 @@ SCENES: dict[Scene, tuple[str, ...]] = {
     describe_format: ("sidecar",),
     copy: ("backup",),
     close: ("closing: redo append", "closing: page flush", "closing: partial page flush",
-            "closing: checkpoint sync"),
+            "closing: checkpoint sync", "closing: redo header"),
     open_again: ("opening: read", "opening: recovery read", "opening: recovery file change",
                  "opening: recovery page write", "opening: recovery clear", "opening: look",
                  "opening: redo preparation", "opening: redo header", "opening: checkpoint sync",

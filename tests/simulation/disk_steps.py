@@ -166,6 +166,12 @@ def take_over_torn(world: World, rng: random.Random) -> None:
     count = rng.choice((0, 0, 1, 1, 2, 5))
     world.said = f"without {count} pages"
     lose_last_pages(copy, count)
+    try:
+        Store.open(STORE, options, disk=copy, clock=world.clock).close()
+    except FormatError as error:
+        if "GTID state is not known" in str(error):
+            return  # only the log had the oldest state
+        raise
     with Store.open(STORE, options, disk=copy, clock=world.clock) as store:
         found = found_in(store)
         kept = world.model.survivors(found, 0)

@@ -56,7 +56,8 @@ class Target:
         files = [name for name in self.disk.list(DIRECTORY) if name.endswith(".ibb")]
         used = [name for name in files if self.data(name).strip(b"\0")]
         self.old, self.newest, self.unused = used[1], used[-1], files[-1]
-        self.log = max((name for name in SEGMENTS), key=lambda name: self.data(name)[16:24])
+        self.log = max(SEGMENTS, key=lambda name: self.data(name)[16:24])
+        self.groups = max(SEGMENTS, key=lambda name: len(self.data(name).rstrip(b"\0")))
         self.last_page = (len(self.data(self.newest).rstrip(b"\0")) - 1) // SIZE
 
     def data(self, name):
@@ -114,9 +115,9 @@ DAMAGES = {
     "rubbish for the header of that file": lambda it: it.put(it.unused, 0, b"rubbish"),
     "the file made in advance is gone": lambda it: it.remove(it.unused),
     "a bit of the log's header": lambda it: it.flip(it.log, 17),
-    "a bit of the log's first group": lambda it: it.flip(it.log, 4096 + 40),
-    "a bit of a later group": lambda it: it.flip(it.log, 4096 + 9000),
-    "zeros in the log": lambda it: it.put(it.log, 8192, bytes(4096)),
+    "a bit of the log's first group": lambda it: it.flip(it.groups, 4096 + 40),
+    "a bit of a later group": lambda it: it.flip(it.groups, 4096 + 9000),
+    "zeros in the log": lambda it: it.put(it.groups, 8192, bytes(4096)),
     "the log in use is gone": lambda it: it.remove(it.log),
     "both logs are gone": lambda it: [it.remove(name) for name in SEGMENTS],
     "the log is cut": lambda it: it.cut(it.log, 8192),
@@ -124,9 +125,11 @@ DAMAGES = {
     "a list of format descriptions": lambda it: it.write("formats.json", b"rubbish"),
     "a reset that nobody began": lambda it: it.write("ibb-reset", b"rubbish"),
 }
-UNTOLD_IN_A_KILLED_STORE = {
+UNTOLD = {
     # Without a log, nobody can tell that there was more than what the files hold.
-    "both logs are gone",
+    True: {"both logs are gone"},
+    # The log of a closed store is not read any more: a page with a right checksum is believed.
+    False: {"another valid page for the last"},
 }
 
 
@@ -191,7 +194,7 @@ def test_whatever_is_damaged_nothing_is_lost_in_silence(damage, killed):
     assert 1000 in found
     store.close()
     told = bool(bad or store.copies_set_aside)
-    untold = killed and damage in UNTOLD_IN_A_KILLED_STORE
+    untold = damage in UNTOLD[killed]
     assert found >= set(range(1, GROUPS + 1)) or told or untold
     assert untold or told or [one.xid for one in store.prepared()] == [KEPT]
     assert bad <= {name for name in before.keys() | undamaged if name.endswith(".ibb")}
@@ -214,4 +217,4 @@ def test_the_damages_are_many_and_the_store_has_all_that_they_hit():
         target = Target(killed)
         assert target.old < target.newest < target.unused
         assert 1 <= target.last_page < 15
-        assert target.data(target.log)[4096 + 9000 :].strip(b"\0")
+        assert target.data(target.groups)[4096 + 9000 :].strip(b"\0")

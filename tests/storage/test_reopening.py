@@ -12,6 +12,7 @@ from ibb.storage.errors import DiskError, StoreFailed
 from ibb.storage.group_reader import GroupReader
 from ibb.storage.position import Position
 from ibb.storage.record import Xid
+from ibb.storage.redo_segment import SEGMENT_NAMES
 
 from ..faults.sim_disk import Fault, SimDisk
 from .events import transaction
@@ -108,17 +109,42 @@ def test_the_last_bytes_of_a_page_are_filled_after_a_restart() -> None:
     raise AssertionError
 
 
+def damage_last_group(disk: SimDisk) -> None:
+    log = [op.path for op in disk.log if op.kind == "write" and "redo" in op.path][-1]
+    if b"RdG1" not in disk.contents(log):
+        log = log.replace("-0.log", "-1.log")
+    disk.damage(log, disk.contents(log).rindex(b"RdG1") + 40, b"damage")
+
+
 def test_a_log_that_has_lost_what_the_last_page_holds_is_not_believed_in_silence() -> None:
     disk = SimDisk()
-    with Store.open("/s", options(), disk=disk) as store:
-        publish(store, "0-1-1")
-        publish(store, "0-1-2")
-    (log,) = {op.path for op in disk.log[-30:] if op.kind == "write" and "redo" in op.path}
-    at = disk.contents(log).rindex(b"RdG1")
-    disk.damage(log, at + 40, b"damage")
+    store = Store.open("/s", options(), disk=disk)
+    publish(store, "0-1-1")
+    publish(store, "0-1-2")
+    store._engine.checkpoint()
+    disk.end_process()
+    damage_last_group(disk)
     with Store.open("/s", options(), disk=disk) as store:
         (copy,) = store.copies_set_aside
         assert b"group 0-1-2" in disk.contents(copy)
+
+
+@pytest.mark.parametrize("what", ["last group", *SEGMENT_NAMES])
+def test_damage_to_a_log_that_nobody_needs_any_more_does_no_harm(what: str) -> None:
+    """A store that was closed has everything in its files."""
+    disk = SimDisk()
+    for number in (1, 2):
+        with Store.open("/s", options(), disk=disk) as store:
+            publish(store, f"0-1-{number}")
+    if what == "last group":
+        damage_last_group(disk)
+    else:
+        disk.damage(f"/s/{what}", 20, b"damage")
+    before = disk.contents("/s/binlog-000000.ibb")
+    with Store.open("/s", options(), disk=disk) as store:
+        assert store.copies_set_aside == []
+        assert [str(group.gtid) for group in store.reader()] == ["0-1-1", "0-1-2"]
+    assert disk.contents("/s/binlog-000000.ibb") == before
 
 
 def test_recovery_writes_no_page_before_the_log_is_certain() -> None:

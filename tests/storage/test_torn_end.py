@@ -205,6 +205,18 @@ def test_the_rest_of_a_record_whose_beginning_was_purged_is_refused() -> None:
     assert disk.contents(path_of(1)) == before
 
 
+def test_a_state_that_only_the_log_had_is_missed() -> None:
+    disk = SimDisk()
+    store = Store.open("/s", OPTIONS, disk=disk)
+    publish(store, 1, 0)
+    store.switch_file()
+    store._engine._work()
+    disk.end_process()
+    disk.remove(path_of(0))
+    with pytest.raises(FormatError, match=r"GTID state is not known.*binlog-000001"):
+        Store.open("/s", OPTIONS, disk=without_log(disk))
+
+
 def test_a_log_that_lost_its_only_group_does_not_let_half_a_record_through() -> None:
     """The files have whole pages of it: an opening goes on before it, with a copy of all."""
     disk = SimDisk()

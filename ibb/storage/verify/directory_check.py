@@ -267,7 +267,7 @@ class _DirectoryCheck:
     def _finish(self) -> None:
         """Data ends: in a store at rest it ends where its redo log says, behind a whole record."""
         end, redo_end = self._pages.end, self._redo.end
-        if redo_end is not None and self._is_at_rest():
+        if redo_end is not None and end >= redo_end and self._is_at_rest():
             if self._chunks.is_open and self._pages.unused is not None:
                 self._truncate(self._pages.unused)
             if end > redo_end:

@@ -17,6 +17,7 @@ from ibb.storage.page import check_page, page_is_zero
 from ibb.storage.position import Position
 from ibb.storage.recovery import replay
 from ibb.storage.redo_segment import SEGMENT_NAMES, read_segment_header
+from ibb.storage.synced_note import certain_lsn
 
 from .finding import Finding, Kind
 from .shadow_disk import ShadowDisk
@@ -30,7 +31,7 @@ class RedoCheck(NamedTuple):
 
     Attributes:
         disk: to read the files from: as they are, or as they will be.
-        end: of the binlog behind the last change in the log; None: the log tells nothing.
+        end: of the binlog by the word of the log; None: it tells nothing.
         findings: about the log and the pages in it.
         begun_at: the files hold everything up to there, by the word of the log.
         found: there is a redo log that can be applied.
@@ -53,6 +54,7 @@ def check_redo(disk: Disk, directory: str) -> RedoCheck:
     findings = _check_segments(disk, directory)
     pages = _PageComparison(directory)
     shadow = ShadowDisk(disk, pages.keep)
+    in_use = certain_lsn(disk, directory) is not None
     try:
         replayed = replay(shadow, directory, set_aside=False, certain_only=True)
     except FormatError as error:
@@ -71,7 +73,10 @@ def check_redo(disk: Disk, directory: str) -> RedoCheck:
         text = f"{pages.unwritten} pages are only in the redo log: the store is in use, or was"
         text += " not closed; opening it writes them"
         findings.append(Finding(kind=Kind.NOT_CLOSED, text=text))
-    return RedoCheck(shadow, replayed.end, findings, replayed.begun_at, found=True)
+    end = replayed.end
+    if end is None and not in_use and replayed.begun_at > (0, 0):
+        end = replayed.begun_at
+    return RedoCheck(shadow, end, findings, replayed.begun_at, found=True)
 
 
 def _check_segments(disk: Disk, directory: str) -> list[Finding]:

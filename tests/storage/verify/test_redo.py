@@ -13,16 +13,18 @@ from ...faults.sim_disk import SimDisk
 from .test_directory_check import SMALL, check, publish
 
 
-def closed_store():
-    """Return a disk with a store that was closed; all of it is in one redo segment."""
+def written_store():
+    """Return a disk with a store that was killed when its files had all; and its only segment."""
     disk = SimDisk()
-    with Store.open("/s", SMALL, disk=disk) as store:
-        for number in range(1, 20):
-            publish(store, number, 100)
-        segment = max(
-            SEGMENT_NAMES,
-            key=lambda name: int.from_bytes(disk.contents(f"/s/{name}")[16:24], "little"),
-        )
+    store = Store.open("/s", SMALL, disk=disk)
+    for number in range(1, 20):
+        publish(store, number, 100)
+    store._engine.checkpoint()
+    disk.end_process()
+    segment = max(
+        SEGMENT_NAMES,
+        key=lambda name: int.from_bytes(disk.contents(f"/s/{name}")[16:24], "little"),
+    )
     assert check(disk)[0] == []
     return disk, f"/s/{segment}"
 
@@ -37,7 +39,7 @@ def group_offsets(disk, segment):
 
 
 def test_damage_in_the_middle_of_the_redo_log():
-    disk, segment = closed_store()
+    disk, segment = written_store()
     place = group_offsets(disk, segment)[5]
     disk.damage(segment, place + 40, b"\xff\x00\xff")
     found = list(verify_directory(disk, "/s"))
@@ -47,7 +49,7 @@ def test_damage_in_the_middle_of_the_redo_log():
 
 def test_a_redo_log_that_ends_before_the_files_do():
     """Opening such a store would take the last groups for what had not become durable."""
-    disk, segment = closed_store()
+    disk, segment = written_store()
     offsets = group_offsets(disk, segment)
     disk.damage(segment, offsets[-1], b"\0\0\0\0")
     assert [kind for kind, _ in check(disk)[0]] == ["redo-behind"]
@@ -55,7 +57,7 @@ def test_a_redo_log_that_ends_before_the_files_do():
 
 
 def test_a_redo_log_of_an_unknown_version():
-    disk, segment = closed_store()
+    disk, segment = written_store()
     head = bytearray(disk.contents(segment)[:48])
     head[8] = 9
     disk.damage(segment, 0, bytes(head) + crc32c(head).to_bytes(4, "little"))
@@ -65,7 +67,7 @@ def test_a_redo_log_of_an_unknown_version():
 
 
 def test_a_segment_that_was_torn_when_it_was_begun():
-    disk, segment = closed_store()
+    disk, segment = written_store()
     other = next(f"/s/{name}" for name in SEGMENT_NAMES if not segment.endswith(name))
     disk.damage(other, 0, b"ibbRedo1")
     disk.damage(other, 30, b"\x77")
@@ -73,7 +75,7 @@ def test_a_segment_that_was_torn_when_it_was_begun():
 
 
 def test_a_page_that_is_not_what_the_redo_log_says():
-    disk, _ = closed_store()
+    disk, _ = written_store()
     image = bytearray(disk.contents("/s/binlog-000000.ibb"))
     page = image[512:1024]
     page[300] ^= 1
@@ -83,7 +85,7 @@ def test_a_page_that_is_not_what_the_redo_log_says():
 
 
 def test_a_damaged_page_that_the_redo_log_has():
-    disk, _ = closed_store()
+    disk, _ = written_store()
     disk.damage("/s/binlog-000000.ibb", 600, b"\xff\xff")
     found = list(verify_directory(disk, "/s"))
     assert [(str(f.kind), f.file, f.page, f.lost) for f in found] == [
@@ -93,7 +95,7 @@ def test_a_damaged_page_that_the_redo_log_has():
 
 
 def test_a_reset_that_has_begun():
-    disk, _ = closed_store()
+    disk, _ = written_store()
     ResetMarker(disk, "/s").write(BinlogState())
     assert check(disk)[0] == [("reset-unfinished", Severity.NOTE)]
     disk.damage("/s/ibb-reset", 0, b"\xff\xff\xff\xff")
@@ -102,7 +104,7 @@ def test_a_reset_that_has_begun():
 
 def test_more_empty_files_than_a_store_makes_are_no_damage_where_its_redo_log_is():
     """A crash may leave any number of them; opening the store removes them."""
-    disk, _ = closed_store()
+    disk, _ = written_store()
     newest = max(name for name in disk.list("/s") if name.endswith(".ibb"))
     for number in (1, 2, 3):
         name = f"/s/binlog-{int(newest[7:13]) + number:06d}.ibb"
@@ -111,7 +113,7 @@ def test_more_empty_files_than_a_store_makes_are_no_damage_where_its_redo_log_is
 
 
 def test_a_redo_log_that_changes_at_first_is_judged_when_it_rests():
-    disk, segment = closed_store()
+    disk, segment = written_store()
     disk.damage(segment, group_offsets(disk, segment)[5] + 40, b"\xff\x00\xff")
     reads = 0
     step = disk.step
