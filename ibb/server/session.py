@@ -46,6 +46,7 @@ from .config import END_GRACE_SECONDS
 from .connection import Connection, PeerGone
 from .dump_request import make_request
 from .dump_service import DumpService
+from .killing import kill_connection
 from .log import get_log
 from .login import AccessDenied, Login
 from .privileges import REPLICATION_SLAVE
@@ -286,7 +287,7 @@ class Session:
             case FieldList():
                 raise codes.NO_SUCH_TABLE.error(self._statements.database, command.table)
             case ProcessKill():
-                runner.kill(command.connection_id)
+                kill_connection(command.connection_id, self._host, self)
                 return [ok(status=status)]
             case ResetConnection():
                 runner.reset()

@@ -28,7 +28,7 @@ from ibb.protocol.statement_command import (
     LAST_PREPARED,
 )
 
-from .privileges import CONNECTION_ADMIN
+from .killing import kill
 from .privileges_needed import require
 from .sql_ast import (
     ChangeMaster,
@@ -41,7 +41,6 @@ from .sql_ast import (
     Show,
     ShowBinlogEvents,
 )
-from .sql_evaluator import evaluate
 from .sql_parser import Parsed, parse_next, parse_statement
 from .sql_types import (
     DATE_CHARS,
@@ -51,7 +50,6 @@ from .sql_types import (
     Kind,
     SqlType,
     Typed,
-    as_number,
     decimal_type,
     text_type,
 )
@@ -81,8 +79,6 @@ _LATE_COLUMNS: Final = frozenset(
         *("PRIVILEGES", "PROFILES"),
     }
 )
-_THREAD_IDS: Final = 1 << 64
-_THREAD_ID_MAX: Final = (1 << 63) - 1
 
 
 class _Prepared:
@@ -119,6 +115,7 @@ class StatementRunner:
     ) -> None:
         self.running: str | None = None
         self.command = "Query"
+        self._waiting: asyncio.Task[None] | None = None
         self._host = host
         self._session = session
         self._statements = statements
@@ -188,7 +185,7 @@ class StatementRunner:
             match statement:
                 case Kill():
                     self._statements.begin()
-                    self._kill(statement)
+                    kill(statement, self._host, self._session, self._statements.context)
                     return None
                 case ReplicaCommand() | ChangeMaster():
                     await self._upstream(statement)
@@ -211,6 +208,22 @@ class StatementRunner:
 
     async def _wait(self, wait: StatementWaits) -> None:
         """Return when the wait has ended, with how it ended in the context."""
+        self._waiting = waiting = asyncio.create_task(self._until_ready(wait))
+        try:
+            await asyncio.wait([waiting])
+            if waiting.cancelled():
+                raise codes.QUERY_INTERRUPTED.error()
+            waiting.result()
+        finally:
+            waiting.cancel()
+            self._waiting = None
+
+    def interrupt(self) -> None:
+        """End what a statement waits for with error 1317, as KILL QUERY does."""
+        if self._waiting is not None:
+            self._waiting.cancel()
+
+    async def _until_ready(self, wait: StatementWaits) -> None:
         host, context = self._host, self._statements.context
         if wait.ready is None:
             assert wait.seconds is not None
@@ -232,47 +245,11 @@ class StatementRunner:
 
     # Other sessions, and the relay
 
-    def _kill(self, statement: Kill) -> None:
-        """End a connection of the same user, or of anybody for an administrator."""
-        if statement.user is not None:
-            self._kill_user(statement.user)
-            return
-        assert statement.target is not None
-        context = self._statements.context
-        number = as_number(evaluate(statement.target, context).value) or 0
-        wanted = _thread_id(number)
-        if statement.query_id:
-            raise codes.NO_SUCH_QUERY.error(wanted)
-        self.kill(wanted, query_only=statement.query_only)
-
     async def refresh(self, options: int) -> list[bytes]:
         """Return what answers COM_REFRESH; raises SqlError."""
         for sql in ("FLUSH TABLES", *(_REFRESHED[bit] for bit in _REFRESHED if options & bit)):
             await self._run(parse_statement(sql), sql)
         return self._answer(None)
-
-    def kill(self, connection_id: int, *, query_only: bool = False) -> None:
-        """End a connection, or what it does; raises SqlError 1094, 1095, or 1317 for the own."""
-        victim = self._host.session(connection_id)
-        if victim is None or victim.account is None:
-            raise codes.NO_SUCH_THREAD.error(connection_id)
-        own = self._session.account
-        assert own is not None
-        if victim.account.user != own.user and not own.may(CONNECTION_ADMIN):
-            raise codes.KILL_DENIED_ERROR.error(connection_id)
-        if victim is self._session:
-            raise codes.QUERY_INTERRUPTED.error()
-        if not query_only or victim.dump_server_id is not None:
-            victim.end(codes.CONNECTION_KILLED.error())
-
-    def _kill_user(self, user: str) -> None:
-        own = self._session.account
-        assert own is not None
-        if user != own.user and not own.may(CONNECTION_ADMIN):
-            require("KILL USER", self._statements.context)
-        for victim in self._host.sessions():
-            if victim is not self._session and victim.account and victim.account.user == user:
-                victim.end(codes.CONNECTION_KILLED.error())
 
     async def _upstream(self, statement: ReplicaCommand | ChangeMaster) -> None:
         context = self._statements.context
@@ -364,13 +341,6 @@ class StatementRunner:
     def close_statement(self, statement_id: int) -> None:
         """Forget a statement, if there is one."""
         self._prepared.pop(statement_id, None)
-
-
-def _thread_id(number: Decimal | float) -> int:
-    """Return a number as KILL takes it: negative ones from the other end, as MariaDB does."""
-    if number < 0:
-        return int(max(number, -_THREAD_ID_MAX)) % _THREAD_IDS
-    return int(min(number, _THREAD_ID_MAX))
 
 
 def _tells_columns_late(statement: Statement) -> bool:

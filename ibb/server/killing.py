@@ -1,0 +1,80 @@
+"""KILL: what another connection does, or that connection itself, is ended."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from ibb.protocol import error_codes as codes
+
+from .privileges import CONNECTION_ADMIN
+from .sql_evaluator import evaluate
+from .sql_types import as_number
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+    from .session import Session, SessionHost
+    from .sql_ast import Kill
+    from .sql_context import Context
+
+_THREAD_IDS: Final = 1 << 64
+_THREAD_ID_MAX: Final = (1 << 63) - 1
+
+
+def kill(statement: Kill, host: SessionHost, session: Session, context: Context) -> None:
+    """
+    Do KILL for *session*.
+
+    Raises:
+        SqlError: as `kill_connection`.
+    """
+    if statement.user is not None:
+        _kill_user(statement.user, host, session)
+        return
+    assert statement.target is not None
+    wanted = _thread_id(as_number(evaluate(statement.target, context).value) or 0)
+    if statement.query_id:
+        raise codes.NO_SUCH_QUERY.error(wanted)
+    kill_connection(wanted, host, session, query_only=statement.query_only)
+
+
+def kill_connection(
+    connection_id: int, host: SessionHost, session: Session, *, query_only: bool = False
+) -> None:
+    """
+    End a connection, or with *query_only* what it does; a dump ends its connection with it.
+
+    Raises:
+        SqlError: 1094 there is none, 1095 not one's own, 1317 it is *session* itself.
+    """
+    victim, own = host.session(connection_id), session.account
+    if victim is None or victim.account is None:
+        raise codes.NO_SUCH_THREAD.error(connection_id)
+    assert own is not None
+    if victim.account.user != own.user and not own.may(CONNECTION_ADMIN):
+        raise codes.KILL_DENIED_ERROR.error(connection_id)
+    if victim is session:
+        raise codes.QUERY_INTERRUPTED.error()
+    if not query_only or victim.dump_server_id is not None:
+        victim.end(codes.CONNECTION_KILLED.error())
+    else:
+        victim.runner.interrupt()
+
+
+def _kill_user(user: str, host: SessionHost, session: Session) -> None:
+    own = session.account
+    assert own is not None
+    victims = [
+        victim
+        for victim in host.sessions()
+        if victim is not session and victim.account is not None and victim.account.user == user
+    ]
+    if victims and user != own.user and not own.may(CONNECTION_ADMIN):
+        raise codes.KILL_DENIED_ERROR.error(victims[0].id)
+    for victim in victims:
+        victim.end(codes.CONNECTION_KILLED.error())
+
+
+def _thread_id(number: Decimal | float) -> int:
+    """Return a number as KILL takes it: negative ones from the other end, as MariaDB does."""
+    return int(number) % _THREAD_IDS if number < 0 else min(int(number), _THREAD_ID_MAX)
