@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
+import re
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from .sql_types import Kind, SqlType, Typed, as_number, as_text
@@ -18,6 +19,11 @@ _Arguments: TypeAlias = "Sequence[Typed]"
 _DATETIME: Final = SqlType(Kind.DATETIME, 19)
 _DATE: Final = SqlType(Kind.DATE, 10)
 _TIME: Final = SqlType(Kind.TIME, 10)
+_TIME_MAX: Final = timedelta(hours=838, minutes=59, seconds=59)
+_TIMESTAMP_YEARS: Final = range(1969, 2039)  # in some zone
+_TIMESTAMPS: Final = 1 << 31  # seconds
+_OFFSET: Final = re.compile(r"([+-])([0-9]{1,2}):([0-9]{2})")
+_OFFSET_MAX: Final = timedelta(hours=13)
 
 
 def moment_of(value: SqlValue) -> datetime | None:
@@ -38,6 +44,15 @@ def moment_of(value: SqlValue) -> datetime | None:
         return datetime.fromisoformat(text).replace(tzinfo=None)
     except ValueError:
         return None
+
+
+def _moment(context: Context, argument: Typed) -> datetime | None:
+    """Return an argument as a moment; one that is none is warned of."""
+    moment = moment_of(argument.value)
+    if moment is None and argument.value is not None:
+        text = f"Incorrect datetime value: '{as_text(argument.value)}'"
+        context.diagnostics.add("Warning", 1292, text)
+    return moment
 
 
 def local_time(seconds: float) -> datetime:
@@ -61,8 +76,54 @@ def _unix_timestamp(context: Context, arguments: _Arguments) -> Typed:
     type_ = SqlType(Kind.INTEGER, 17, nullable=True)
     if not arguments:
         return Typed(int(context.now), type_)
-    moment = moment_of(arguments[0].value)
-    return Typed(None if moment is None else int(moment.timestamp()), type_)
+    moment = _moment(context, arguments[0])
+    seconds = None if moment is None else _unix_seconds(moment)
+    return Typed(None if seconds is None else int(seconds), type_)
+
+
+def _unix_seconds(moment: datetime, zone: tzinfo | None = None) -> float | None:
+    """Return *moment* in *zone*, None: the machine's, if a TIMESTAMP can hold it."""
+    if moment.year not in _TIMESTAMP_YEARS:
+        return None  # the machine may not be able to tell at all
+    seconds = moment.replace(tzinfo=zone).timestamp()
+    return seconds if 0 <= seconds < _TIMESTAMPS else None
+
+
+def _zone(value: SqlValue) -> tzinfo | None:
+    """
+    Return a time zone, None for the machine's.
+
+    Raises:
+        ValueError: it is none, or has a name: as where MariaDB's tables of zones are empty.
+    """
+    if str(value).upper() == "SYSTEM":
+        return None
+    found = _OFFSET.fullmatch(str(value))
+    if found is None:
+        raise ValueError(value)
+    sign, hours, minutes = found.groups()
+    offset = timedelta(hours=int(hours), minutes=int(minutes))
+    if offset > _OFFSET_MAX:
+        raise ValueError(value)
+    return timezone(-offset if sign == "-" else offset)
+
+
+def _convert_tz(context: Context, arguments: _Arguments) -> Typed:
+    type_ = _DATETIME.or_null()
+    moment = _moment(context, arguments[0])
+    try:
+        source, target = (_zone(argument.value) for argument in arguments[1:])
+    except ValueError:
+        return Typed(None, type_)
+    seconds = None if moment is None else _unix_seconds(moment, source)
+    if seconds is None:
+        return Typed(moment, type_)
+    return Typed(datetime.fromtimestamp(seconds, target).replace(tzinfo=None), type_)
+
+
+def _date(context: Context, arguments: _Arguments) -> Typed:
+    moment = _moment(context, arguments[0])
+    return Typed(None if moment is None else moment.date(), _DATE.or_null())
 
 
 def _from_unixtime(_: Context, arguments: _Arguments) -> Typed:
@@ -73,28 +134,35 @@ def _from_unixtime(_: Context, arguments: _Arguments) -> Typed:
     return Typed(local_time(float(seconds)), type_)
 
 
-def _datediff(_: Context, arguments: _Arguments) -> Typed:
-    moments = [moment_of(argument.value) for argument in arguments]
+def _datediff(context: Context, arguments: _Arguments) -> Typed:
+    moments = [_moment(context, argument) for argument in arguments]
     type_ = SqlType(Kind.INTEGER, 8, nullable=True)
     if moments[0] is None or moments[1] is None:
         return Typed(None, type_)
     return Typed((moments[0].date() - moments[1].date()).days, type_)
 
 
-def _timediff(_: Context, arguments: _Arguments) -> Typed:
-    moments = [moment_of(argument.value) for argument in arguments]
+def _timediff(context: Context, arguments: _Arguments) -> Typed:
+    moments = [_moment(context, argument) for argument in arguments]
     if moments[0] is None or moments[1] is None:
         return Typed(None, _TIME.or_null())
-    return Typed(moments[0] - moments[1], _TIME.or_null())
+    between = moments[0] - moments[1]
+    bounded = max(-_TIME_MAX, min(between, _TIME_MAX))
+    if bounded != between:
+        text = f"Truncated incorrect time value: '{as_text(between)}'"
+        context.diagnostics.add("Warning", 1292, text)
+    return Typed(bounded, _TIME.or_null())
 
 
 # Fewest and most arguments, and what computes it.
 TIME_FUNCTIONS: Final[dict[str, tuple[int, int, Callable[[Context, _Arguments], Typed]]]] = {
+    "CONVERT_TZ": (3, 3, _convert_tz),
     "CURDATE": (0, 0, lambda c, _: Typed(local_time(c.now).date(), _DATE)),
     "CURRENT_DATE": (0, 0, lambda c, _: Typed(local_time(c.now).date(), _DATE)),
     "CURRENT_TIME": (0, 0, lambda c, _: Typed(_time_of(local_time(c.now)), _TIME)),
     "CURRENT_TIMESTAMP": (0, 1, _now),
     "CURTIME": (0, 0, lambda c, _: Typed(_time_of(local_time(c.now)), _TIME)),
+    "DATE": (1, 1, _date),
     "DATEDIFF": (2, 2, _datediff),
     "FROM_UNIXTIME": (1, 1, _from_unixtime),
     "LOCALTIME": (0, 1, _now),

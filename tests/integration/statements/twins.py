@@ -74,6 +74,7 @@ def start_twins(rig: "Rig", installation: "Installation") -> Twins:
     with StatementClient(filling.port, "repl", "replpw") as client:
         wait_until(lambda: _position(client) == wanted, SECONDS)
     filling.stop()
+    _end_dumps(primary)
     server_id = primary.value("@@server_id")
     ibb = rig.ibb(
         "--skip-ssl",  # as the primary, which has no certificate
@@ -98,6 +99,14 @@ def start_twins(rig: "Rig", installation: "Installation") -> Twins:
         )
     ibb.start()
     return Twins(primary, ibb)
+
+
+def _end_dumps(primary: "MariadbServer") -> None:
+    """End what the primary still sends to a reader that has gone: it has not noticed yet."""
+    dumps = "SELECT id FROM information_schema.processlist WHERE command = 'Binlog Dump'"
+    for (number,) in primary.rows(dumps):
+        primary.run(f"KILL {number}")
+    wait_until(lambda: not primary.rows(dumps), SECONDS)
 
 
 def _position(client: StatementClient) -> GtidPosition:
