@@ -14,6 +14,7 @@ from ibb.protocol.socket_peer import METHOD_NAME as UNIX_SOCKET
 from ibb.server.accounts import REQUIREMENTS, AccountBook, make_account
 from ibb.server.auth_methods import DEFAULT_METHOD, METHODS
 from ibb.server.config import ConfigError, parse_size
+from ibb.server.privileges import PRIVILEGES
 
 _file = click.option(
     "--file", "path", required=True, type=click.Path(dir_okay=False), help="The accounts file."
@@ -25,14 +26,30 @@ _host = click.option(
 
 @click.group()
 def account() -> None:
-    """Accounts of a server, kept in a file of hashes. SIGHUP makes a running server read it."""
+    """
+    Accounts of a server, kept in a file of hashes.
+
+    \b
+      ibb account add --file accounts.toml --grant 'REPLICATION SLAVE' repl
+      ibb account list --file accounts.toml
+      ibb serve binlogs --accounts accounts.toml
+
+    SIGHUP makes a running server read the file again; a broken one changes nothing. What the words
+    mean is in docs/accounts.md.
+    """  # noqa: D301 - click's own sign for lines that stay as they are
 
 
 @account.command()
 @click.argument("user")
 @_file
 @_host
-@click.option("--grant", "grants", multiple=True, help="Privileges, by MariaDB's names.")
+@click.option(
+    "--grant",
+    "grants",
+    multiple=True,
+    help="Privileges, by MariaDB's names, with commas between them or one an option: "
+    f"{', '.join(sorted(PRIVILEGES))}.",
+)
 @click.option(
     "--method",
     "methods",
@@ -68,8 +85,19 @@ def add(
     """
     Add USER, or replace it, and make the file if it is missing.
 
+    \b
+    A replica, only by TLS and only from one network; the password is asked for:
+      ibb account add --file accounts.toml --grant 'REPLICATION SLAVE' \\
+          --method ed25519 --require SSL --host 10.0.7.0/24 repl
+    Somebody who looks after the server:
+      ibb account add --file accounts.toml --grant 'BINLOG MONITOR, BINLOG ADMIN' \\
+          --host localhost dba
+    The system's user of the same name on the unix socket, without a password:
+      ibb account add --file accounts.toml --grant 'BINLOG MONITOR' \\
+          --method unix_socket --host localhost monitor
+
     The file keeps what MariaDB keeps of a password, never the password.
-    """
+    """  # noqa: D301 - as above
     book = AccountBook.load(path) if Path(path).exists() else AccountBook()
     methods = methods or (DEFAULT_METHOD,)
     needed = set(methods) != {UNIX_SOCKET}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import uvloop
 
-from ibb.server.config import Config, config_from, read_config_file
+from ibb.server.config import Config, config_from, read_config_file, size_text
 from ibb.server.log import set_up_log
 from ibb.server.service import serve as run_service
 
@@ -26,12 +26,13 @@ def _option(setting: Field[Any]) -> Callable[[Callable[..., None]], Callable[...
     text = setting.metadata["help"]
     if isinstance(setting.default, bool):
         return click.option(name, setting.name, is_flag=True, default=None, help=text)
-    kind: Any = type(setting.default)
+    default: Any = setting.default
+    kind: Any = type(default)
     if setting.metadata.get("choices"):
         kind = click.Choice(setting.metadata["choices"])
     if setting.metadata["unit"] == "bytes":
-        kind = str
-    shown = f" [default: {setting.default}]" if setting.default not in ("", 0) else ""
+        kind, default = str, size_text(default)
+    shown = f" [default: {default}]" if setting.default not in ("", 0) else ""
     return click.option(name, setting.name, type=kind, default=None, help=text + shown)
 
 
@@ -55,9 +56,21 @@ def serve(directory: str, config_file: str | None, **options: object) -> None:
     """
     Serve DIRECTORY to replicas, as a relay with --upstream.
 
-    Prints `ready HOST:PORT` once it accepts connections and logs to stderr. Ends with status 0 on
-    SIGTERM.
-    """
+    \b
+    A relay, with TLS by a certificate of its own that lasts:
+      ibb serve binlogs --listen 0.0.0.0:3307 --accounts accounts.toml --ssl-state tls \\
+          --require-tls --upstream mariadb://repl@primary --upstream-ssl verify \\
+          --upstream-password-file upstream-password
+    A directory that a MariaDB 12.3 server writes, read only:
+      ibb serve /var/lib/mysql/binlogs --read-only --accounts accounts.toml
+
+    `ibb account add` makes the accounts. Without a file of them one account is made, for this
+    machine alone, and its password shown once. Each option may stand in a TOML file, too, by its
+    name with underscores: --config FILE.
+
+    Prints `ready HOST:PORT` once it accepts connections and logs to stderr. SIGHUP makes it read
+    accounts and certificates again. SIGTERM ends dumps at the end of a group, and it with status 0.
+    """  # noqa: D301 - click's own sign for lines that stay as they are
     values = read_config_file(config_file) if config_file else {}
     values |= {name: value for name, value in options.items() if value is not None}
     config = config_from(values)

@@ -278,6 +278,14 @@ def parse_size(text: str) -> int:
     return int(digits) * factor
 
 
+def size_text(size: int) -> str:
+    """Return *size* as `parse_size` reads it, in the largest unit that divides it."""
+    for suffix, factor in sorted(_SIZE_SUFFIXES.items(), key=lambda unit: -unit[1]):
+        if size and size % factor == 0:
+            return f"{size // factor}{suffix}"
+    return str(size)
+
+
 def parse_address(text: str) -> tuple[str, int]:
     """
     Read `HOST:PORT`, `HOST`, or `[V6ADDRESS]:PORT`; the port is 3307 where it is left out.

@@ -82,4 +82,5 @@ class DumpLease:
         try:
             self._leases.renew(self._name, self._had, age_limit=float(self._seconds))
         except IbbError as error:
-            get_log().error("lease_not_renewed", lease=self._name, error=str(error))
+            replica = self._name.partition(" of ")[0]  # no account is in the log
+            get_log().error("lease_not_renewed", lease=replica, error=str(error))

@@ -56,7 +56,8 @@ def parse_grants(text: str) -> frozenset[str]:
         if name == USAGE:  # SQL's word for none
             continue
         if name not in PRIVILEGES:
-            raise ConfigError(f"unknown privilege: {word.strip()!r}")
+            known = ", ".join(sorted(PRIVILEGES))
+            raise ConfigError(f"unknown privilege: {word.strip()!r} (known: {known})")
         grants.add(name)
     return frozenset(grants)
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _FLUSHED_TO_NO_EFFECT: Final = frozenset(
     {
-        *("PRIVILEGES", "TABLES", "TABLE", "STATUS", "HOSTS", "USER_RESOURCES", "DES_KEY_FILE"),
+        *("PRIVILEGES", "TABLES", "TABLE", "STATUS", "USER_RESOURCES", "DES_KEY_FILE"),
         *("USER_STATISTICS", "TABLE_STATISTICS", "INDEX_STATISTICS", "CLIENT_STATISTICS"),
     }
 )
@@ -81,6 +81,8 @@ class AdminParser(ShowParser):
         for kind in ("ERROR", "SLOW", "GENERAL", "ENGINE"):
             if self.skip_words(kind, "LOGS"):
                 return Nothing(commits=True)
+        if self.skip_word("HOSTS"):
+            return Flush("HOSTS")
         self.expect_word(*_FLUSHED_TO_NO_EFFECT)
         if self.skip_word("WITH"):
             for word in ("READ", "LOCK"):

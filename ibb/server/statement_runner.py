@@ -102,7 +102,7 @@ class StatementRunner:
         capabilities: those in effect.
 
     Attributes:
-        running: the text that is being answered, None between statements.
+        running: the text that is being answered, without passwords; None between statements.
         command: what SHOW PROCESSLIST calls that.
     """
 
@@ -179,7 +179,6 @@ class StatementRunner:
 
     async def _run(self, statement: Statement, sql: str) -> ResultSet | None:
         """Answer one statement, waiting for what it waits for."""
-        # what SHOW PROCESSLIST has; a password is nothing for other eyes
         self.running = "CHANGE MASTER" if isinstance(statement, ChangeMaster) else sql
         try:
             match statement:
@@ -360,8 +359,7 @@ def _typed(value: ParameterValue) -> Typed:
             return Typed(value, SqlType(Kind.BINARY, len(value)))
         case Decimal():
             exponent = value.as_tuple().exponent
-            if not isinstance(exponent, int):
-                raise codes.MALFORMED_PACKET.error()
+            assert isinstance(exponent, int)  # what is no number was refused when it was read
             decimals = max(0, -exponent)
             return Typed(value, decimal_type(max(len(value.as_tuple().digits), decimals), decimals))
         case datetime():

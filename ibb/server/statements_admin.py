@@ -94,6 +94,9 @@ def _store(context: Context) -> Store:
 
 
 def _flush(statement: Flush, context: Context) -> None:
+    if statement.what == "HOSTS":
+        context.facts.guard.clear()
+        return
     try:
         unknown = _store(context).switch_file(statement.domains or ())
     except DomainInUse as error:
@@ -101,7 +104,9 @@ def _flush(statement: Flush, context: Context) -> None:
     for domain in unknown:
         text = f"The gtid domain being deleted ('{domain}') is not in the current binlog state"
         context.diagnostics.add("Warning", _DOMAIN_NOT_DELETED, text)
-    get_log().info("binlog_flushed", user=context.user, deleted_domains=statement.domains)
+    get_log().info(
+        "binlog_flushed", connection_id=context.connection_id, deleted_domains=statement.domains
+    )
 
 
 def _purge(statement: Purge, context: Context) -> None:
@@ -120,7 +125,9 @@ def _purge(statement: Purge, context: Context) -> None:
             return
         result = _store(context).purge_before(moment.timestamp())
     _tell(result, context)
-    get_log().info("binlog_purged", user=context.user, removed=len(result.removed))
+    get_log().info(
+        "binlog_purged", connection_id=context.connection_id, removed=len(result.removed)
+    )
 
 
 def _tell(result: PurgeResult, context: Context) -> None:
@@ -145,7 +152,7 @@ def _reset(statement: ResetMaster, context: Context) -> None:
     except StoreBusy as error:
         raise BINLOG_IN_USE_TRX.error() from error
     context.facts.semi_sync.forget_history()
-    get_log().warning("binlog_reset", user=context.user)
+    get_log().warning("binlog_reset", connection_id=context.connection_id)
 
 
 def _create_lease(statement: CreateLease, context: Context) -> None:

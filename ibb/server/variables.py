@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from .accounts import AccountBook
     from .certificate import ServerTls
     from .config import Config
+    from .login_guard import LoginGuard
     from .pacing import Pacing
     from .readers import LeaseLine, Process, ReaderLine
     from .semi_sync import SemiSync
@@ -79,6 +80,7 @@ class ServerFacts(Protocol):
     place: str  # the directory that is served
     global_values: dict[str, SqlValue]  # what SET GLOBAL has changed
     accounts: AccountBook
+    guard: LoginGuard
     tls: ServerTls | None
 
     @property

@@ -1,13 +1,18 @@
 """`ibb account`: the file it writes."""
 
+import shlex
 import stat
 import subprocess
 import sys
 
 import pytest
+from click.testing import CliRunner
 
+from ibb.cli.main import ibb
+from ibb.cli.serve import serve
 from ibb.protocol.native_password import hash_text, stage2
 from ibb.server.accounts import AccountBook
+from ibb.server.config import config_from
 
 
 def add(path, *arguments, password=b"secret\n"):
@@ -50,3 +55,35 @@ def test_what_cannot_be_an_account_leaves_the_file(tmp_path, arguments, password
     assert done.returncode == 2
     assert message in done.stderr
     assert not path.exists()
+
+
+def examples(text, *words):
+    """Return the command lines that a help shows, without its own first line."""
+    joined = text.replace("\\\n", " ")
+    lines = [shlex.split(line) for line in joined.splitlines() if line.startswith("    ibb ")]
+    return [line[1:] for line in lines if line[1 : len(words) + 1] == list(words)]
+
+
+def test_the_examples_of_the_help_make_accounts(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    runner = CliRunner()
+    shown = runner.invoke(ibb, ["account", "add", "--help"]).output
+    found = examples(shown, "account", "add")
+    assert len(found) == 3
+    for words in found:
+        done = runner.invoke(ibb, words, input="secret\nsecret\n")
+        assert done.exit_code == 0, done.output
+    listed = runner.invoke(ibb, ["account", "list", "--file", "accounts.toml"]).output
+    assert "repl@10.0.7.0/24  by ed25519  may REPLICATION SLAVE  requires SSL" in listed
+    assert "monitor@localhost  by unix_socket" in listed
+
+
+def test_the_examples_of_serve_are_settings_that_fit_together():
+    shown = CliRunner().invoke(ibb, ["serve", "--help"]).output
+    found = examples(shown, "serve")
+    assert len(found) == 2
+    for words in found:
+        context = serve.make_context("serve", words[1:])
+        given = {name: value for name, value in context.params.items() if value is not None}
+        del given["directory"]
+        assert config_from(given).accounts == "accounts.toml"

@@ -84,6 +84,10 @@ async def test_nothing_that_clients_do_writes_a_secret_into_the_log(guarded, log
             f"CREATE USER {USERS[3]} IDENTIFIED BY '{PASSWORD}'",
             f"SELECT '{PASSWORD}' FROM {USERS[0]}.t",
             f"CHANGE MASTER TO MASTER_USER='{USERS[3]}', MASTER_PASSWORD='{PASSWORD}', oops",
+            "FLUSH BINARY LOGS",
+            "PURGE BINARY LOGS BEFORE '2001-01-01'",
+            "RESET MASTER",
+            "SHOW PROCESSLIST",
         ):
             await client.send(Query(sql).encode())
             await client.packet()
@@ -92,6 +96,7 @@ async def test_nothing_that_clients_do_writes_a_secret_into_the_log(guarded, log
     await until_sessions(server, 0)
     text = log()
     assert text.count("client_refused") >= 6
+    assert "binlog_reset" in text
     assert_clean(server, text)
 
 
