@@ -105,6 +105,8 @@ class Relay:
     Attributes:
         stopped_by: the error that ended it, or None while it runs.
         connected: the upstream is sending.
+        acknowledges: it is told what is safe here.
+        acknowledged: how often it was told.
         last_error: what went wrong last; None once it goes well again.
         upstream_id: server id of the upstream, 0 before it has said.
     """
@@ -122,6 +124,8 @@ class Relay:
     ) -> None:
         self.stopped_by: Exception | None = None
         self.connected = False
+        self.acknowledges = False
+        self.acknowledged = 0
         self.last_error: Exception | None = None
         self.upstream_id = 0
         self._ingest: Ingest | None = None
@@ -195,6 +199,7 @@ class Relay:
                     semi_sync=config.rpl_semi_sync_slave_enabled,
                 )
             self.connected, self.last_error = True, None
+            self.acknowledges = terms.semi_sync
             self.upstream_id = upstream.server_id
             self._log.info(
                 "relay_started",
@@ -220,9 +225,10 @@ class Relay:
                 if acknowledgement is not None:
                     async with asyncio.timeout(config.slave_net_timeout):
                         await upstream.acknowledge(acknowledgement)
+                    self.acknowledged += 1
                 self._progress = self._progress or ingest.groups > 0
         finally:
-            self.connected = False
+            self.connected = self.acknowledges = False
             if reading is not None:
                 reading.cancel()
                 await asyncio.gather(reading, return_exceptions=True)

@@ -201,6 +201,14 @@ class RelayControl:
             f"maximum-retries: {_RETRIES_SHOWN}  message: {error}"
         )
 
+    def semi_sync_status(self) -> dict[str, str]:
+        """Return the rows of SHOW STATUS of a semi-synchronous replica, as 10.11 names them."""
+        relay = self._relay
+        return {
+            "Rpl_semi_sync_slave_send_ack": str(relay.acknowledged if relay else 0),
+            "Rpl_semi_sync_slave_status": "ON" if relay and relay.acknowledges else "OFF",
+        }
+
     def status(self) -> dict[str, Value] | None:
         """Return SHOW REPLICA STATUS by column name, None if no upstream is named."""
         address, config = self._address, self._server.config

@@ -54,6 +54,7 @@ _SETTINGS = {
     for name in (
         *("connect_timeout", "wait_timeout", "net_write_timeout", "slave_net_timeout"),
         *("max_allowed_packet", "max_connections", "gtid_strict_mode", "dump_lease"),
+        "rpl_semi_sync_slave_enabled",
     )
 }
 _SEMI_SYNC = {
@@ -317,7 +318,8 @@ class Server:
             "Threads_connected": len(sessions),
             "Uptime": int(self.uptime()),
         }
-        return {name: str(value) for name, value in values.items()} | self.semi_sync.status()
+        shown = {name: str(value) for name, value in values.items()} | self.semi_sync.status()
+        return shown if self.upstream is None else shown | self.upstream.semi_sync_status()
 
 
 def _log_healed(wrong: FormatError) -> None:

@@ -260,6 +260,12 @@ SYSTEM_VARIABLES: Final[dict[str, SystemVariable]] = {
     "rpl_semi_sync_master_wait_point": SystemVariable(
         VariableKind.CHOICE, "AFTER_COMMIT", read_only=True, words=("AFTER_COMMIT",)
     ),
+    "rpl_semi_sync_slave_delay_master": _switch(0),
+    "rpl_semi_sync_slave_enabled": _switch(
+        lambda c: int(c.facts.config.rpl_semi_sync_slave_enabled)
+    ),
+    "rpl_semi_sync_slave_kill_conn_timeout": _number(5, 0, _UINT_MAX),
+    "rpl_semi_sync_slave_trace_level": _number(32),
     "secure_file_priv": _text(None),
     "server_id": _number(lambda c: c.facts.server_id, 1, _UINT_MAX, session=True),
     "session_track_schema": _switch(1, session=True),

@@ -1,9 +1,12 @@
 """Real semi-synchronous replicas: what a commit waited for is theirs, whenever they are killed."""
 
 import threading
+from contextlib import closing
 
+import pymysql
 import pytest
 
+from .mariadb_server import PASSWORD, USER
 from .publisher import publishing
 from .semi_sync_rounds import DEFINITIONS, LONG_MS, REPLICA_OPTIONS, run_rounds, source_of
 from .stored_groups import stored_groups
@@ -65,13 +68,23 @@ def test_a_replica_that_stops_makes_commits_asynchronous_until_it_is_back(
         assert shown("yes_tx") == "3"
 
 
+def connect(port):
+    return pymysql.connect(host="127.0.0.1", port=port, user=USER, password=PASSWORD)
+
+
 def test_a_relay_that_waits_for_a_replica_stops_when_it_is_told_to(rig, mariadb_10):
-    semi_sync = ("--rpl-semi-sync-slave-enabled", "--rpl-semi-sync-master-enabled")
     primary = rig.primary(mariadb_10, "--rpl-semi-sync-master-enabled=1", NEVER)
-    relay = rig.ibb(*semi_sync, NEVER).relay_from(primary.port).start()
+    relay = rig.ibb("--rpl-semi-sync-master-enabled", "--rpl-semi-sync-slave-enabled", NEVER)
+    relay.relay_from(primary.port).start()
     committing = threading.Thread(target=primary.run, args=["CREATE DATABASE waiting"])
     committing.start()
     wait_until(lambda: stored_groups(relay.directory), SECONDS, relay.log_tail)
+    with closing(connect(relay.port)) as connection, connection.cursor() as cursor:
+        cursor.execute("SHOW STATUS LIKE 'Rpl_semi_sync_slave%'")
+        assert dict(cursor.fetchall()) == {
+            "Rpl_semi_sync_slave_send_ack": "0",
+            "Rpl_semi_sync_slave_status": "ON",
+        }
     assert relay.stop() == 0
     assert committing.is_alive()  # the relay has acknowledged nothing: no replica has it
     primary.run("SET GLOBAL rpl_semi_sync_master_enabled = 0")

@@ -149,10 +149,13 @@ async def test_a_commit_upstream_waits_until_the_relay_has_it(serve, store, targ
     )
     async with Following(
         target, server.port(), password="secret", rpl_semi_sync_slave_enabled=True
-    ):
+    ) as following:
         for seq in range(11, 31):
             await asyncio.to_thread(publish, store, Gtid(0, 1, seq), wait=True)
             assert target.state().contains(Gtid(0, 1, seq))
+        assert following.relay.acknowledges
+        await until(lambda: following.relay.acknowledged >= 20)
+    assert not following.relay.acknowledges
     status = server.status()
     assert status["Rpl_semi_sync_master_yes_tx"] == "20"
     assert status["Rpl_semi_sync_master_no_tx"] == "0"
