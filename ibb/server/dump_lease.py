@@ -67,18 +67,14 @@ class DumpLease:
         """Renew the lease again and again, until cancelled."""
         loop = asyncio.get_running_loop()
         while True:
-            await loop.run_in_executor(self._pool, self._renew)
+            await loop.run_in_executor(self._pool, self.renew)
             progress = self._progress()
             await self._sleep(self._seconds / 2)
             if progress.position is not None:
                 self._had = progress.reached
 
-    def leave(self) -> None:
-        """The replica has gone: from now on the lease's time counts. Does not wait."""
-        self._pool.submit(self._renew)
-
-    def _renew(self) -> None:
-        """Renew once; a dump does not end because its lease could not be stored."""
+    def renew(self) -> None:
+        """Have the lease's time count from now; that it could not be stored is only logged."""
         try:
             self._leases.renew(self._name, self._had, age_limit=float(self._seconds))
         except IbbError as error:

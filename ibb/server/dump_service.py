@@ -151,11 +151,16 @@ class DumpService:
             if self._semi_sync is not None:
                 self._semi_sync.leave()
             self._connection.seq = self._stream.seq  # what the client sent does not count
-            if leasing is not None and self._lease is not None:
+            if leasing is not None:
                 leasing.cancel()
-                self._lease.leave()  # before the hold goes: there is no moment without either
-            self._host.pools.statements.submit(self._stream.close)
+            self._host.pools.statements.submit(self._let_go)
             self._log.info("dump_ended")
+
+    def _let_go(self) -> None:
+        """Keep what the replica may still need by its lease, not by the dump any more."""
+        if self._lease is not None:
+            self._lease.renew()
+        self._stream.close()
 
     def _new_stream(self) -> DumpStream:
         host, request = self._host, self._request

@@ -140,7 +140,10 @@ class DumpStream:
         """Return how far the dump has come; may be called from any thread."""
         hold = self._hold
         held = self._history.pages.first_file() if hold is None else hold.file_no
+        waiting = self._held  # looked at already, for its age or its format
         position = self._reader.position if self._started else None
+        if waiting is not None:
+            position = waiting.position
         return Progress(position, GtidPosition(list(self._sent.values())), self._sent_at, held)
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-STATEMENT_THREADS: Final = 1
+STATEMENT_THREADS: Final = 4  # so that a long SHOW keeps none waiting that replicas begin with
 LOGIN_THREADS: Final = 1
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import socket
+import threading
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -103,6 +104,7 @@ class Server:
         self.upstream: RelayControl | None = None
         self.place = place
         self.global_values: dict[str, SqlValue] = {}
+        self._settings_mutex = threading.Lock()
         self.server_id = self.config.server_id or derived_server_id(socket.gethostname(), place)
         self.questions = 0
         self.aborted_connects = 0
@@ -292,9 +294,10 @@ class Server:
         if setting is None:
             self.global_values[name] = value
             return
-        old = getattr(self.config, setting)
         assert isinstance(value, int)
-        self.config = replace(self.config, **{setting: type(old)(value)})
+        with self._settings_mutex:
+            old = getattr(self.config, setting)
+            self.config = replace(self.config, **{setting: type(old)(value)})
 
     def statistics(self) -> str:
         """Return what answers COM_STATISTICS."""

@@ -105,6 +105,6 @@ async def test_what_was_sent_counts_as_had_after_half_the_time(store):
         task = asyncio.create_task(lease.keep())
         await asyncio.wait_for(waiting.wait(), 20)
         task.cancel()
-        lease.leave()
+        lease.renew()
     assert slept == [HOUR / 2, HOUR / 2]
     assert leases(store) == {NAME: ("0-1-7", HOUR)}

@@ -1,6 +1,7 @@
 """Statements that would exhaust the interpreter are answered like any other that is too much."""
 
 import asyncio
+import threading
 
 import pytest
 
@@ -110,3 +111,13 @@ async def test_no_value_is_too_much_for_the_session(serve, store, sql):
             while not is_eof(await client.packet()):
                 pass
         assert await client.value("SELECT 1") == "1"
+
+
+async def test_a_statement_that_takes_long_keeps_nobody_else_waiting(serve, store):
+    server = await serve(store)
+    may_end = threading.Event()
+    long = server.pools.statements.submit(may_end.wait)
+    async with await RawClient.logged_in(server) as client:
+        assert await client.value("SELECT @@gtid_binlog_pos") == "0-1-10"
+    assert not long.done()
+    may_end.set()
