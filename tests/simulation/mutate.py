@@ -40,7 +40,7 @@ ALL = "test_*.py"
 NEAR = {
     "backup": ("test_purge.py",),
     "binlog_files": ("test_restart.py",),
-    "engine": ("test_purge.py", "test_sync_counts.py"),
+    "engine": ("test_housekeeper.py", "test_purge.py", "test_reopening.py", "test_sync_counts.py"),
     "group_committer": ("test_group_writer.py",),
     "housekeeper": ("test_restart.py",),
     "page_flusher": ("test_restart.py",),
@@ -52,6 +52,11 @@ NEAR = {
     "small_file": ("test_purge.py", "test_format_catalogue.py"),
     "store": ("test_administration.py", "test_purge.py"),
 }  # test files beside that of the module which are about its promises
+PREEMPTION = {
+    "binlog_files": "files", "open_files": "files", "directory": "views", "read_only": "views",
+    "format_catalogue": "views", "engine": "a_store", "group_committer": "a_store",
+    "housekeeper": "a_store", "page_flusher": "a_store", "purge": "a_store", "store": "a_store",
+}  # fmt: skip  # test_preemption_of_*.py by module; the others: test_preemption.py
 
 
 def judge(mutant: Mutant, seeds: int, survived: int = 0) -> str:
@@ -64,8 +69,9 @@ def judge(mutant: Mutant, seeds: int, survived: int = 0) -> str:
                 (root / entry.name).symlink_to(entry)
         (root / "ibb" / "storage" / mutant.path.name).write_text(mutant.source)
         if mutant.is_lock:
+            of = PREEMPTION.get(mutant.path.stem)
             return (
-                _meet_tests(root, "test_preemption*.py")
+                _meet_tests(root, f"test_preemption_of_{of}.py" if of else "test_preemption.py")
                 or _meet_threads(root, mutant.place)
                 or _meet_tests(root, ALL, word="threading")
                 or SURVIVED

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 OWN_CODE = "/ibb/"
 KEPT_OUT_SECONDS = 0.01  # after which the other is believed to wait for a lock
-HANG_SECONDS = 20.0
+HANG_SECONDS = 60.0
 STOPS_MAX = 100  # of one scene; more instructions are passed over evenly
 ANYWHERE = ("",)
 

@@ -259,3 +259,14 @@ def test_what_a_killed_process_leaves(mode: int, survives: int) -> None:
     lost_power = disk.crashed(random.Random(1), keep=0.0)
     expected = survives if mode == 1 else 0
     assert len(gtids(Store.open("/s", options, disk=lost_power))) == expected
+
+
+def test_a_state_is_not_set_over_groups_that_nobody_has_synced() -> None:
+    settings = replace(OPTIONS, flush_log_at_commit=0, flush_log_interval=1e6)
+    with Store.open("/s", settings, disk=SimDisk()) as store:
+        with store.begin() as group:
+            group.write(transaction("first"))
+            group.commit(Gtid(0, 1, 1))
+        with pytest.raises(StoreNotEmpty):
+            store.set_binlog_state(BinlogState.parse("5-5-5"))
+        assert str(store.state()) == "0-1-1"

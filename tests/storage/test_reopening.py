@@ -233,3 +233,31 @@ def test_no_page_gets_ahead_of_a_log_that_only_a_kill_has_left(seed):
         assert found == list(range(1, len(found) + 1))
         assert len(found) >= 3
     raise AssertionError("the store never opens")
+
+
+def fill_log(disk):
+    """Commit until the redo log goes over to its other segment; return what was acknowledged."""
+    acknowledged = 0
+    store = Store.open("/s", options(), disk=disk)
+    sequence = store._engine._redo._sequence
+    try:
+        while store._engine._redo._sequence == sequence:
+            began = disk.operations
+            publish(store, f"0-1-{acknowledged + 1}", 2500)
+            acknowledged += 1
+    except PowerLost:
+        pass
+    return acknowledged, began
+
+
+def test_a_log_that_goes_over_needs_nothing_of_its_older_segment() -> None:
+    undisturbed = SimDisk()
+    _, began = fill_log(undisturbed)
+    for at in range(began + 1, undisturbed.operations + 1):
+        disk = SimDisk()
+        disk.crash_at = at
+        acknowledged, _ = fill_log(disk)
+        for seed in range(6):
+            after = disk.crashed(random.Random(seed), 0.5)
+            with Store.open("/s", options(), disk=after) as store:
+                assert (store.state().seq(0, 1) or 0) >= acknowledged, f"power lost at {at}"
