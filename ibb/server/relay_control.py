@@ -68,6 +68,7 @@ class RelayControl:
         self._address = address
         self._relay: Relay | None = None
         self._task: asyncio.Task[None] | None = None
+        self._started_at = 0.0  # of the server's time
         self._failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     @property
@@ -93,6 +94,7 @@ class RelayControl:
             port=server.port,
             learn=self._take_over,
         )
+        self._started_at = server.uptime()
         self._task = asyncio.create_task(self._relay.run())
         self._task.add_done_callback(self._ended)
 
@@ -181,7 +183,8 @@ class RelayControl:
         """Return the line of SHOW PROCESSLIST for the relay, if it runs."""
         if not self.is_running:
             return []
-        return [Process(0, "system user", "", None, "Connect", 0.0, self._state(), None)]
+        seconds = self._server.uptime() - self._started_at
+        return [Process(0, "system user", "", None, "Connect", seconds, self._state(), None)]
 
     def _state(self) -> str:
         if not self.is_running:
