@@ -14,6 +14,7 @@ from ibb.storage.disk import OsDisk
 from ibb.storage.errors import DomainInUse, StateTooLarge, StoreBusy, StoreNotEmpty
 from ibb.storage.group_reader import GroupReader
 from ibb.storage.holds import HoldKind
+from ibb.storage.housekeeper import Housekeeper
 from ibb.storage.position import Position
 
 from ..faults.sim_disk import PowerLost, SimDisk
@@ -270,3 +271,17 @@ def test_a_state_is_not_set_over_groups_that_nobody_has_synced() -> None:
         with pytest.raises(StoreNotEmpty):
             store.set_binlog_state(BinlogState.parse("5-5-5"))
         assert str(store.state()) == "0-1-1"
+
+
+def test_a_reset_is_not_done_again_when_the_power_goes_behind_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Even if the background has done nothing yet that would make the marker's end certain."""
+    monkeypatch.setattr(Housekeeper, "work", lambda _: None)
+    disk = SimDisk()
+    store = Store.open("/s", OPTIONS, disk=disk)
+    publish(store, "0-1-1")
+    store.reset(BinlogState.parse("5-5-5"))
+    publish(store, "0-1-2")
+    with Store.open("/s", OPTIONS, disk=disk.crashed(random.Random(0), 0.0)) as again:
+        assert str(again.state()) == "5-5-5,0-1-2"
