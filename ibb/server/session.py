@@ -11,7 +11,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from ibb.protocol import error_codes as codes
-from ibb.protocol.capabilities import SERVER_CAPABILITIES, effective
+from ibb.protocol.capabilities import SERVER_CAPABILITIES, Capability, effective
 from ibb.protocol.change_user import CHANGE_USER
 from ibb.protocol.command import (
     BinlogDump,
@@ -31,6 +31,7 @@ from ibb.protocol.command import (
     Statistics,
     parse_command,
 )
+from ibb.protocol.compressed_packet import looks_compressed
 from ibb.protocol.errors import FormatError, ProtocolError, SqlError
 from ibb.protocol.packet import PacketsOutOfOrder, PacketTooLarge
 from ibb.protocol.reply import eof, err_of, ok
@@ -130,6 +131,7 @@ class Session:
         self._variables = SessionVariables(UTF8MB4)
         self._statements: Statements
         self._attributes: dict[str, str] = {}
+        self._may_compress = False  # the client wants to; we have not offered it
         self._dump: DumpService | None = None
         self._task: asyncio.Task[None] | None = None
         self._log = get_log().bind(connection_id=connection_id, peer=connection.peer)
@@ -229,6 +231,7 @@ class Session:
         both = effective(SERVER_CAPABILITIES, response.capabilities)
         self.runner = StatementRunner(self._host, self, statements, both)
         self._attributes = dict(response.attributes)
+        self._may_compress = bool(response.capabilities & Capability.COMPRESS)
         await self._connection.send([ok(info=done.info)])
 
     # Commands
@@ -246,6 +249,9 @@ class Session:
             if packet.payload[:1] == bytes([CHANGE_USER]):
                 await self._log_in(packet.payload)
                 continue
+            if self._may_compress and looks_compressed(packet.payload):
+                raise ProtocolError("the client compresses, which was not offered")
+            self._may_compress = False
             command = parse_command(packet.payload)
             if isinstance(command, Quit):
                 return

@@ -113,8 +113,16 @@ class RawClient:
         assert data, "the server has closed"
         return data
 
-    async def log_in(self, user="repl", password="secret", *, plugin=PLUGIN_NAME, attributes=None):
-        """Log in and return the payload that answers."""
+    async def log_in(
+        self,
+        user="repl",
+        password="secret",
+        *,
+        plugin=PLUGIN_NAME,
+        attributes=None,
+        claims=0,
+    ):
+        """Log in and return the payload that answers; *claims*: of what nobody offered."""
         if self.greeting is None:
             await self.read_greeting()
         proof = scramble_response(password, self.greeting.scramble)
@@ -127,7 +135,9 @@ class RawClient:
             auth_plugin=plugin,
             attributes=attributes or {},
         )
-        await self.send(response.encode(self.greeting.capabilities), 1 + (self.tls is not None))
+        payload = bytearray(response.encode(self.greeting.capabilities))
+        payload[:4] = (int.from_bytes(payload[:4], "little") | claims).to_bytes(4, "little")
+        await self.send(bytes(payload), 1 + (self.tls is not None))
         return await self.packet()
 
     async def query(self, sql):

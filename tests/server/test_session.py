@@ -1,14 +1,17 @@
 """Login, commands and limits over a real socket, with good clients and hostile ones."""
 
 import struct
+import zlib
 
 import pytest
 
+from ibb.protocol.capabilities import Capability
 from ibb.protocol.command import Ping, Query, RegisterSlave, SetOption, Statistics
 from ibb.protocol.errors import SqlError
 from ibb.protocol.gtid import Gtid
 from ibb.protocol.handshake import AuthSwitchRequest, Greeting
 from ibb.protocol.native_password import scramble_response
+from ibb.protocol.packet import frame
 from ibb.protocol.reply import is_eof, is_err, is_ok, parse_err
 from ibb.server.config import Config, ConfigError
 from ibb.server.server import Server
@@ -148,6 +151,29 @@ async def test_packets_out_of_order_end_the_connection(serve, store):
         await client.send(Ping().encode(), 3)
         assert parse_err(await client.packet()).code == 1156
         assert await client.packet() is None
+
+
+@pytest.mark.parametrize("size", [10, 2000])
+async def test_a_client_that_compresses_unasked_is_sent_away(serve, store, capfd, size):
+    server = await serve(store)
+    client = await RawClient.connect(server.address)
+    async with client:
+        await client.log_in("repl", "secret", claims=Capability.COMPRESS)
+        plain = frame(Query("SELECT '" + "x" * size + "'").encode(), 0)
+        data = plain if size < 50 else zlib.compress(plain)
+        before = 0 if size < 50 else len(plain)
+        head = len(data).to_bytes(3, "little") + b"\0" + before.to_bytes(3, "little")
+        client.writer.write(head + data)
+        assert is_err(await client.packet())
+        assert await client.packet() is None
+    assert "the client compresses, which was not offered" in capfd.readouterr().out
+
+
+async def test_a_client_that_could_compress_is_served_plain(serve, store):
+    server = await serve(store)
+    async with await RawClient.connect(server.address) as client:
+        await client.log_in("repl", "secret", claims=Capability.COMPRESS)
+        assert await client.value("SELECT 7") == "7"
 
 
 async def test_a_malformed_command_ends_the_connection(serve, store):
