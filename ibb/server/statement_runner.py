@@ -363,9 +363,11 @@ def _typed(value: ParameterValue) -> Typed:
             decimals = max(0, -exponent)
             return Typed(value, decimal_type(max(len(value.as_tuple().digits), decimals), decimals))
         case datetime():
-            return Typed(value, SqlType(Kind.DATETIME, DATETIME_CHARS, MICROSECOND_DECIMALS))
+            decimals = MICROSECOND_DECIMALS if value.microsecond else 0
+            return Typed(value, SqlType(Kind.DATETIME, DATETIME_CHARS, decimals))
         case date():
             return Typed(value, SqlType(Kind.DATE, DATE_CHARS))
         case timedelta():
-            return Typed(value, SqlType(Kind.TIME, TIME_CHARS, MICROSECOND_DECIMALS))
+            decimals = MICROSECOND_DECIMALS if value.microseconds else 0
+            return Typed(value, SqlType(Kind.TIME, TIME_CHARS, decimals))
     return Typed(value, text_type(len(value), nullable=False))
