@@ -116,6 +116,7 @@ class Writer:
         self._header = place.header
         self._page_no = place.page_no
         self._tail = place.tail
+        self._is_behind_state = False  # that filled its page exactly
         self._full = place.full
         self._differential = place.differential
         self._pairs = len(place.full)
@@ -311,6 +312,7 @@ class Writer:
         page_no = self._page_no
         self._tail = self._fifo.append(self.file_no, page_no, self.page_size)
         interval = self._header.state_interval
+        in_state, self._is_behind_state = in_state or self._is_behind_state, False
         if page_no == 1:
             self._differential = BinlogState()
             entries = self._full.entries()
@@ -327,9 +329,9 @@ class Writer:
         if not state_fits(len(data), self.page_size, self._header.page_count - self._page_no):
             return
         self._write(transaction, RecordType.GTID_STATE, data, in_state=True)
-        if self._tail is None:
-            # It filled its page exactly: the record goes on in the next, with no second state.
-            self._open_page(transaction, in_state=True)
+        # If it filled its page exactly the next one follows with no second state, but only when
+        # there is something for it: a page that was begun and holds nothing would be flushed.
+        self._is_behind_state = self._tail is None
 
     def _next_file(self, transaction: MiniTransaction) -> None:
         file_no = self.file_no + 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 
+from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.storage import Store, StoreOptions
 from ibb.storage.directory import BinlogDirectory
@@ -49,11 +50,20 @@ class EdgeStore:
         options: settings.
         disk: to go on with; None: a new one, its first file used up to the last `FREE_PAGES`
             pages, by garbage of groups that were never committed.
+        state: a new disk's GTID state.
+        state_pages: that the record of it takes.
     """
 
-    def __init__(self, options: StoreOptions, disk: SparseDisk | None = None) -> None:
+    def __init__(
+        self,
+        options: StoreOptions,
+        disk: SparseDisk | None = None,
+        *,
+        state: tuple[Gtid, ...] = (),
+        state_pages: int = 0,
+    ) -> None:
         self.options = options
-        self.disk = disk or _used_disk(options).copy()
+        self.disk = disk or _used_disk(options, state, state_pages).copy()
         self.store = Store.open(DIRECTORY, options, disk=self.disk)
         self.published: list[tuple[str, bytes]] = []
 
@@ -160,18 +170,22 @@ def images_of(disk: SparseDisk) -> dict[int, SparseImage]:
 
 
 @lru_cache(maxsize=4)
-def _used_disk(options: StoreOptions) -> SparseDisk:
+def _used_disk(
+    options: StoreOptions, state: tuple[Gtid, ...] = (), state_pages: int = 0
+) -> SparseDisk:
     """Return a disk with a store on it that has `FREE_PAGES` pages left in its first file."""
     disk = SparseDisk(options.page_size)
     store = Store.open(DIRECTORY, options, disk=disk)
+    if state:
+        store.reset(BinlogState(state))
     if options.file_pages > FREE_PAGES:
         # The redo log must know nothing of the pages that are about to change.
         store._engine.checkpoint()
         store._engine._redo.begin_next_segment(store._engine.writer.end)
         store.close()
         size, image = options.page_size, disk.images[f"{DIRECTORY}/binlog-000000.ibb"]
-        with_state, without = (_garbage_page(state, size) for state in (EMPTY_STATE, b""))
-        for number in range(1, options.file_pages - FREE_PAGES):
+        with_state, without = (_garbage_page(before, size) for before in (EMPTY_STATE, b""))
+        for number in range(1 + state_pages, options.file_pages - FREE_PAGES):
             has_state = number == 1 or number % options.interval_pages == 0
             image.write(number * size, with_state if has_state else without)
     else:

@@ -1,5 +1,8 @@
 """Records at the ends of pages and files, to the byte, for files of every size."""
 
+from itertools import product
+from os import environ
+
 import pytest
 
 from ibb.protocol.binlog_state import BinlogState
@@ -16,6 +19,7 @@ from .state_of_size import entries_of_size
 
 PAGE_SIZES = (512, 1024, 4096, 16384, 65536)
 FILE_PAGES = (4, 16, 64, 4096)
+ALL_CELLS = bool(environ.get("IBB_TEST_ALL_CELLS"))  # minutes, for states of thousands of pairs
 DELTAS = range(-4, 5)  # bytes of data behind a page's end; below 0: left in the page
 SHAPES = [(page_size, pages) for page_size in PAGE_SIZES for pages in FILE_PAGES]
 FEW_PAGES = [(page_size, pages) for page_size, pages in SHAPES if pages < 4096]
@@ -161,6 +165,54 @@ def test_a_full_state_may_fill_its_pages_exactly(page_size, pages, state_pages, 
         assert (state.type, len(state.data)) == (GTID_STATE, size)
         assert len(state.chunks) == state_pages + (delta > 0)
     assert FoundGtid(*entries[-1]) in binlog.states[0, page_size].entries
+
+
+@pytest.mark.parametrize(
+    ("page_size", "pages", "state_pages", "delta"),
+    [
+        cell
+        for cell in product(PAGE_SIZES, FILE_PAGES, (1, 2), DELTAS)
+        if ALL_CELLS or cell[0] == 512 or (cell[2:] == (1, 0) and cell[0] < 65536)
+    ],
+)
+def test_all_of_it_in_one_life(page_size, pages, state_pages, delta):
+    """
+    The matrix as a whole, in files whose states fill one and two pages exactly.
+
+    A record ends around the end of the last page but one, a restart there, a commit across the
+    end of the file with the next file's state inside it, a restart behind it. One shape cannot
+    be: in a file of four pages a state of two ends where that record should, and does instead.
+    """
+    size = state_pages * (page_size - 7)
+    state = tuple(entries_of_size(size, Gtid(DOMAIN, SERVER, SEQ - 1)))
+    edge = EdgeStore(options_for(page_size, pages), state=state, state_pages=state_pages)
+    if edge.page <= pages - 2:
+        edge.go_to_page(pages - 2)
+        edge.end_record_at(delta)
+        at_page_end = edge.published[-1][0]
+    else:
+        assert (pages, state_pages, edge.page, edge.room) == (4, 2, 3, 0)
+        at_page_end = None
+    edge = edge.reopen(killed=True)
+    edge.publish()
+    edge.go_to_page(pages - 1)
+    edge.end_record_at(-60)
+    edge.publish(80)
+    across = edge.published[-1][0]
+    edge = edge.reopen(killed=False)
+    edge.publish()
+    binlog = edge.check()
+    if at_page_end is not None:
+        assert_ends_at(record_of(binlog, at_page_end), pages - 2, delta, page_size)
+    first, last = record_of(binlog, across).chunks
+    assert (first.place.file_no, last.place.file_no) == (0, 1)
+    for number in (0, 1):
+        record = next(record for record in binlog.records if record.place == (number, page_size))
+        assert (record.type, len(record.data), len(record.chunks)) == (
+            GTID_STATE,
+            size,
+            state_pages,
+        )
 
 
 @pytest.mark.parametrize("delta", DELTAS)

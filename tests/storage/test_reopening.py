@@ -16,6 +16,7 @@ from ibb.storage.redo_segment import SEGMENT_NAMES
 
 from ..faults.sim_disk import Fault, PowerLost, SimDisk
 from .events import transaction
+from .state_of_size import entries_of_size
 
 NAME = Xid(1, b"gtrid", b"bqual")
 
@@ -114,6 +115,21 @@ def damage_last_group(disk: SimDisk) -> None:
     if b"RdG1" not in disk.contents(log):
         log = log.replace("-0.log", "-1.log")
     disk.damage(log, disk.contents(log).rindex(b"RdG1") + 40, b"damage")
+
+
+@pytest.mark.parametrize("pages", [1, 2])
+def test_a_page_behind_a_state_that_fills_its_own_is_not_begun_for_nothing(pages: int) -> None:
+    """It was flushed without contents, and recovery took it for something unknown."""
+    disk = SimDisk()
+    store = Store.open("/s", options(), disk=disk)
+    store.reset(BinlogState(entries_of_size(pages * (512 - 7), Gtid(0, 1, 1))))
+    disk.end_process()
+    with Store.open("/s", options(), disk=disk) as store:
+        assert store.copies_set_aside == []
+        assert store.end() == Position(0, (1 + pages) * 512)
+        publish(store, "0-1-2")
+    with Store.open("/s", options(), disk=disk) as store:
+        assert str(store.state().newest(0)) == "0-1-2"
 
 
 def test_a_log_that_has_lost_what_the_last_page_holds_is_not_believed_in_silence() -> None:
