@@ -46,12 +46,12 @@ class Stopped:
 
     Args:
         call: what it does.
-        at: the number of the instruction; 0: none.
+        at: the number of the instruction; 0: none, they are only counted; None: nor that.
         within: how the names of the modules end that count.
     """
 
     def __init__(
-        self, call: Callable[[], object], at: int, within: tuple[str, ...] = ANYWHERE
+        self, call: Callable[[], object], at: int | None, within: tuple[str, ...] = ANYWHERE
     ) -> None:
         self.failures: list[BaseException] = []
         self.instructions = 0
@@ -63,7 +63,8 @@ class Stopped:
         self.thread.start()
 
     def _run(self, call: Callable[[], object]) -> None:
-        sys.settrace(self._trace)
+        if self._at is not None:
+            sys.settrace(self._trace)
         try:
             call()
         except BaseException as error:  # noqa: BLE001 - raised by `meet`
@@ -89,7 +90,7 @@ def meet(meeting: Meeting, at: int, within: tuple[str, ...]) -> int:
     """Let the second thread in at an instruction of the first; return how many it has had."""
     first = Stopped(meeting.first, at, within)
     assert first.has_stopped.wait(HANG_SECONDS)
-    second = Stopped(meeting.second, 0)
+    second = Stopped(meeting.second, None)
     second.thread.join(KEPT_OUT_SECONDS)
     first.may_go_on.set()
     for one in (first, second):

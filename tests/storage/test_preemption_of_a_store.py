@@ -118,6 +118,24 @@ def a_reset_and_a_commit():
     return Meeting(reset, lambda: scene.commit(1, 1), check)
 
 
+def a_reset_and_a_reader():
+    scene = Scene()
+    scene.store._engine.settle()
+    scene.store.purge_to("binlog-000001.ibb")
+    was_reset, held = [], []
+
+    def reset():
+        with suppress(StoreBusy):
+            scene.store.reset()
+            was_reset.append(True)
+
+    def check():
+        assert held[0].file_no == (0 if was_reset else 1), "files went from under a reader"
+
+    hold = lambda: held.append(scene.store.hold(HoldKind.READER, "one"))  # noqa: E731
+    return Meeting(reset, hold, check)
+
+
 def a_piece_and_a_reset():
     scene = Scene()
     group = scene.store.begin()
@@ -297,7 +315,7 @@ WRITERS = [
     two_transactions_of_one_name, two_ends_of_one_transaction, a_transaction_given_up_and_a_commit,
     a_reset_and_a_commit, a_state_that_is_set_and_a_commit, a_backup_and_a_commit,
     a_close_and_a_commit, a_commit_and_a_close, two_closes, a_purge_and_a_reader,
-    a_piece_and_a_reset, two_commits_at_a_gate,
+    a_piece_and_a_reset, two_commits_at_a_gate, a_reset_and_a_reader,
 ]  # fmt: skip
 WORKERS = [two_who_do_the_work, two_who_write_pages, two_who_make_a_file, two_who_close_files,
            a_checkpoint_and_the_work]  # fmt: skip
