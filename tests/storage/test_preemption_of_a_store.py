@@ -8,7 +8,7 @@ from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.format_description import FormatDescription
 from ibb.protocol.gtid import Gtid
 from ibb.storage import Store
-from ibb.storage.errors import GroupError, StoreBusy, StoreFailed, StoreNotEmpty
+from ibb.storage.errors import DomainInUse, GroupError, StoreBusy, StoreFailed, StoreNotEmpty
 from ibb.storage.holds import HoldKind
 from ibb.storage.record import Xid
 
@@ -134,6 +134,22 @@ def a_reset_and_a_reader():
 
     hold = lambda: held.append(scene.store.hold(HoldKind.READER, "one"))  # noqa: E731
     return Meeting(reset, hold, check)
+
+
+def a_domain_that_is_forgotten_and_its_next_group():
+    scene = Scene()
+    scene.store.reset(BinlogState([Gtid(9, 1, 1)]))
+    scene.committed.clear()
+
+    def forget():
+        with suppress(DomainInUse):
+            scene.store.switch_file([9])
+
+    def check():
+        assert scene.store.state().seq(9, 1) == 2
+        scene.check()
+
+    return Meeting(forget, lambda: scene.commit(9, 2), check)
 
 
 def a_piece_and_a_reset():
@@ -316,6 +332,7 @@ WRITERS = [
     a_reset_and_a_commit, a_state_that_is_set_and_a_commit, a_backup_and_a_commit,
     a_close_and_a_commit, a_commit_and_a_close, two_closes, a_purge_and_a_reader,
     a_piece_and_a_reset, two_commits_at_a_gate, a_reset_and_a_reader,
+    a_domain_that_is_forgotten_and_its_next_group,
 ]  # fmt: skip
 WORKERS = [two_who_do_the_work, two_who_write_pages, two_who_make_a_file, two_who_close_files,
            a_checkpoint_and_the_work]  # fmt: skip

@@ -185,6 +185,32 @@ def test_segments_take_turns_and_the_newest_rules() -> None:
     assert segment.first_lsn > first_end
 
 
+@pytest.mark.parametrize("first_is_used", [True, False])
+def test_a_lost_header_is_told_where_groups_of_its_use_stand_behind_it(
+    first_is_used: bool,
+) -> None:
+    disk = SimDisk()
+    redo = log(disk)
+    if first_is_used:
+        redo.sync_to(redo.append([change(1)]))
+    redo.begin_next_segment(Position(0, 0))
+    redo.sync_to(redo.append([change(2)]))
+    newest = f"/s/{SEGMENT_NAMES[0]}"
+    disk.damage(newest, 0, b"torn")
+    with pytest.raises(FormatError, match="header of a redo segment is damaged"):
+        find_newest_segment(disk, "/s")
+
+
+def test_a_header_that_was_torn_when_a_segment_was_used_again_is_no_loss() -> None:
+    disk = SimDisk()
+    redo = log(disk)
+    redo.sync_to(redo.append([change(1)]))
+    redo.begin_next_segment(Position(0, 0))
+    redo.sync_to(redo.append([change(2)]))
+    disk.damage(PATH, 0, b"torn")
+    assert read(disk) == [change(2)]
+
+
 def test_an_unknown_version_is_refused() -> None:
     disk = SimDisk()
     log(disk)
