@@ -14,6 +14,7 @@ from ibb.protocol.errors import IbbError
 from ibb.protocol.gtid import Gtid
 from ibb.storage import Store
 from ibb.storage.commit_position import CommitPosition
+from ibb.storage.errors import StoreFailed
 from ibb.storage.group_writer import GroupWriter
 
 PENDING_MAX: Final = 65_536  # commits; one more waits for the log in the caller's thread
@@ -126,6 +127,8 @@ class AsyncCommits:
                 self._store.wait_for(position)
         except IbbError as error:
             return error
+        except Exception as error:  # noqa: BLE001 - who waits must hear of it, whatever it is
+            return StoreFailed(error)
         return None
 
 

@@ -3,11 +3,13 @@ A hot backup: the store as it was at one moment, copied page by page while commi
 
 The copy ends exactly at the durable end of that moment: the page there is cut, and behind it the
 last file is empty. It has no redo log, so whoever opens it to write goes on in a file of its own.
+Until it is whole a marker stands beside it, with which nobody opens it.
 """
 
 from typing import NamedTuple, Protocol
 
 from ibb.protocol.binlog_state import BinlogState
+from ibb.protocol.errors import FormatError
 
 from .disk import Disk
 from .errors import BackupError
@@ -20,6 +22,7 @@ from .page_source import PageSource, PageStatus
 from .position import Position
 from .small_file import read_small_file, replace_small_file
 
+UNFINISHED_NAME = "backup.unfinished"
 RUN_PAGES_MAX = 64  # pages written at once
 
 
@@ -64,6 +67,8 @@ def copy_store(source: BackupSource, disk: Disk, target: str, backup: Backup, ho
     disk.make_dir(target)
     if disk.list(target):
         raise BackupError(f"the backup's directory {target} is not empty")
+    marker = f"{target}/{UNFINISHED_NAME}"
+    replace_small_file(disk, marker, b"This backup was begun and is not whole.\n")
     sidecar = read_small_file(disk, source.sidecar)
     for file in source.files():
         if file.file_no <= backup.end.file_no:
@@ -72,7 +77,21 @@ def copy_store(source: BackupSource, disk: Disk, target: str, backup: Backup, ho
     if sidecar is not None:
         replace_small_file(disk, f"{target}/{SIDECAR_NAME}", sidecar)
     disk.sync_dir(target)
+    disk.unlink(marker)
+    disk.sync_dir(target)
     return backup
+
+
+def check_finished(disk: Disk, directory: str) -> None:
+    """
+    Raise if a directory is half a backup.
+
+    Raises:
+        FormatError: it is; nothing else in it was looked at.
+    """
+    marker = f"{directory}/{UNFINISHED_NAME}"
+    if disk.exists(marker):
+        raise FormatError("this backup was not finished: make it again", file=marker)
 
 
 def _copy_file(

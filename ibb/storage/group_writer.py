@@ -54,9 +54,12 @@ class GroupSink(Protocol):
 class Savepoint:
     """A place in a group to go back to; made by `GroupWriter.savepoint`."""
 
-    def __init__(self, statement: ListMark, transaction: ListMark) -> None:
+    def __init__(
+        self, statement: ListMark, transaction: ListMark, gtid_event: bytes | None
+    ) -> None:
         self.statement = statement
         self.transaction = transaction
+        self.gtid_event = gtid_event
 
 
 class GroupWriter:
@@ -75,6 +78,7 @@ class GroupWriter:
         self._savepoints: list[Savepoint] = []
         self._gtid_event: bytes | None = None
         self._timestamp = 0  # of the GTID event that will be made
+        self._has_lost_events = False
         self._open = True
 
     def write(self, events: bytes | bytearray | memoryview, *, statement: bool = False) -> None:
@@ -91,10 +95,12 @@ class GroupWriter:
 
         Raises:
             GroupError: the bytes are not events, or not those of one group.
-            StoreFull: a piece had to be written and there is no room: roll the group back.
+            StoreFull: a piece had to be written and there is no room.
             StoreFailed: the store has stopped writing.
+
+        After an error the group can only be rolled back, or to a savepoint.
         """
-        self._check_open()
+        self._check_complete()
         data = bytes(events)
         if (
             self._both is None
@@ -105,7 +111,11 @@ class GroupWriter:
         ):
             self._whole = data
             return
-        self._feed(self._statement if statement else self._transaction, data)
+        try:
+            self._feed(self._statement if statement else self._transaction, data)
+        except BaseException:
+            self._has_lost_events = True
+            raise
 
     def savepoint(self) -> Savepoint:
         """
@@ -114,12 +124,12 @@ class GroupWriter:
         Raises:
             GroupError: inside an event, or more than `SAVEPOINTS_MAX`.
         """
-        self._check_open()
+        self._check_complete()
         if not (self._statement.at_boundary and self._transaction.at_boundary):
             raise GroupError("a savepoint inside an event")
         if len(self._savepoints) >= SAVEPOINTS_MAX:
             raise GroupError(f"more than {SAVEPOINTS_MAX} savepoints in one group")
-        savepoint = Savepoint(self._statement.save(), self._transaction.save())
+        savepoint = Savepoint(self._statement.save(), self._transaction.save(), self._gtid_event)
         self._savepoints.append(savepoint)
         return savepoint
 
@@ -136,6 +146,8 @@ class GroupWriter:
         del self._savepoints[self._savepoints.index(savepoint) + 1 :]
         self._statement.restore(savepoint.statement)
         self._transaction.restore(savepoint.transaction)
+        self._gtid_event = savepoint.gtid_event
+        self._has_lost_events = False
 
     def commit(self, gtid: Gtid, *, wait: bool = True) -> CommitPosition:
         """
@@ -155,7 +167,7 @@ class GroupWriter:
             StoreFull: there is no room; the group is still open.
             StoreFailed: the store has stopped writing.
         """
-        self._check_open()
+        self._check_complete()
         references, payload = self._finished(gtid)
         position = self._store.commit_group(self, gtid, references, payload)
         self._open = False
@@ -174,15 +186,18 @@ class GroupWriter:
             engines: number of storage engines that take part.
 
         Raises:
-            GroupError: the name is taken, both lists have events, or a GTID event was written.
+            GroupError: the name is taken, the events are not a whole group, both lists have
+                events, or a GTID event was written.
             StoreFull: there is no room; the group is still open.
             StoreFailed: the store has stopped writing.
         """
-        self._check_open()
+        self._check_complete()
         if self._statement.has_events or self._gtid_event is not None:
             raise GroupError("only a transaction list without a GTID event can be prepared")
         if not self._transaction.at_boundary:
             raise GroupError("the group ends inside an event")
+        if self._transaction.shape is not None:
+            self._transaction.shape.finished()
         self._write_pieces(self._transaction, 1)
         forest = self._transaction.forest
         reference = forest.reference() if forest.count else None
@@ -308,6 +323,11 @@ class GroupWriter:
         self._check_store()
         if not self._open:
             raise GroupError("the group was committed, prepared or rolled back before")
+
+    def _check_complete(self) -> None:
+        self._check_open()
+        if self._has_lost_events:
+            raise GroupError("an earlier write of the group failed: roll it back")
 
 
 def _check_number(gtid: Gtid) -> None:

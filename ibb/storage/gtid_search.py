@@ -65,6 +65,17 @@ def find_start(source: PageSource, position: GtidPosition) -> StartPlace:
     raise TooOld(position, first)
 
 
+def is_there(source: PageSource, position: GtidPosition) -> bool:
+    """Tell whether nothing that a position needs has been purged; damage tells nothing."""
+    try:
+        find_start(source, position)
+    except TooOld:
+        return False
+    except FormatError:
+        pass
+    return True
+
+
 def find_oldest(source: PageSource) -> Position:
     """
     Return the place behind which nothing of any group has been purged.

@@ -12,6 +12,8 @@ small file beside the binlog, replaced as a whole:
 
 import json
 import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 from ibb.protocol.errors import FormatError, SqlError
@@ -20,6 +22,8 @@ from ibb.protocol.gtid import GtidPosition
 from .clock import Clock
 from .disk import Disk
 from .errors import DiskError, LeaseError
+from .gtid_search import is_there
+from .page_source import PageSource
 from .small_file import read_small_file, replace_small_file
 
 LEASES_NAME = "leases.json"
@@ -56,15 +60,26 @@ class Leases:
         disk: where the store is.
         directory: its path.
         clock: tells how old leases are.
+        frozen: within it no file goes.
+        pages: returns what is there.
 
     Raises:
         FormatError: the file of leases is damaged: purging without it could lose what they hold.
     """
 
-    def __init__(self, disk: Disk, directory: str, clock: Clock) -> None:
+    def __init__(
+        self,
+        disk: Disk,
+        directory: str,
+        clock: Clock,
+        frozen: Callable[[], AbstractContextManager[None]],
+        pages: Callable[[], PageSource],
+    ) -> None:
         self._disk = disk
         self._path = f"{directory}/{LEASES_NAME}"
         self._clock = clock
+        self._frozen = frozen
+        self._pages = pages
         self._mutex = threading.Lock()
         self._leases: dict[str, Lease] = {}
         text = read_small_file(disk, self._path)
@@ -75,7 +90,11 @@ class Leases:
                 raise FormatError(f"not a file of leases: {error}", file=self._path) from error
 
     def renew(
-        self, name: str, position: GtidPosition, *, age_limit: float | None = AGE_LIMIT_SECONDS
+        self,
+        name: str,
+        position: str | GtidPosition,
+        *,
+        age_limit: float | None = AGE_LIMIT_SECONDS,
     ) -> Lease:
         """
         Make or renew a lease, durably.
@@ -86,15 +105,19 @@ class Leases:
             age_limit: seconds after which it lapses unless renewed; None: never.
 
         Raises:
-            LeaseError: a bad name, or too many leases.
-            DiskError: it could not be stored; nothing has changed.
+            LeaseError: a bad name, too many leases, or files that the position needs are gone.
+            SqlError: not a GTID position.
+            DiskError: it could not be stored; the lease that was there before holds.
         """
+        wanted = GtidPosition.parse(position) if isinstance(position, str) else position
         if not 0 < len(name) <= NAME_CHARS_MAX or not name.isprintable():
             raise LeaseError(f"a lease's name has 1 to {NAME_CHARS_MAX} printable characters")
-        with self._mutex:
+        with self._frozen(), self._mutex:
             if name not in self._leases and len(self._leases) >= LEASES_MAX:
                 raise LeaseError(f"more than {LEASES_MAX} leases")
-            lease = Lease(name, str(position), self._clock.now(), age_limit)
+            if not is_there(self._pages(), wanted):
+                raise LeaseError(f"groups behind position '{wanted}' have been purged")
+            lease = Lease(name, str(wanted), self._clock.now(), age_limit)
             self._replace({**self._leases, name: lease})
             return lease
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.errors import FormatError
 
+from .backup import check_finished
 from .directory import BinlogDirectory, Listing
 from .disk import Disk
 from .errors import DiskError
@@ -41,6 +42,7 @@ class ReadOnlyHistory:
     """
 
     def __init__(self, disk: Disk, path: str, *, follow_unsynced: bool = False) -> None:
+        check_finished(disk, path)
         self._follow_unsynced = follow_unsynced
         self._mutex = threading.Lock()
         self._holds = Holds()

@@ -10,6 +10,7 @@ Group commit (`log_turns.py`): whoever waits for an LSN first writes and syncs f
 failed is final: what reached the disk is unknown, so the log takes nothing more.
 """
 
+import logging
 import threading
 from collections.abc import Callable
 
@@ -32,6 +33,8 @@ from .redo_segment import (
     SEGMENT_NAMES,
     encode_segment_header,
 )
+
+_log = logging.getLogger(__name__)
 
 SMALL_GROUP_SIZE_MAX = (1 << 16) + GROUP_HEADER_SIZE + CHANGE_HEADER_SIZE  # one change of a page
 _BUFFER_BYTES_MAX = 4 << 20  # appended and not yet handed to the disk
@@ -256,6 +259,7 @@ class RedoLog:
         """Take nothing more: memory holds what the log would not bring back."""
         if self.failure is None:
             self.failure = error
+            _log.error("%s: %s", self._directory, StoreFailed(error))
 
     def close(self) -> None:
         """Close the segment file; nothing is written any more."""

@@ -5,25 +5,27 @@ What the storage layer offers to programs; the engine below writes. Calls come f
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.format_description import FormatDescription
 from ibb.protocol.gtid import Gtid, GtidPosition
-from ibb.protocol.gtid_event import GtidFlag, encode_gtid_event, read_gtid
+from ibb.protocol.gtid_event import encode_gtid_event, read_gtid
 
-from .backup import Backup, copy_store
+from .backup import Backup, check_finished, copy_store
 from .clock import Clock, SystemClock
 from .commit_position import CommitPosition
 from .disk import Disk, Lock, OsDisk
 from .domain_deletion import deletable_domains
 from .engine import Engine
-from .errors import GroupError, StoreBusy, StoreFull, StoreNotEmpty
+from .errors import GroupError, StoreBusy, StoreFailed, StoreFull, StoreNotEmpty
 from .file_name import binlog_name
 from .format_catalogue import SIDECAR_NAME, FormatCatalogue
 from .group_committer import GroupCommitter, commit_position
 from .group_reader import StoredGroup
+from .group_shape import TRANSACTION_FLAGS2
 from .group_writer import GroupWriter
 from .groups_from import groups_from
 from .history import BinlogFileInfo
@@ -62,7 +64,7 @@ class Store:
         )
         self.commits = GroupCommitter(self._engine)
         self._holds = Holds()
-        self.leases = Leases(disk, directory, clock)
+        self.leases = Leases(disk, directory, clock, self._holds.frozen, lambda: self.pages)
         host = PurgeHost(
             lambda: self.pages,
             self.files,
@@ -106,6 +108,7 @@ class Store:
         disk = disk or OsDisk()
         directory = str(path)
         disk.make_dir(directory)
+        check_finished(disk, directory)
         lock = disk.lock(f"{directory}/{LOCK_NAME}")
         store: Store | None = None
         try:
@@ -179,8 +182,7 @@ class Store:
             StoreFailed: the store has stopped writing.
         """
         if gtid_event is None:
-            flags2 = GtidFlag.TRANSACTIONAL | GtidFlag.ALLOW_PARALLEL
-            gtid_event = encode_gtid_event(gtid, int(self._clock.now()), int(flags2))
+            gtid_event = encode_gtid_event(gtid, int(self._clock.now()), TRANSACTION_FLAGS2)
         elif read_gtid(gtid_event)[0] != gtid:
             raise GroupError(f"the GTID event is not that of {gtid}")
         return self.commits.commit_prepared(xid, gtid, gtid_event)
@@ -299,10 +301,10 @@ class Store:
             FormatError: a page that was copied is damaged; the copy is not whole.
             DiskError: the copy could not be written.
         """
-        self._engine.sync()
+        self.refresh()
         with self.hold(HoldKind.BACKUP, str(target)) as hold:
             with self._engine.writing:
-                self._engine.sync()
+                self.refresh()
                 end, state = self.end(), self.state()
             return copy_store(self, self._disk, str(target), Backup(end, state), hold)
 
@@ -338,14 +340,12 @@ class Store:
 
     def files(self) -> list[BinlogFileInfo]:
         """Return the files, oldest first, the one made in advance last; not those purged now."""
-        return [
-            BinlogFileInfo(binlog_name(file_no), file_no, size)
-            for file_no, size in self._engine.files.sizes()
-        ]
+        return [BinlogFileInfo(binlog_name(n), n, size) for n, size in self._engine.files.sizes()]
 
     def refresh(self) -> None:
-        """Make what was written durable, since a reader waits for it."""
-        self._engine.sync()
+        """Make what was written durable for a reader; after a failure there is no more for it."""
+        with suppress(StoreFailed):
+            self._engine.sync()
 
     def subscribe(self, wake: Callable[[], None]) -> Callable[[], None]:
         """Have *wake* called when there may be more to read, see `History.subscribe`."""
@@ -365,7 +365,7 @@ class Store:
             TooOld: files that the position needs have been purged.
             FormatError: the binlog is damaged; names file and page.
         """
-        self._engine.sync()
+        self.refresh()
         with self.hold(HoldKind.READER, "Store.reader") as hold:
             yield from groups_from(self, start, hold)
 

@@ -8,7 +8,14 @@ import random
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.storage import Store
-from ibb.storage.errors import DiskError, DomainInUse, StoreBusy, StoreFull, StoreNotEmpty
+from ibb.storage.errors import (
+    DiskError,
+    DomainInUse,
+    LeaseError,
+    StoreBusy,
+    StoreFull,
+    StoreNotEmpty,
+)
 from ibb.storage.gtid_search import TooOld, find_start
 from ibb.storage.holds import HoldKind
 from ibb.storage.leases import Lease
@@ -166,7 +173,15 @@ def renew_lease(world: World, rng: random.Random) -> None:
     world.said = f"{name} {limit}"
     lease = Lease(name, str(position), world.clock.now(), limit)
     world.model.leases_under_way.append((name, lease))
-    world.model.leases[name] = world.store.leases.renew(name, position, age_limit=limit)
+    there = is_reachable(world, lease)
+    try:
+        world.model.leases[name] = world.store.leases.renew(name, position, age_limit=limit)
+    except LeaseError:
+        if there:
+            raise
+    else:
+        if not there:
+            raise WrongError(f"lease {name} was given for files that are gone")
     world.model.leases_under_way.clear()
 
 

@@ -274,6 +274,7 @@ def read(world: World, rng: random.Random) -> None:
     if world.followers:
         if rng.random() < 0.3:
             world.store.refresh()
+            world.store._engine.check()  # after a failure there is no more for it
             if world.store.end() < world.written_end():
                 raise WrongError("a reader at the end has not got what was written")
         world.note_durable()

@@ -264,7 +264,7 @@ class World:
             mine, theirs = self.model.leases.get(name), found.get(name)
             if mine is None or theirs is None or mine != theirs._replace(lapsed=mine.lapsed):
                 raise WrongError(f"lease {name} is {theirs}, expected {mine}")
-            if theirs.lapsed < mine.lapsed:
+            if theirs.lapsed < mine.lapsed and not self.is_old(mine.renewed_at, mine.age_limit):
                 raise WrongError(f"lease {name} holds again")
             if theirs.lapsed and not self.is_old(theirs.renewed_at, theirs.age_limit):
                 raise WrongError(f"lease {name} has lapsed too early")

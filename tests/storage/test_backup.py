@@ -1,15 +1,21 @@
 """A backup holds what was there when it began, whatever is committed meanwhile."""
 
+import errno
 import threading
 from pathlib import Path
 
 import pytest
 
+from ibb.protocol.errors import FormatError
 from ibb.protocol.gtid import Gtid
 from ibb.storage import Store, StoreOptions
+from ibb.storage.backup import UNFINISHED_NAME
 from ibb.storage.disk import OsDisk
-from ibb.storage.verify import verify_directory
+from ibb.storage.errors import DiskError
+from ibb.storage.read_only import ReadOnlyHistory
+from ibb.storage.verify import Kind, verify_directory
 
+from ..faults.sim_disk import Fault, SimDisk
 from .events import transaction
 from .test_purge import fill_to, options
 from .test_purge import publish as publish_next
@@ -100,3 +106,39 @@ def test_a_backup_while_others_commit_is_a_prefix(tmp_path: Path) -> None:
             found = [(str(g.gtid), b"".join(g.pieces())) for g in copy.reader()]
             assert found == everything[: len(found)]
             assert found[-1][0] == str(backup.state)
+
+
+def test_half_a_backup_is_not_taken_for_a_whole_one() -> None:
+    """Wherever it breaks off, at the border of two files too."""
+    disk = SimDisk()
+    with Store.open("/s", options(), disk=disk) as store:
+        fill_to(store, 3)
+        before = disk.operations
+        store.backup("/whole")
+        for nth in range(1, disk.operations - before + 1):
+            fault = Fault(lambda op: op.path.startswith("/copy"), code=errno.ENOSPC, nth=nth)
+            disk.faults.append(fault)
+            try:
+                store.backup("/copy")
+            except DiskError:
+                names = disk.list("/copy")
+                if UNFINISHED_NAME not in names:  # nothing yet, or all of it
+                    begun = [name for name in names if name.endswith(".ibb")]
+                    assert not begun or names == disk.list("/whole")
+                    continue
+                with pytest.raises(FormatError, match="not finished"):
+                    Store.open("/copy", options(), disk=disk)
+                with pytest.raises(FormatError, match="not finished"):
+                    ReadOnlyHistory(disk, "/copy")
+                kinds = {finding.kind for finding in verify_directory(disk, "/copy")}
+                assert Kind.BACKUP_UNFINISHED in kinds
+            else:
+                break
+            finally:
+                disk.faults.clear()
+                disk.remove_tree("/copy")
+        else:
+            raise AssertionError("no backup was made in spite of a fault")
+        assert nth > 10
+    with Store.open("/whole", options(), disk=disk) as copy:
+        assert copy.end().file_no >= 3

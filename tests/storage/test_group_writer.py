@@ -197,8 +197,42 @@ def test_the_complete_record_stands_right_before_the_commit_record(store: Store)
     ]
 
 
+def test_a_group_that_lost_events_is_not_published(store: Store) -> None:
+    with store.begin() as group:
+        savepoint = group.savepoint()
+        group.write(query("insert 1") + query("insert 2"), statement=True)
+        with pytest.raises(GroupError, match="not the events"):
+            group.write(query("insert 3") + b"\0" * 40 + query("insert 4"), statement=True)
+        for attempt in (
+            lambda: group.write(transaction("more")),
+            lambda: group.commit(Gtid(0, 1, 1)),
+            lambda: group.prepare(NAME),
+            group.savepoint,
+        ):
+            with pytest.raises(GroupError, match="an earlier write of the group failed"):
+                attempt()
+        group.rollback_to(savepoint)
+        group.write(transaction("again"))
+        group.commit(Gtid(0, 1, 1))
+    assert bodies(store) == [("0-1-1", transaction("again"))]
+
+
+def test_a_savepoint_before_the_gtid_event_forgets_it(store: Store) -> None:
+    head = GtidEvent(Gtid(0, 1, 1), 5, 0x0C).encode()
+    with store.begin() as group:
+        savepoint = group.savepoint()
+        group.write(head + query("insert"))
+        group.rollback_to(savepoint)
+        group.write(head + transaction("again"))
+        group.commit(Gtid(0, 1, 1))
+    assert bodies(store) == [("0-1-1", transaction("again"))]
+
+
 def test_what_cannot_be_prepared(store: Store) -> None:
     with store.begin() as group, pytest.raises(GroupError, match="empty"):
+        group.prepare(NAME)
+    with store.begin() as group, pytest.raises(GroupError, match="does not end with XID"):
+        group.write(query("BEGIN") + query("insert"))
         group.prepare(NAME)
     with store.begin() as group, pytest.raises(GroupError, match="without a GTID event"):
         group.write(query("insert"), statement=True)

@@ -137,7 +137,9 @@ def check_cache(cache):
 
 
 def store_of_leases():
-    leases = Leases(SimDisk(), "/s", SystemClock())
+    disk = SimDisk()
+    pages = BinlogDirectory(disk, "/s")
+    leases = Leases(disk, "/s", SystemClock(), Holds().frozen, lambda: pages)
     leases.renew("old", GtidPosition(), age_limit=-1.0)
     return leases
 

@@ -231,6 +231,18 @@ def test_a_lease_keeps_what_lies_behind_its_position(store: Store, clock: FakeCl
     assert store.leases.all() == []
 
 
+def test_no_lease_is_given_for_what_is_gone(store: Store) -> None:
+    """It would hold up every purge, and its holder could not go on all the same."""
+    fill_to(store, 4)
+    store.purge_to("binlog-000003.ibb")
+    with pytest.raises(LeaseError, match="groups behind position '0-1-1' have been purged"):
+        store.leases.renew("late", "0-1-1")
+    with pytest.raises(SqlError):
+        store.leases.renew("spark", "nonsense")
+    assert store.leases.all() == []
+    assert store.leases.renew("spark", str(store.state())).position == str(store.state())
+
+
 def test_leases_survive_a_restart_and_are_refused_when_damaged(tmp_path: Path) -> None:
     with Store.open(tmp_path, options()) as store:
         store.leases.renew("a", GtidPosition.parse("0-1-5"), age_limit=None)

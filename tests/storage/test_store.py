@@ -369,3 +369,20 @@ def test_a_full_disk_does_not_keep_a_store_from_its_readers() -> None:
         publish(store, 1000)
         *_, description, group = store.reader()
         assert (description.gtid, str(group.gtid)) == (None, "0-1-1000")
+
+
+def test_readers_go_on_with_what_is_durable_when_the_store_has_stopped(caplog) -> None:
+    disk = SimDisk()
+    store = Store.open("/s", SMALL, disk=disk)
+    for number in (1, 2):
+        publish(store, number)
+    disk.faults.append(Fault(lambda op: op.kind == "sync" and "redo" in op.path))
+    with pytest.raises(StoreFailed):
+        publish(store, 3)
+    assert [gtid for gtid, _ in contents(store)] == ["0-1-1", "0-1-2"]
+    store.refresh()
+    assert str(store.backup("/copy").state) == "0-1-2"
+    with pytest.raises(StoreFailed):
+        store.sync()
+    assert caplog.text.count("the store has stopped writing") == 1
+    store.close()

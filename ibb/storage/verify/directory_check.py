@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.errors import FormatError
+from ibb.storage.backup import UNFINISHED_NAME, check_finished
 from ibb.storage.binlog_files import list_files
 from ibb.storage.directory import BinlogDirectory
 from ibb.storage.disk import Disk
@@ -150,6 +151,7 @@ class _DirectoryCheck:
         try:
             yield from check_names(list(self._snapshot.names))
             yield from self._redo.findings
+            yield from self._check_backup()
             yield from self._check_reset()
             done, before = 0, None
             for state in self._files:
@@ -179,6 +181,12 @@ class _DirectoryCheck:
                 return check
             self._snapshot = _take_snapshot(self._real, self._path)
         return check._replace(findings=[])  # written faster than read: no judgement
+
+    def _check_backup(self) -> Iterator[Finding]:
+        try:
+            check_finished(self._real, self._path)
+        except FormatError as error:
+            yield Finding(kind=Kind.BACKUP_UNFINISHED, text=error.what, file=UNFINISHED_NAME)
 
     def _check_reset(self) -> Iterator[Finding]:
         try:
