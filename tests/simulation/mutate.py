@@ -71,7 +71,7 @@ def judge(mutant: Mutant, seeds: int, survived: int = 0) -> str:
         if mutant.is_lock:
             of = PREEMPTION.get(mutant.path.stem)
             return (
-                _meet_tests(root, f"test_preemption_of_{of}.py" if of else "test_preemption.py")
+                _meet_tests(root, f"test_preemption_of_{of}.py", "test_preemption.py")
                 or _meet_threads(root, mutant.place)
                 or _meet_tests(root, ALL, word="threading")
                 or SURVIVED

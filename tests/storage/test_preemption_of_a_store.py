@@ -331,7 +331,7 @@ WRITERS = [
     two_transactions_of_one_name, two_ends_of_one_transaction, a_transaction_given_up_and_a_commit,
     a_reset_and_a_commit, a_state_that_is_set_and_a_commit, a_backup_and_a_commit,
     a_close_and_a_commit, a_commit_and_a_close, two_closes, a_purge_and_a_reader,
-    a_piece_and_a_reset, two_commits_at_a_gate, a_reset_and_a_reader,
+    two_commits_at_a_gate, a_reset_and_a_reader,
     a_domain_that_is_forgotten_and_its_next_group,
 ]  # fmt: skip
 WORKERS = [two_who_do_the_work, two_who_write_pages, two_who_make_a_file, two_who_close_files,
@@ -346,3 +346,7 @@ def test_nobody_writes_in_between(scene):
 @pytest.mark.parametrize("scene", WORKERS, ids=lambda scene: scene.__name__)
 def test_the_background_is_not_disturbed(scene):
     meet_everywhere(scene, stops=STOPS_MAX, within=BACKGROUND)
+
+
+def test_the_files_of_a_piece_are_kept_where_it_was_written():
+    meet_everywhere(a_piece_and_a_reset, within=("/group_committer.py",))
