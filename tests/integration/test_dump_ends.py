@@ -89,6 +89,7 @@ def test_a_server_that_ends_tells_its_replicas_and_they_come_back(topology, repl
     with SteadyWriter(primary) as writer:
         for _ in range(3):
             writer.wait_for_more(50)
+            wait_until(lambda: len(dumps(ibb.port)) == len(replicas), SECONDS)
             assert ibb.stop() == 0
             ibb.start()
     for replica in replicas:

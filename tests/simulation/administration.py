@@ -220,6 +220,7 @@ def backup(world: World, rng: random.Random) -> None:
     path = "/backup"
     try:
         world.store.backup(path)
+        world.store._engine.check()  # after a failure it holds what was durable, and no more
         world.model.all_durable()
         copy = world.disk.crashed(rng, 0.0, under=path)
         copy.capacity = None
