@@ -3,7 +3,7 @@
 import struct
 from collections.abc import Iterator
 
-from ibb.protocol.event import EventType, build_event
+from ibb.protocol.event import QUERY_POST_HEADER, EventType, build_event
 from ibb.protocol.gtid import Gtid
 from ibb.protocol.gtid_event import GtidEvent, GtidFlag
 
@@ -12,8 +12,6 @@ DOMAINS = 3
 BEGUN_AT = 1_700_000_000  # seconds since 1970; a fixed time makes each run's groups the same
 DATABASE = b"demo"
 
-# Thread id, seconds of execution, length of the database's name, error, length of the status.
-_QUERY = struct.Struct("<IIBHH")
 _XID = struct.Struct("<Q")
 
 
@@ -25,7 +23,7 @@ def made_up_groups(count: int) -> Iterator[tuple[Gtid, bytes]]:
         begin = GtidEvent(gtid, timestamp, GtidFlag.TRANSACTIONAL | GtidFlag.ALLOW_PARALLEL)
         note = "x" * (number % 97)
         sql = f"INSERT INTO journal VALUES ({number}, '{note}')".encode()
-        query = _QUERY.pack(1, 0, len(DATABASE), 0, 0) + DATABASE + b"\0" + sql
+        query = QUERY_POST_HEADER.pack(1, 0, len(DATABASE), 0, 0) + DATABASE + b"\0" + sql
         yield (
             gtid,
             begin.encode()

@@ -31,6 +31,10 @@ FLAGS_OFFSET: Final = 17
 
 _HEADER: Final = Struct("<IBIIIH")
 
+# Behind the header of a QUERY event: thread, seconds, size of db, error, size of status variables.
+QUERY_POST_HEADER: Final = Struct("<IIBHH")
+QUERY_SIZES: Final = Struct("<8xB2xH")  # the two sizes in it
+
 
 class EventType(IntEnum):
     """Type codes of events, by their names in MariaDB."""

@@ -19,7 +19,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Final
 
 from .errors import FormatError
-from .event import HEADER_SIZE, EventHeader, EventType, type_name
+from .event import HEADER_SIZE, QUERY_SIZES, EventHeader, EventType, type_name
 from .event_splitter import WHOLE_EVENT_BYTES_MAX
 from .fields import U16, U32
 from .format_description import CREATED_OFFSET
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 TRACKER_PREFIX_BYTES_MAX: Final = WHOLE_EVENT_BYTES_MAX - HEADER_SIZE
 
 _GTID_BODY: Final = Struct("<QIB")  # seq, domain, flags2
-_QUERY_POST_HEADER: Final = Struct("<8xB2xH")  # size of db name, size of status variables
 _ROWS_FLAGS_OFFSET: Final = 6
 _STANDALONE: Final = int(GtidFlag.STANDALONE)  # plain: operations of IntFlag are slow
 _STMT_END: Final = 1
@@ -183,10 +182,10 @@ class GroupTracker:
             return True
         if code != EventType.QUERY:
             return False
-        if len(body) < _QUERY_POST_HEADER.size:
+        if len(body) < QUERY_SIZES.size:
             raise FormatError(f"Query event with a body of only {len(body)} bytes")
-        db_size, status_size = _QUERY_POST_HEADER.unpack_from(body)
-        start = _QUERY_POST_HEADER.size + status_size + db_size + 1  # NUL behind the db name
+        db_size, status_size = QUERY_SIZES.unpack_from(body)
+        start = QUERY_SIZES.size + status_size + db_size + 1  # NUL behind the db name
         if start > body_size:
             raise FormatError(
                 f"Query event with a body of {body_size} bytes has its text at {start}"

@@ -12,10 +12,19 @@ from typing import TYPE_CHECKING, Final
 
 from .character_sets import COLLATION_NAMES, charset_of
 from .errors import FormatError
-from .event import HEADER_SIZE, TYPE_OFFSET, EventFlag, EventHeader, EventType
+from .event import (
+    HEADER_SIZE,
+    QUERY_SIZES,
+    TYPE_OFFSET,
+    EventFlag,
+    EventHeader,
+    EventType,
+)
+from .event_group import ROWS
 from .fields import FieldReader
 from .format_description import FormatDescription
-from .gtid_event import GtidEvent, GtidFlag
+from .gtid_event import GtidEvent, GtidFlag, XaId
+from .incident import Incident
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,21 +80,7 @@ _WORDS: Final = {
     EventType.UPDATE_ROWS_COMPRESSED_V1: "Update_rows_compressed_v1",
     EventType.DELETE_ROWS_COMPRESSED_V1: "Delete_rows_compressed_v1",
 }
-_ROWS: Final = frozenset(
-    {
-        EventType.WRITE_ROWS_V1,
-        EventType.UPDATE_ROWS_V1,
-        EventType.DELETE_ROWS_V1,
-        EventType.WRITE_ROWS,
-        EventType.UPDATE_ROWS,
-        EventType.DELETE_ROWS,
-        EventType.WRITE_ROWS_COMPRESSED_V1,
-        EventType.UPDATE_ROWS_COMPRESSED_V1,
-        EventType.DELETE_ROWS_COMPRESSED_V1,
-    }
-)
 INFO_BYTES_MAX: Final = 16 << 10  # of a compressed text that are looked at
-_QUERY_HEAD: Final = Struct("<IIBHH")
 _LOAD_HEAD_BYTES: Final = 13  # behind the head of a query
 _INTVARS: Final = {1: "LAST_INSERT_ID", 2: "INSERT_ID"}
 _STATEMENT_END: Final = 1
@@ -112,7 +107,7 @@ def event_info(code: int, event: Buffer) -> str:
     """
     describe = _DESCRIBED.get(code)
     if describe is None:
-        return _rows(event) if code in _ROWS else ""
+        return _rows(event) if code in ROWS else ""
     return describe(event)
 
 
@@ -131,7 +126,7 @@ def _format_description(event: Buffer) -> str:
 
 def _query(event: Buffer) -> str:
     reader = _reader(event, "Query event")
-    _, _, name_bytes, _, status_bytes = _QUERY_HEAD.unpack(reader.take(_QUERY_HEAD.size))
+    name_bytes, status_bytes = QUERY_SIZES.unpack(reader.take(QUERY_SIZES.size))
     settings = _settings(reader.take(status_bytes))
     database = _text(reader.take(name_bytes))
     reader.take(1)
@@ -164,7 +159,7 @@ def _decompressed(body: bytes) -> bytes:
 
 def _load_query(event: Buffer) -> str:
     reader = _reader(event, "Execute_load_query event")
-    _, _, name_bytes, _, status_bytes = _QUERY_HEAD.unpack(reader.take(_QUERY_HEAD.size))
+    name_bytes, status_bytes = QUERY_SIZES.unpack(reader.take(QUERY_SIZES.size))
     file_id = reader.u32()
     reader.take(_LOAD_HEAD_BYTES - 4 + status_bytes)
     database = _text(reader.take(name_bytes))
@@ -176,24 +171,18 @@ def _load_query(event: Buffer) -> str:
 def _gtid(event: Buffer) -> str:
     parsed = GtidEvent.parse(bytes(event))
     if parsed.flags2 & GtidFlag.PREPARED_XA and parsed.xa_id is not None:
-        line = (
-            f"XA START {_xid(parsed.xa_id.gtrid, parsed.xa_id.bqual, parsed.xa_id.format_id)} GTID "
-        )
+        line = f"XA START {parsed.xa_id} GTID "
     else:
         line = "GTID " if parsed.standalone else "BEGIN GTID "
     line += str(parsed.gtid)
     return line if parsed.commit_id is None else f"{line} cid={parsed.commit_id}"
 
 
-def _xid(gtrid: bytes, bqual: bytes, format_id: int) -> str:
-    return f"X'{gtrid.hex()}',X'{bqual.hex()}',{format_id}"
-
-
 def _xa_prepare(event: Buffer) -> str:
     reader = _reader(event, "XA_prepare event")
     one_phase, format_id = reader.u8(), reader.u32()
     gtrid_bytes, bqual_bytes = reader.u32(), reader.u32()
-    name = _xid(reader.take(gtrid_bytes), reader.take(bqual_bytes), format_id)
+    name = XaId(format_id, reader.take(gtrid_bytes), reader.take(bqual_bytes))
     return f"XA {'COMMIT' if one_phase else 'PREPARE'} {name}{' ONE PHASE' if one_phase else ''}"
 
 
@@ -213,7 +202,7 @@ def _rand(event: Buffer) -> str:
 
 def _table_map(event: Buffer) -> str:
     reader = _reader(event, "Table_map event")
-    number = int.from_bytes(reader.take(6), "little")
+    number = reader.u48()
     reader.u16()
     names = []
     for _ in range(2):
@@ -224,7 +213,7 @@ def _table_map(event: Buffer) -> str:
 
 def _rows(event: Buffer) -> str:
     reader = _reader(event, "rows event")
-    number = int.from_bytes(reader.take(6), "little")
+    number = reader.u48()
     end = " flags: STMT_END_F" if reader.u16() & _STATEMENT_END else ""
     return f"table_id: {number}{end}"
 
@@ -234,11 +223,9 @@ def _annotate(event: Buffer) -> str:
 
 
 def _incident(event: Buffer) -> str:
-    reader = _reader(event, "Incident event")
-    kind = reader.u16()
-    name = "LOST_EVENTS" if kind == 1 else "NONE"
-    message = _text(reader.u8str()) if reader.remaining else ""
-    return f"#{kind} ({name}){': ' + message if message else ''}"
+    incident = Incident.parse(event)
+    message = f": {incident.message}" if incident.message else ""
+    return f"#{incident.kind} ({incident.name}){message}"
 
 
 def _block(event: Buffer) -> str:

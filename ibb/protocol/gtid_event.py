@@ -85,6 +85,10 @@ class XaId:
     gtrid: bytes
     bqual: bytes
 
+    def __str__(self) -> str:
+        """As a person writes it in XA COMMIT."""
+        return f"X'{self.gtrid.hex()}',X'{self.bqual.hex()}',{self.format_id}"
+
 
 @dataclass(frozen=True, slots=True)
 class GtidEvent:

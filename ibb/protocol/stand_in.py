@@ -7,17 +7,23 @@ Source: dump-protocol 4.12.
 
 from __future__ import annotations
 
-from struct import Struct
 from typing import Final
 
 from .error_codes import MASTER_FATAL_ERROR_READING_BINLOG
-from .event import FLAGS_OFFSET, HEADER_SIZE, TYPE_OFFSET, EventFlag, EventType, type_name
+from .event import (
+    FLAGS_OFFSET,
+    HEADER_SIZE,
+    QUERY_POST_HEADER,
+    TYPE_OFFSET,
+    EventFlag,
+    EventType,
+    type_name,
+)
 from .fields import U16, U32
 
 USER_VAR_BYTES_MIN: Final = 25  # header, name size, one character of name, the NULL mark
 QUERY_BYTES_MIN: Final = 34  # header, post-header, NUL of the db name, one character of text
 
-_QUERY_POST_HEADER: Final = Struct("<IIBHH")  # thread, seconds, size of db, error, size of status
 _USER_VAR_NAME: Final = b"!dummyvar"
 _COMMENT: Final = b"# Dummy event replacing event type %d that slave cannot handle."  # MariaDB's
 _BEGIN: Final = b"BEGIN"
@@ -31,14 +37,14 @@ def replace_with_begin(event: bytearray) -> None:
     Raises:
         SqlError: 1236, the event is shorter than MariaDB ever writes it.
     """
-    fixed_size = HEADER_SIZE + _QUERY_POST_HEADER.size
+    fixed_size = HEADER_SIZE + QUERY_POST_HEADER.size
     status_size = len(event) - fixed_size - 1 - len(_BEGIN)
     if status_size < 0:
         raise MASTER_FATAL_ERROR_READING_BINLOG.error(
             "Failed to replace GTID event with backwards-compatible event: corrupt event."
         )
     _become(event, EventType.QUERY)
-    _QUERY_POST_HEADER.pack_into(event, HEADER_SIZE, 0, 0, 0, 0, status_size)
+    QUERY_POST_HEADER.pack_into(event, HEADER_SIZE, 0, 0, 0, 0, status_size)
     event[fixed_size:] = _STATUS_SKIP * status_size + b"\0" + _BEGIN
 
 

@@ -3,7 +3,7 @@
 from copy import copy
 from struct import Struct
 
-from ibb.protocol.event import HEADER_SIZE, EventType, type_name
+from ibb.protocol.event import HEADER_SIZE, QUERY_SIZES, EventType, type_name
 from ibb.protocol.event_group import GroupStep, GroupTracker
 from ibb.protocol.event_splitter import EventPart
 from ibb.protocol.gtid import Gtid
@@ -19,7 +19,6 @@ _PARALLEL = int(GtidFlag.ALLOW_PARALLEL)
 TRANSACTION_FLAGS2 = _PARALLEL | _TRANSACTIONAL  # of a group that ends with XID
 
 _HEADER = Struct("<4xB4xII2x")  # type, length, log_pos
-_QUERY_SIZES = Struct("<8xB2xH")  # of the db name, of the status variables
 _ENDINGS = (b"COMMIT", b"ROLLBACK")
 _XID = int(EventType.XID)
 _QUERY = int(EventType.QUERY)
@@ -60,10 +59,10 @@ def is_whole_transaction(events: bytes) -> bool:
 
 def _goes_on(query: bytes) -> bool:
     """Tell whether a QUERY event is whole and surely does not end its transaction."""
-    if len(query) < HEADER_SIZE + _QUERY_SIZES.size:
+    if len(query) < HEADER_SIZE + QUERY_SIZES.size:
         return False
-    db_size, status_size = _QUERY_SIZES.unpack_from(query, HEADER_SIZE)
-    text = HEADER_SIZE + _QUERY_SIZES.size + status_size + db_size + 1
+    db_size, status_size = QUERY_SIZES.unpack_from(query, HEADER_SIZE)
+    text = HEADER_SIZE + QUERY_SIZES.size + status_size + db_size + 1
     return text <= len(query) and not query[-8:].upper().endswith(_ENDINGS)
 
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from ibb.protocol import compint
 from ibb.protocol.errors import FormatError, Truncated
 from ibb.protocol.gtid import ID_MAX, Gtid
+from ibb.protocol.gtid_event import XaId
 
 from .file_header import MAJOR_DRAFT, MAJOR_FINAL
 from .position import NOWHERE, Position
@@ -102,8 +103,7 @@ class Xid(NamedTuple):
     bqual: bytes
 
     def __str__(self) -> str:
-        """As a person writes it in XA COMMIT."""
-        return f"X'{self.gtrid.hex()}',X'{self.bqual.hex()}',{self.format_id}"
+        return str(XaId(*self))
 
 
 class XaPrepare(NamedTuple):
