@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Final
 
 from .authentication import PASSWORD_BYTES_MAX, CannotAuthenticate, Verdict, xor
 from .errors import FormatError
-from .sha256_crypt import DIGEST_CHARS, ROUNDS, sha256_crypt
+from .sha256_crypt import ALPHABET, DIGEST_CHARS, ROUNDS, repeated, sha256_crypt
 
 if TYPE_CHECKING:
     from .authentication import Channel, ClientExchange, Exchange, PasswordCipher
@@ -41,7 +41,6 @@ _SEND_PUBLIC_KEY: Final = b"\x02"
 _TEXT: Final = re.compile(r"\$A\$([0-9A-F]{3})\$([\x01-\x7f]{20})([./0-9A-Za-z]{43})", re.ASCII)
 _ROUNDS_UNIT: Final = 1000
 _ROUNDS_MAX: Final = 100_000
-_SALT_ALPHABET: Final = b"./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _DIGEST_BYTES: Final = 32
 _NOT_REMEMBERED: Final = bytes(_DIGEST_BYTES)
 
@@ -81,7 +80,7 @@ class CachingSha2Password:
     def make(self, password: str, salt: bytes) -> str:
         """Return the authentication string to be kept."""
         assert len(salt) == SALT_BYTES
-        printable = bytes(_SALT_ALPHABET[byte & 63] for byte in salt)
+        printable = bytes(ALPHABET[byte & 63] for byte in salt)
         return _text(printable, sha256_crypt(password.encode(), printable))
 
     def check_text(self, text: str) -> None:
@@ -100,7 +99,8 @@ class CachingSha2Password:
             if answer != _SEND_PUBLIC_KEY or self._cipher is None:
                 return Verdict(proven=False)
             encrypted = yield self._cipher.public_pem()
-            answer = _unmasked(self._cipher.decrypt(encrypted), challenge)
+            masked = self._cipher.decrypt(encrypted)
+            answer = xor(masked, repeated(challenge, len(masked)))
         password, end, behind = answer.partition(b"\0")
         rounds, salt, hashed = _parse(text)
         fits = 0 < len(password) <= PASSWORD_BYTES_MAX and bool(end) and not behind
@@ -154,11 +154,6 @@ def _check_fast(response: bytes, nonce: bytes, double_hash: bytes) -> bool:
 
 def _mask(double_hash: bytes, nonce: bytes) -> bytes:
     return _sha256(double_hash + nonce)
-
-
-def _unmasked(data: bytes, nonce: bytes) -> bytes:
-    """Return *data* with the nonce, repeated, taken off."""
-    return xor(data, (nonce * (len(data) // len(nonce) + 1))[: len(data)])
 
 
 def _sha256(data: bytes) -> bytes:

@@ -25,6 +25,8 @@ PLUGIN_NAME: Final = "client_ed25519"
 PUBLIC_KEY_BYTES: Final = 32
 SIGNATURE_BYTES: Final = 64
 NONCE_BYTES: Final = 32
+# A point of the curve, so that checking against it is the same work.
+NOBODYS_KEY: Final = bytes.fromhex("58" + "66" * 31)
 
 _KEY_TEXT: Final = re.compile(r"[A-Za-z0-9+/]{43}", re.ASCII)
 _NO_SIGNATURE: Final = bytes(SIGNATURE_BYTES)
@@ -94,8 +96,7 @@ class Ed25519Password:
     salt_bytes = 0
     challenge_bytes = NONCE_BYTES
     costly = False
-    # A point of the curve, so that checking against it is the same work.
-    decoy = key_text(bytes.fromhex("58" + "66" * 31))
+    decoy = key_text(NOBODYS_KEY)
 
     def make(self, password: str, salt: bytes) -> str:
         """Return the authentication string to be kept."""

@@ -20,7 +20,14 @@ from typing import TYPE_CHECKING, Final
 from nacl import bindings
 
 from .authentication import CannotAuthenticate, Verdict
-from .ed25519_password import PUBLIC_KEY_BYTES, SIGNATURE_BYTES, verify
+from .ed25519_password import (
+    NOBODYS_KEY,
+    PUBLIC_KEY_BYTES,
+    SIGNATURE_BYTES,
+    key_text,
+    parse_key_text,
+    verify,
+)
 from .errors import FormatError
 
 if TYPE_CHECKING:
@@ -52,11 +59,11 @@ def _parse(text: str) -> tuple[bytes, bytes]:
     if found is None:
         raise ValueError("not a parsec string: P0:SALT:KEY is needed, both in base64")
     salt = base64.b64decode(found[2])
-    return _KEY_DERIVATION + bytes([int(found[1])]) + salt, base64.b64decode(found[3] + "=")
+    return _KEY_DERIVATION + bytes([int(found[1])]) + salt, parse_key_text(found[3])
 
 
 def _text(salt: bytes, key: bytes) -> str:
-    return f"P0:{base64.b64encode(salt).decode()}:{base64.b64encode(key).decode().rstrip('=')}"
+    return f"P0:{base64.b64encode(salt).decode()}:{key_text(key)}"
 
 
 class ParsecPassword:
@@ -67,7 +74,7 @@ class ParsecPassword:
     salt_bytes = SALT_BYTES
     challenge_bytes = NONCE_BYTES
     costly = False
-    decoy = _text(b"no password fits..", bytes.fromhex("58" + "66" * 31))
+    decoy = _text(b"no password fits..", NOBODYS_KEY)
 
     def make(self, password: str, salt: bytes) -> str:
         """Return the authentication string to be kept, with MariaDB's default of iterations."""

@@ -11,8 +11,8 @@ from typing import Final
 
 ROUNDS: Final = 5000
 DIGEST_CHARS: Final = 43
+ALPHABET: Final = b"./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-_ALPHABET: Final = b"./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _CYCLE: Final = 42  # rounds after which the order of the parts repeats: lcm(2, 3, 7)
 # Bytes of the digest that make four characters each; 31 and 30 make the last three.
 _TRIPLES: Final = (
@@ -25,14 +25,14 @@ def sha256_crypt(password: bytes, salt: bytes, rounds: int = ROUNDS) -> bytes:
     """Return the 43 characters of the hash; takes some milliseconds."""
     size = len(password)
     other = hashlib.sha256(password + salt + password).digest()
-    mixed = hashlib.sha256(password + salt + _repeated(other, size))
+    mixed = hashlib.sha256(password + salt + repeated(other, size))
     bits = size
     while bits:
         mixed.update(other if bits & 1 else password)
         bits >>= 1
     digest = mixed.digest()
-    p = _repeated(hashlib.sha256(password * size).digest(), size)
-    s = _repeated(hashlib.sha256(salt * (16 + digest[0])).digest(), len(salt))
+    p = repeated(hashlib.sha256(password * size).digest(), size)
+    s = repeated(hashlib.sha256(salt * (16 + digest[0])).digest(), len(salt))
     # What stands before and behind the digest of the round before; it is first where i is even.
     around = []
     for i in range(_CYCLE):
@@ -44,7 +44,8 @@ def sha256_crypt(password: bytes, salt: bytes, rounds: int = ROUNDS) -> bytes:
     return _encoded(digest)
 
 
-def _repeated(data: bytes, size: int) -> bytes:
+def repeated(data: bytes, size: int) -> bytes:
+    """Return *size* bytes: *data* as often as it takes, the last time perhaps only in part."""
     return (data * (size // len(data) + 1))[:size]
 
 
@@ -52,6 +53,6 @@ def _encoded(digest: bytes) -> bytes:
     out = bytearray()
     for first, second, third in _TRIPLES:
         value = digest[first] << 16 | digest[second] << 8 | digest[third]
-        out += bytes(_ALPHABET[value >> shift & 63] for shift in (0, 6, 12, 18))
+        out += bytes(ALPHABET[value >> shift & 63] for shift in (0, 6, 12, 18))
     value = digest[31] << 8 | digest[30]
-    return bytes(out + bytes(_ALPHABET[value >> shift & 63] for shift in (0, 6, 12)))
+    return bytes(out + bytes(ALPHABET[value >> shift & 63] for shift in (0, 6, 12)))
