@@ -91,3 +91,11 @@ async def serve(accounts):
     yield start
     for server in servers:
         await server.stop()
+
+
+@pytest.fixture
+def target(tmp_path):
+    """Return the store that a relay writes."""
+    options = replace(SMALL, format_description="upstream")
+    with Store.open(tmp_path / "relay", options) as opened:
+        yield opened

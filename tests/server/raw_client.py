@@ -19,6 +19,8 @@ from ibb.protocol.reply import is_eof, is_err, parse_err
 from ibb.protocol.result_set import ReplyReader
 from ibb.server.tls_channel import TlsChannel
 
+from .waiting import until
+
 SECONDS_MAX = 20.0
 PACKET_BYTES_MAX = 64 << 20
 
@@ -195,9 +197,7 @@ class RawClient:
 
 async def until_sessions(server, count):
     """Wait until the server has so many sessions, as it finds out in its own time."""
-    async with asyncio.timeout(SECONDS_MAX):
-        while len(server.sessions()) != count:  # noqa: ASYNC110 - nothing tells when they end
-            await asyncio.sleep(0.005)
+    await until(lambda: len(server.sessions()) == count)
 
 
 @dataclass

@@ -3,7 +3,7 @@
 import asyncio
 import errno
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
@@ -16,6 +16,7 @@ from ibb.storage.errors import GroupError, StoreFailed
 
 from ..faults.sim_disk import Fault, SimDisk
 from ..storage.events import transaction
+from .waiting import until
 
 SECONDS = 20
 
@@ -182,12 +183,6 @@ class ReplicaGate:
     def wait(self, position: CommitPosition) -> None:
         self.waited.append(position.gtid)
         assert self.open.wait(SECONDS)
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(SECONDS):
-        while not condition():  # noqa: ASYNC110 - what is waited for is in other threads
-            await asyncio.sleep(0.001)
 
 
 async def test_tasks_wait_for_the_gate_too_whatever_else_was_written_behind_their_groups() -> None:

@@ -324,7 +324,7 @@ async def test_files_that_another_program_writes_are_followed(serve, tmp_path):
 
 
 @pytest.mark.roomy
-async def test_a_client_that_reads_nothing_for_too_long_is_dropped(serve, store):
+async def test_a_client_that_reads_nothing_for_too_long_is_dropped(serve, store, capfd):
     for seq in range(11, 51):
         publish(store, Gtid(0, 1, seq), size=1 << 20)
     server = await serve(store, net_write_timeout=0.1)
@@ -333,4 +333,6 @@ async def test_a_client_that_reads_nothing_for_too_long_is_dropped(serve, store)
     await client.dump(server_id=5)
     client.writer.transport.pause_reading()
     await until_sessions(server, 0)
+    output = capfd.readouterr()
+    assert "the client did not read for 0.1 s" in output.out + output.err
     await client.close()

@@ -6,9 +6,11 @@ import pytest
 
 from ibb.protocol.errors import SqlError
 from ibb.protocol.gtid import Gtid
+from ibb.storage.file_name import binlog_name
 
 from .conftest import publish
 from .raw_client import RawClient, dumping, until_sessions
+from .waiting import until
 
 pytestmark = pytest.mark.tiny
 
@@ -52,9 +54,7 @@ async def large_dump_unread(server, store):
     client.writer.transport.pause_reading()
     (session,) = server.sessions()
     transport = session._connection._writer.transport
-    async with asyncio.timeout(20):
-        while not transport.get_write_buffer_size():  # noqa: ASYNC110 - nothing tells when
-            await asyncio.sleep(0.005)
+    await until(transport.get_write_buffer_size)
     return dump
 
 
@@ -95,6 +95,8 @@ async def test_a_client_that_quits_or_vanishes_ends_its_dump(serve, store):
     await quitting.client.send(b"\x01")
     await vanishing.client.close()
     await until_sessions(server, 0)
+    assert not server.has_dumps()
+    assert store.purge_to(store.files()[-1].name).kept == binlog_name(store.end().file_no)
     await quitting.client.close()
 
 

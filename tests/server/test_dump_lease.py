@@ -13,6 +13,7 @@ from ibb.storage.position import Position
 
 from .conftest import publish
 from .raw_client import dumping
+from .waiting import until
 
 HOUR = 3600
 NAME = lease_name("kept", 33)
@@ -31,12 +32,6 @@ def accounts():
 
 def leases(store):
     return {lease.name: (lease.position, lease.age_limit) for lease in store.leases.all()}
-
-
-async def until(condition):
-    async with asyncio.timeout(20):
-        while not condition():  # noqa: ASYNC110 - nothing tells of it
-            await asyncio.sleep(0)
 
 
 async def test_an_accounts_replica_has_a_lease_from_where_it_began(serve, store):
@@ -58,13 +53,15 @@ async def test_it_moves_when_the_replica_comes_back_with_more(serve, store):
         await until(lambda start=start: leases(store) == {NAME: (start, HOUR)})
         await dump.client.close()
         await until(lambda: not server.has_dumps())
+    assert leases(store) == {NAME: ("0-1-8", HOUR)}
 
 
 async def test_the_server_may_want_it_for_all(serve, store):
     server = await serve(store, dump_lease=60)
     dump = await dumping(server, "0-1-4", server_id=34, non_block=False)
-    await until(lambda: leases(store) == {lease_name("repl", 34): ("0-1-4", 60)})
+    await until(lambda: leases(store))
     await dump.client.close()
+    assert leases(store) == {lease_name("repl", 34): ("0-1-4", 60)}
 
 
 @pytest.mark.parametrize("reader", [{"user": "repl", "server_id": 34}, {"user": "kept"}])

@@ -6,6 +6,7 @@ from ibb.protocol.gtid import Gtid
 
 from .conftest import publish
 from .raw_client import RawClient, dumping
+from .waiting import until
 
 READERS = 4
 GROUPS = 40
@@ -47,9 +48,7 @@ async def test_it_is_dropped_at_its_limit_and_the_log_says_why(serve, store, cap
     (session,) = server.sessions()
     readers = [await dumping(server, "0-1-10", non_block=False) for _ in range(READERS)]
     reading = [asyncio.create_task(reader.groups(GROUPS)) for reader in readers]
-    async with asyncio.timeout(20):
-        while session in server.sessions():  # noqa: ASYNC110 - nothing tells when they end
-            await asyncio.sleep(0.005)
+    await until(lambda: session not in server.sessions())
     found = await asyncio.gather(*reading)
     assert all(groups == found[0] and len(groups) == GROUPS for groups in found)
     publish(store, Gtid(0, 1, 11 + GROUPS), wait=True)

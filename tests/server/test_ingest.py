@@ -26,13 +26,6 @@ from .fake_primary import group, preamble, stored
 pytestmark = pytest.mark.tiny
 
 
-@pytest.fixture
-def target(tmp_path):
-    options = replace(SMALL, format_description="upstream")
-    with Store.open(tmp_path / "relay", options) as opened:
-        yield opened
-
-
 def ingest(target, **options):
     return Ingest(target, has_checksum=True, strict=False, **options)
 

@@ -1,7 +1,5 @@
 """KILL: who may end what, and how that looks to who is ended."""
 
-import asyncio
-
 import pytest
 
 from ibb.protocol.command import Query
@@ -9,8 +7,7 @@ from ibb.protocol.reply import is_err, is_ok, parse_err
 from ibb.server.accounts import AccountBook, make_account
 
 from .raw_client import RawClient, until_sessions
-
-SECONDS_MAX = 20
+from .waiting import until
 
 
 @pytest.fixture
@@ -34,11 +31,8 @@ async def sleeping(client, server, sql):
     """Begin a statement that waits, and return its connection's id once it does."""
     number = int(await client.value("SELECT CONNECTION_ID()"))
     await client.send(Query(sql).encode())
-    async with asyncio.timeout(SECONDS_MAX):
-        while server.session(number).runner.running != sql:  # noqa: ASYNC110 - nothing tells
-            await asyncio.sleep(0)
-        while server.session(number).runner._waiting is None:  # noqa: ASYNC110 - as above
-            await asyncio.sleep(0)
+    runner = server.session(number).runner
+    await until(lambda: runner.running == sql and runner._waiting is not None)
     return number
 
 

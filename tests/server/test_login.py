@@ -227,7 +227,7 @@ async def test_half_a_handshake_ends_after_the_time_for_it(serve, store):
         await client.read_greeting()
         client.writer.write(b"\x20\x00\x00\x01" + request + b"\x16\x03\x01\x02\x00\x01\x00")
         async with asyncio.timeout(10):
-            await client.reader.read()
+            assert await client.reader.read() == b""
     await until_sessions(server, 0)
 
 

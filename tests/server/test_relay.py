@@ -30,17 +30,11 @@ from ibb.storage.store import Store
 from ..tiny import SMALL
 from .conftest import publish
 from .fake_primary import CUT, HANG, FakePrimary, group, preamble, stored
+from .waiting import until
 
 pytestmark = pytest.mark.tiny
 
 SECONDS_MAX = 20
-
-
-@pytest.fixture
-def target(tmp_path):
-    options = replace(SMALL, format_description="upstream")
-    with Store.open(tmp_path / "relay", options) as opened:
-        yield opened
 
 
 class Following:
@@ -71,12 +65,6 @@ class Following:
     async def __aexit__(self, *_):
         self.task.cancel()
         await asyncio.gather(self.task, return_exceptions=True)
-
-
-async def until(condition):
-    async with asyncio.timeout(SECONDS_MAX):
-        while not condition():  # noqa: ASYNC110 - what is waited for is in other threads
-            await asyncio.sleep(0.005)
 
 
 def contents(store):
@@ -339,6 +327,7 @@ async def test_a_switch_of_the_login_plugin_is_answered(target):
         Following(target, primary.port),
     ):
         await until(lambda: primary.dumps)
+    assert primary.dumps
 
 
 async def test_a_wrong_password_is_tried_again_but_seldom(target):

@@ -18,7 +18,8 @@ from ibb.server.upstream import Upstream, UpstreamAddress
 from ibb.storage.store import Store
 
 from .conftest import SMALL
-from .raw_client import SECONDS_MAX, RawClient, until_sessions
+from .raw_client import RawClient, until_sessions
+from .waiting import until
 
 PASSWORD = "xyzzy-plugh"
 USERS = ("quuxuser", "corgeuser", "fullaccount", "graultuser")
@@ -114,9 +115,7 @@ async def test_an_upstream_that_refuses_our_account_is_logged_without_it(guarded
                 target, address, config=Config(), server_id=5, port=lambda: 1, sleep=no_sleep
             )
             task = asyncio.create_task(relay.run())
-            async with asyncio.timeout(SECONDS_MAX):
-                while not waited:  # noqa: ASYNC110 - the relay tells nobody
-                    await asyncio.sleep(0)
+            await until(lambda waited=waited: waited)
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
         assert user in str(relay.last_error)

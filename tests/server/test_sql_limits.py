@@ -14,6 +14,7 @@ from ibb.server.sql_cursor import NESTING_MAX, OPERATIONS_MAX
 from ibb.server.sql_parser import parse_statement
 
 from .raw_client import SECONDS_MAX, RawClient, until_sessions
+from .waiting import until
 
 
 @pytest.mark.parametrize(
@@ -56,10 +57,9 @@ async def test_a_statement_that_waits_ends_with_its_client(serve, store, sql):
         await client.send(Query(sql).encode())
         await client.send(b"\x0e")  # a ping that is sent ahead is no reason to go on waiting
         (session,) = server.sessions()
-        async with asyncio.timeout(SECONDS_MAX):
-            while session.runner.running != sql:  # noqa: ASYNC110 - nobody tells
-                await asyncio.sleep(0)
+        await until(lambda: session.runner.running == sql)
     await until_sessions(server, 0)
+    assert session.runner.running is None
 
 
 async def test_what_is_sent_ahead_of_an_answer_is_answered_behind_it(serve, store):

@@ -13,14 +13,13 @@ from ibb.protocol.event import EventHeader, EventType, build_event, with_checksu
 from ibb.protocol.gtid import Gtid
 from ibb.protocol.packet import frame, frame_all
 from ibb.protocol.rotate import Rotate
-from ibb.server.ingest import Ingest
 from ibb.server.upstream_place import UpstreamPlace
 from ibb.storage.store import Store
 
 from ..tiny import SMALL
 from .conftest import publish
 from .fake_primary import HANG, FakePrimary, group, preamble, stored
-from .test_ingest import contents
+from .test_ingest import contents, ingest
 from .test_relay import Following, gtids, until
 
 pytestmark = pytest.mark.tiny
@@ -28,17 +27,6 @@ pytestmark = pytest.mark.tiny
 CAPTURES = Path(__file__).parent.parent / "data" / "captures"
 DUMP, ACKNOWLEDGEMENT = "12", "ef"  # how payloads begin
 ASKING, SILENT = b"\0\xef\1", b"\0\xef\0"
-
-
-@pytest.fixture
-def target(tmp_path):
-    options = replace(SMALL, format_description="upstream")
-    with Store.open(tmp_path / "relay", options) as opened:
-        yield opened
-
-
-def ingest(target, **options):
-    return Ingest(target, has_checksum=True, strict=False, semi_sync=True, **options)
 
 
 def asking_for(*events):
@@ -52,7 +40,7 @@ def test_a_captured_stream_is_acknowledged_as_the_captured_replica_did(target, s
     (path,) = CAPTURES.glob("*_semisync.json")
     packets = json.loads(path.read_text())
     begin = next(n for n, packet in enumerate(packets) if packet.get("hex", "")[:2] == DUMP)
-    taking = ingest(target)
+    taking = ingest(target, semi_sync=True)
     due = None
     count = 0
     for packet in packets[begin + 1 :]:
@@ -76,20 +64,20 @@ def test_what_is_acknowledged_is_durable_whatever_the_mode(tmp_path, mode):
         SMALL, format_description="upstream", flush_log_at_commit=mode, flush_log_interval=1e6
     )
     with Store.open(tmp_path / "store", options) as store:
-        taking = ingest(store)
+        taking = ingest(store, semi_sync=True)
         assert taking.feed([asking_for(*preamble(), *group(Gtid(0, 1, 1)))]) is not None
         assert contents(store) == [stored(Gtid(0, 1, 1))]
 
 
 def test_a_group_that_is_stored_already_is_acknowledged_too(target):
-    ingest(target).feed([asking_for(*preamble(), *group(Gtid(0, 1, 1)))])
-    again = ingest(target)
+    ingest(target, semi_sync=True).feed([asking_for(*preamble(), *group(Gtid(0, 1, 1)))])
+    again = ingest(target, semi_sync=True)
     assert again.feed([asking_for(*preamble(), *group(Gtid(0, 1, 1)))]) is not None
     assert again.skipped == 1
 
 
 def test_nothing_is_acknowledged_in_the_middle_of_a_group(target):
-    taking = ingest(target)
+    taking = ingest(target, semi_sync=True)
     begin, body, end = group(Gtid(0, 1, 1))
     assert taking.feed([asking_for(*preamble(), begin, body)]) is None
     assert taking.feed([asking_for(end)]) is not None
@@ -99,7 +87,7 @@ def test_nothing_is_acknowledged_in_the_middle_of_a_group(target):
 def test_marks_are_taken_off_large_packets(target, size):
     events = [*preamble(), *group(Gtid(0, 1, 1), size)]
     stream = asking_for(*events)
-    taking = ingest(target)
+    taking = ingest(target, semi_sync=True)
     answers = [taking.feed([stream[at : at + 65_537]]) for at in range(0, len(stream), 65_537)]
     counted = sum(map(len, events[2:]))  # neither the Rotate nor a description without position
     assert answers[-1] == SemiSyncAck(4 + counted, "bin.000001")
@@ -109,7 +97,7 @@ def test_marks_are_taken_off_large_packets(target, size):
 @pytest.mark.parametrize("status", [b"\0\xee\0", b"\0\0\0"])
 def test_a_packet_without_its_mark_ends_the_dump(target, status):
     with pytest.raises(ProtocolError, match="without the mark of semi-sync"):
-        ingest(target).feed([frame(status + preamble()[0], 1)])
+        ingest(target, semi_sync=True).feed([frame(status + preamble()[0], 1)])
 
 
 def place_behind(*events):

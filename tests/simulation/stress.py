@@ -21,8 +21,8 @@ OPEN_FILES_MAX = 3
 CACHE_BYTES_MAX = 8 * 512
 
 
-def stress(path: Path, seed: int, watched: Callable[[CodeType], bool] | None = None) -> None:
-    """Run once, with the bounds of all memory so low that they are reached."""
+def stress(path: Path, seed: int, watched: Callable[[CodeType], bool] | None = None) -> int:
+    """Run once, with all bounds of memory so low that they are reached; return the commits."""
     with ExitStack() as bounds:
         for bound, value in (
             ("ibb.storage.open_files.OPEN_FILES_MAX", OPEN_FILES_MAX),
@@ -30,7 +30,9 @@ def stress(path: Path, seed: int, watched: Callable[[CodeType], bool] | None = N
         ):
             bounds.enter_context(patch(bound, value))
         bounds.enter_context(wide_windows(seed, watched or (lambda _: False)))
-        Stress(path, seed).run()
+        run = Stress(path, seed)
+        run.run()
+    return sum(run.acknowledged.values())
 
 
 def is_in(text: str) -> Callable[[CodeType], bool]:

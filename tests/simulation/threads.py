@@ -29,7 +29,7 @@ from ibb.storage.read_only import ReadOnlyHistory
 from ibb.storage.record import Xid
 from ibb.storage.state_scan import find_state
 from ibb.storage.verify.directory_check import verify_directory
-from ibb.storage.verify.finding import Kind, Severity
+from ibb.storage.verify.finding import Severity
 
 from ..storage.events import query, transaction
 
@@ -352,7 +352,6 @@ class Stress:
             finding
             for finding in verify_directory(OsDisk(), directory)
             if finding.severity is Severity.DAMAGE
-            and finding.kind is not Kind.OOB_TREE  # its first pieces may have been purged
         ]
         assert not bad, bad[0]
         with Store.open(directory, self.options) as store:

@@ -105,8 +105,9 @@ def meet(meeting: Meeting, at: int, within: tuple[str, ...]) -> int:
 def meet_everywhere(
     scene: Callable[[], Meeting], *, stops: int = STOPS_MAX, within: tuple[str, ...] = ANYWHERE
 ) -> None:
-    """Let two threads meet at every instruction of the first."""
+    """Let two threads meet at every instruction of the first, of which there must be some."""
     instructions = meet(scene(), 0, within)
+    assert instructions > 0, "the first thread never came by where it is to be stopped"
     for at in range(1, instructions + 1, -(-instructions // stops)):
         try:
             meet(scene(), at, within)

@@ -36,4 +36,6 @@ def test_the_log_waits_in_memory_up_to_a_limit() -> None:
 
 
 def test_full_pages_wait_in_memory_up_to_a_limit() -> None:
-    published(options(fifo_pages_max=16), 2 << 20).close()
+    store = published(options(fifo_pages_max=16), 2 << 20)
+    assert store.end().offset > 1 << 20  # what left them was synced before
+    store.close()

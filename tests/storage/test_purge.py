@@ -67,6 +67,15 @@ def publish(store: Store, size: int = 300) -> str:
     return str(gtid)
 
 
+def publish_across(store: Store, file_no: int) -> None:
+    """Publish 9-1-1 with its first pieces in the active file, and its end in a later one."""
+    with store.begin() as large:
+        large.write(query("x" * 3000))
+        fill_to(store, file_no)
+        large.write(xid(1))
+        large.commit(Gtid(9, 1, 1))
+
+
 def names(store: Store) -> list[int]:
     return [file.file_no for file in store.files()]
 
@@ -114,11 +123,7 @@ def test_a_reader_keeps_its_files(store: Store) -> None:
 
 def test_a_reader_of_a_later_file_keeps_what_its_file_refers_to(store: Store) -> None:
     """The header's oob reference of the reader's file counts, not that of the file to go."""
-    with store.begin() as large:
-        large.write(query("x" * 3000))
-        fill_to(store, 2)
-        large.write(xid(1))
-        large.commit(Gtid(9, 1, 1))
+    publish_across(store, 2)
     header = store.pages.header(2)
     assert header is not None
     assert header.oob_reference == 0
@@ -137,11 +142,7 @@ def test_a_reader_of_a_later_file_keeps_what_its_file_refers_to(store: Store) ->
 
 
 def test_the_active_file_keeps_what_its_groups_refer_to(store: Store) -> None:
-    with store.begin() as large:
-        large.write(query("x" * 3000))
-        fill_to(store, 2)
-        large.write(xid(1))
-        large.commit(Gtid(9, 1, 1))
+    publish_across(store, 2)
     result = store.purge_to("binlog-000002.ibb")
     assert result.removed == []
     assert result.reasons == ["the active file may refer to it"]

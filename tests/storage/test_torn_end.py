@@ -172,14 +172,20 @@ def test_after_a_kill_without_the_log_as_its_error_advises() -> None:
             assert list(groups(store, "0-1-3,1-1-4,2-1-5"))[-1] == 1001
 
 
-def test_a_file_of_which_only_the_header_was_written_gets_its_state() -> None:
-    """And is whole then, though nothing else was ever in it."""
+def killed_behind_a_header() -> SimDisk:
+    """Return a disk with the group 1 in file 0, and only the header of file 1."""
     disk = SimDisk()
     store = Store.open("/s", OPTIONS, disk=disk)
     publish(store, 1, 0)
     store.switch_file()
     store._engine._work()
     disk.end_process()
+    return disk
+
+
+def test_a_file_of_which_only_the_header_was_written_gets_its_state() -> None:
+    """And is whole then, though nothing else was ever in it."""
+    disk = killed_behind_a_header()
     with Store.open("/s", OPTIONS, disk=without_log(disk)) as store:
         publish(store, 2, 0)
         assert store.end().file_no == 2
@@ -206,12 +212,7 @@ def test_the_rest_of_a_record_whose_beginning_was_purged_is_refused() -> None:
 
 
 def test_a_state_that_only_the_log_had_is_missed() -> None:
-    disk = SimDisk()
-    store = Store.open("/s", OPTIONS, disk=disk)
-    publish(store, 1, 0)
-    store.switch_file()
-    store._engine._work()
-    disk.end_process()
+    disk = killed_behind_a_header()
     disk.remove(path_of(0))
     with pytest.raises(FormatError, match=r"GTID state is not known.*binlog-000001"):
         Store.open("/s", OPTIONS, disk=without_log(disk))

@@ -37,12 +37,14 @@ def test_no_damage_stops_it(images, damages, seal):
     disk = SimDisk()
     for path, image in damaged.items():
         disk.open(path, create=True).write_at(0, image)
-    look_at_everything(disk, "/s")
+    look_at_everything(disk, "/s", len(damaged))
 
 
-def look_at_everything(disk, path):
+def look_at_everything(disk, path, files):
     inspector = Inspector(disk, path)
-    for file_no, line in enumerate(list(inspector.files())):
+    lines = list(inspector.files())
+    assert len(lines) == files
+    for file_no, line in enumerate(lines):
         if line.page_size is None:
             with pytest.raises((FormatError, DiskError)):
                 list(inspector.file_pages(file_no))
