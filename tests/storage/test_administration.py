@@ -2,6 +2,7 @@
 
 import random
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -87,18 +88,18 @@ def test_reset_is_refused_while_somebody_reads(tmp_path: Path) -> None:
         assert gtids(store) == []
 
 
-def test_reset_waits_for_a_purge_that_runs(tmp_path: Path) -> None:
+@pytest.mark.parametrize("stop_at", ["modified_at", "unlink"])
+def test_reset_waits_for_a_purge_that_runs(tmp_path: Path, stop_at: str) -> None:
     """Or the purge would go on with the files of the new history."""
     disk = StoppingDisk()
     with Store.open(tmp_path, OPTIONS, disk=disk) as store:
         for number in range(1, 60):
             publish(store, f"0-1-{number}", 500)
-        newest = store.files()[-2].name
-        disk.stop_at_unlink = True
-        purge = threading.Thread(target=store.purge_to, args=(newest,))
+        disk.stop_at = stop_at
+        purge = threading.Thread(target=store.purge_before, args=(time.time() + 1e6,))
         purge.start()
         assert disk.stopped.wait(SECONDS)
-        disk.stop_at_unlink = False
+        disk.stop_at = ""
         reset = threading.Thread(target=store.reset)
         reset.start()
         reset.join(0.05)
@@ -113,17 +114,41 @@ def test_reset_waits_for_a_purge_that_runs(tmp_path: Path) -> None:
 
 
 class StoppingDisk(OsDisk):
-    """Stops in the first removal of a file until told to go on."""
+    """Stops in the calls of one name until told to go on."""
 
     def __init__(self) -> None:
-        self.stop_at_unlink = False
+        self.stop_at = ""
         self.stopped, self.go_on = threading.Event(), threading.Event()
 
     def unlink(self, path: str) -> None:
-        if self.stop_at_unlink:
+        self._stop("unlink")
+        super().unlink(path)
+
+    def modified_at(self, path: str) -> float:
+        self._stop("modified_at")
+        return super().modified_at(path)
+
+    def _stop(self, name: str) -> None:
+        if name == self.stop_at:
             self.stopped.set()
             assert self.go_on.wait(SECONDS)
-        super().unlink(path)
+
+
+def test_an_automatic_purge_waits_for_nobody(tmp_path: Path) -> None:
+    """RESET MASTER waits for the thread that would wait for it."""
+    settings = replace(OPTIONS, max_binlog_total_size=1, slave_connections_needed_for_purge=0)
+    with Store.open(tmp_path, settings) as store:
+        for number in range(1, 30):
+            publish(store, f"0-1-{number}", 500)
+        done = store.last_automatic_purge
+        with store._purger.kept_out():
+            purge = threading.Thread(target=store._purge_automatically)
+            purge.start()
+            purge.join(SECONDS)
+            assert not purge.is_alive()
+            assert store.last_automatic_purge is done
+        store._purge_automatically()
+        assert store.last_automatic_purge is not done
 
 
 def test_reset_is_refused_while_a_transaction_has_pieces_out(tmp_path: Path) -> None:
