@@ -81,6 +81,7 @@ class DumpService:
         self._pace = pace
         self._semi_sync = host.semi_sync if request.semi_sync else None
         self._lease: DumpLease | None = None
+        self._leasing: asyncio.Task[None] | None = None
         self._stream = self._new_stream()
         self._session = DumpSession(
             self._stream,
@@ -90,6 +91,7 @@ class DumpService:
             heartbeat_period=lambda: heartbeat_period(variables),
             non_block=request.non_block,
             pace=pace,
+            accepted=self._begin_leasing,
         )
         self._log = get_log().bind(peer=connection.peer, replica_server_id=request.server_id)
 
@@ -138,7 +140,6 @@ class DumpService:
         )
         if self._semi_sync is not None:
             self._semi_sync.join()
-        leasing = None if self._lease is None else asyncio.create_task(self._lease.keep())
         try:
             await self._until_either_ends(self._session.run())
         except TimeoutError as error:
@@ -151,14 +152,19 @@ class DumpService:
             if self._semi_sync is not None:
                 self._semi_sync.leave()
             self._connection.seq = self._stream.seq  # what the client sent does not count
-            if leasing is not None:
-                leasing.cancel()
+            if self._leasing is not None:
+                self._leasing.cancel()
             self._host.pools.statements.submit(self._let_go)
             self._log.info("dump_ended")
 
+    def _begin_leasing(self) -> None:
+        """Keep the lease from now on: not before the replica's position proved to be one."""
+        if self._lease is not None:
+            self._leasing = asyncio.create_task(self._lease.keep())
+
     def _let_go(self) -> None:
         """Keep what the replica may still need by its lease, not by the dump any more."""
-        if self._lease is not None:
+        if self._lease is not None and self._leasing is not None:
             self._lease.renew()
         self._stream.close()
 

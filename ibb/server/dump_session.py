@@ -43,6 +43,7 @@ class DumpSession:
             since the session may change it.
         non_block: end when everything durable was sent.
         pace: how fast the client is served.
+        accepted: called once the start was found.
 
     Attributes:
         idle: everything durable was sent.
@@ -58,6 +59,7 @@ class DumpSession:
         heartbeat_period: Callable[[], float | None],
         non_block: bool,
         pace: Pace,
+        accepted: Callable[[], None],
     ) -> None:
         self._stream = stream
         self._connection = connection
@@ -66,6 +68,7 @@ class DumpSession:
         self._heartbeat_period = heartbeat_period
         self._non_block = non_block
         self._pace = pace
+        self._accepted = accepted
         self._ending = asyncio.Event()
         self._ended_by: SqlError | None = None
         self.idle = False
@@ -88,6 +91,8 @@ class DumpSession:
         """
         seen = self._signal.count
         batch = await self._in_pool(self._stream.start)
+        if batch.outcome is not Outcome.END:
+            self._accepted()
         while True:
             upcoming = None
             if batch.data:

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from ibb.protocol.errors import SqlError
 from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.server.accounts import AccountBook, make_account
 from ibb.server.dump_lease import DumpLease, lease_name
@@ -12,7 +13,7 @@ from ibb.server.readers import Progress
 from ibb.storage.position import Position
 
 from .conftest import publish
-from .raw_client import dumping
+from .raw_client import RawClient, dumping
 from .waiting import until
 
 HOUR = 3600
@@ -54,6 +55,26 @@ async def test_it_moves_when_the_replica_comes_back_with_more(serve, store):
         await dump.client.close()
         await until(lambda: not server.has_dumps())
     assert leases(store) == {NAME: ("0-1-8", HOUR)}
+
+
+@pytest.mark.parametrize("had", [None, "0-1-4"])
+async def test_a_replica_that_is_refused_neither_makes_nor_moves_one(serve, store, had):
+    """Purge would go by a position which is not the replica's, that of one restored elsewhere."""
+    server = await serve(store)
+    if had is not None:
+        dump = await dumping(server, had, user="kept", server_id=33, non_block=False)
+        await until(lambda: leases(store) == {NAME: (had, HOUR)})
+        await dump.client.close()
+        await until(lambda: not store._holds.all())
+    before = store.leases.all()
+    async with await RawClient.logged_in(server, "kept") as client:
+        await client.prepare("0-1-999999")
+        refused = await client.dump(server_id=33)
+        with pytest.raises(SqlError) as caught:
+            await refused.event()
+        assert caught.value.code == 1236
+        await until(lambda: not server.has_dumps() and not store._holds.all())
+    assert store.leases.all() == before
 
 
 async def test_the_server_may_want_it_for_all(serve, store):
