@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from .server import Server
     from .sql_ast import ReplicaCommand
+    from .upstream_tls import UpstreamTls
 
 _PORT_DEFAULT: Final = 3306
 _CLIENT_ERROR: Final = 2003  # what a replica calls every failure to connect
@@ -37,7 +38,6 @@ _NOTE_RUNNING: Final = SqlError(1254, "HY000", "Slave is already running")
 _NOTE_ONE_STARTED: Final = SqlError(1937, "HY000", "SLAVE '' started")
 _NOTE_ONE_STOPPED: Final = SqlError(1938, "HY000", "SLAVE '' stopped")
 _RETRIES_SHOWN: Final = 100_000  # as a replica says it; we try for ever
-_NO_ADDRESS: Final = UpstreamAddress("", _PORT_DEFAULT, "", "")
 # Options of CHANGE MASTER that change nothing here, with the one value that they may have.
 _FIXED_OPTIONS: Final[dict[str, tuple[str | int, ...]]] = {
     "MASTER_USE_GTID": ("SLAVE_POS", "REPLICA_POS", "CURRENT_POS"),
@@ -60,12 +60,16 @@ class RelayControl:
         store: takes the groups.
         server: gives settings and port.
         address: of the upstream; None until CHANGE MASTER names one.
+        tls: towards one that CHANGE MASTER names.
     """
 
-    def __init__(self, store: Store, server: Server, address: UpstreamAddress | None) -> None:
+    def __init__(
+        self, store: Store, server: Server, address: UpstreamAddress | None, tls: UpstreamTls
+    ) -> None:
         self._store = store
         self._server = server
         self._address = address
+        self._no_address = UpstreamAddress("", _PORT_DEFAULT, "", "", tls)
         self._relay: Relay | None = None
         self._task: asyncio.Task[None] | None = None
         self._started_at = 0.0  # of the server's time
@@ -159,7 +163,7 @@ class RelayControl:
     def _change(self, statement: ChangeMaster) -> None:
         if self.is_running:
             raise SLAVE_MUST_STOP.error("", "")
-        address = self._address or _NO_ADDRESS
+        address = self._address or self._no_address
         config = self._server.config
         for name, value in statement.options:
             match name:

@@ -44,7 +44,8 @@ async def serve(directory: str, config: Config, on_ready: Callable[[Server], Non
         IbbError: the directory cannot be served.
         OSError: the address cannot be had.
     """
-    address = _upstream(config)
+    tls = UpstreamTls.from_config(config)  # whether or not an upstream is named: SQL may name one
+    address = _upstream(config, tls)
     accounts = AccountBook.load(config.accounts) if config.accounts else None
     with _opened(directory, config) as history:
         server = Server(history, config=config, accounts=accounts, place=_absolute(directory))
@@ -55,7 +56,7 @@ async def serve(directory: str, config: Config, on_ready: Callable[[Server], Non
         loop.add_signal_handler(signal.SIGHUP, _reload, server)
         await server.start()
         if isinstance(history, Store):
-            server.upstream = RelayControl(history, server, address)
+            server.upstream = RelayControl(history, server, address, tls)
             server.upstream.start()
         on_ready(server)
         try:
@@ -126,11 +127,11 @@ def _absolute(directory: str) -> str:
     return str(Path(directory).resolve())
 
 
-def _upstream(config: Config) -> UpstreamAddress | None:
+def _upstream(config: Config, tls: UpstreamTls) -> UpstreamAddress | None:
     if not config.upstream:
         return None
     password = config.upstream_password
     if config.upstream_password_file:
         text = read_text_file(config.upstream_password_file, PASSWORD_FILE_BYTES_MAX)
         password = text.removesuffix("\n").removesuffix("\r")
-    return UpstreamAddress.parse(config.upstream, password, UpstreamTls.from_config(config))
+    return UpstreamAddress.parse(config.upstream, password, tls)

@@ -1,5 +1,6 @@
 """`ibb serve` as a process: what it prints, how it ends, what it refuses."""
 
+import asyncio
 import re
 import signal
 import subprocess
@@ -10,6 +11,8 @@ import pytest
 
 from ibb.protocol.gtid import Gtid
 from ibb.server.accounts import AccountBook, make_account
+from ibb.server.config import Config
+from ibb.server.server import Server
 from ibb.storage.store import Store
 
 from ..server.conftest import SMALL, publish
@@ -127,6 +130,7 @@ async def test_without_accounts_one_is_made_and_shown(tmp_path):
         (["--max-binlog-size", "1X"], "not a size"),
         (["--page-size", "1000"], "page_size"),
         (["--accounts", "/nowhere"], "cannot read /nowhere"),
+        (["--upstream-ssl-ca", "/nowhere"], "upstream_ssl_ca"),  # for CHANGE MASTER
         (["--read-only"], "list"),
     ],
 )
@@ -137,6 +141,44 @@ def test_what_cannot_work_is_one_line_and_status_2(tmp_path, arguments, message)
     assert message in done.stderr
     assert done.stderr.startswith("ibb: ")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("named_at_start", [False, True])
+async def test_tls_towards_the_upstream_is_demanded_of_one_that_sql_names(tmp_path, named_at_start):
+    """Not dropped with the address that had it, nor absent where there was none."""
+    path, secret = tmp_path / "accounts.toml", tmp_path / "password"
+    accounts = AccountBook([make_account("repl", "%", "secret", ["ALL PRIVILEGES"])])
+    accounts.save(str(path))
+    secret.write_text("secret\n")
+    with Store.open(tmp_path / "primary", SMALL) as store:
+        config = Config(listen="127.0.0.1:0", skip_ssl=True)
+        primary = Server(store, config=config, accounts=accounts)
+        await primary.start()
+        url = f"mariadb://repl@127.0.0.1:{primary.port()}"
+        named = ("--upstream", url, "--upstream-password-file", secret) if named_at_start else ()
+        arguments = ("--accounts", path, "--listen", "127.0.0.1:0", "--upstream-ssl", "verify")
+        serving = Process(tmp_path / "relay", *arguments, *named)
+        async with await RawClient.logged_in(serving) as client:
+            await client.query("STOP SLAVE")
+            await client.query("RESET SLAVE ALL")
+            await client.query(
+                f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={primary.port()}, "
+                "MASTER_USER='repl', MASTER_PASSWORD='secret'"
+            )
+            await client.query("START SLAVE")
+            async with asyncio.timeout(SECONDS_MAX):
+                while not (error := await upstream_error(client)) and not primary.has_dumps():
+                    await asyncio.sleep(0.01)
+        assert "offers no TLS" in error
+        assert not primary.has_dumps()
+        serving.end()
+        await primary.stop()
+
+
+async def upstream_error(client):
+    result = await client.query("SHOW REPLICA STATUS")
+    (row,) = result.rows
+    return row[[column.name for column in result.columns].index("Last_IO_Error")].decode()
 
 
 def test_debug_shows_where_an_error_came_from(tmp_path):

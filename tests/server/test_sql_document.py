@@ -10,6 +10,7 @@ from ibb.server.accounts import AccountBook, make_account
 from ibb.server.relay_control import RelayControl
 from ibb.server.sql_ast import Unsupported
 from ibb.server.sql_parser import parse_statement
+from ibb.server.upstream_tls import UpstreamTls
 
 from .raw_client import RawClient
 
@@ -43,7 +44,7 @@ def test_the_grammar_knows_it(sql):
 async def test_all_of_it_runs_in_one_session(serve, store):
     store.switch_file()
     server = await serve(store)
-    server.upstream = RelayControl(store, server, None)
+    server.upstream = RelayControl(store, server, None, UpstreamTls())
     failed = {}
     async with await RawClient.logged_in(server) as client:
         for sql in sorted(STATEMENTS, key=lambda sql: bool(DELETING.match(sql))):
