@@ -8,6 +8,7 @@ Source: dump-protocol 1 to 3; 10, traps 10, 17, 20, 30, 31, 42.
 from __future__ import annotations
 
 import asyncio
+from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from ibb.protocol import error_codes as codes
@@ -266,12 +267,15 @@ class Session:
                 await connection.send(answer)
 
     async def _answer(self, command: Command) -> list[bytes]:
-        """Return the payloads that answer *command*; raises SqlError."""
+        """Return the payloads that end the answer to *command*; raises SqlError."""
         status = self._variables.status
         runner = self.runner
         match command:
             case Query():
-                return await runner.query(command.sql)
+                async with aclosing(runner.query(command.sql)) as answers:
+                    async for payloads in answers:
+                        await self._connection.send(payloads)
+                return []
             case StmtPrepare():
                 return await runner.prepare(command.sql)
             case StmtExecute():

@@ -1,4 +1,4 @@
-"""A cursor over the tokens of one statement: what every parser of SQL here is made of."""
+"""A cursor over the tokens of statements: what every parser of SQL here is made of."""
 
 from __future__ import annotations
 
@@ -18,15 +18,18 @@ class TokenCursor:
     Tokens one after the other.
 
     Args:
-        sql: the statement, version comments resolved.
+        sql: one statement or several, version comments resolved.
+        prepares: `?` may stand for a value.
 
     Raises:
         SqlError: 1064, there is something in it that is no token.
     """
 
-    def __init__(self, sql: str) -> None:
+    def __init__(self, sql: str, *, prepares: bool = False) -> None:
         self.sql = sql
         self.placeholders = 0  # `?` met so far
+        self._prepares = prepares
+        self._begin = 0  # of the statement that is read
         self._tokens = tokens(sql)
         self._next = 0
 
@@ -43,7 +46,7 @@ class TokenCursor:
 
     def error(self, token: Token | None = None) -> SqlError:
         """Return error 1064 at the next token, or at *token*."""
-        return syntax_error(self.sql, (token or self.peek()).start)
+        return syntax_error(self.sql, (token or self.peek()).start, self._begin)
 
     def text_since(self, token: Token) -> str:
         """Return the statement's text from *token* to behind the last one taken."""

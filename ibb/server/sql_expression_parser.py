@@ -22,7 +22,7 @@ from .sql_ast import (
 )
 from .sql_cursor import NESTING_MAX, OPERATIONS_MAX, TokenCursor
 from .sql_functions_time import moment_of
-from .sql_lexer import Kind, syntax_error
+from .sql_lexer import Kind
 from .sql_types import (
     DATE_CHARS,
     DATETIME_CHARS,
@@ -258,10 +258,10 @@ class ExpressionParser(TokenCursor):
             found = self.expression()
             self.expect_sign(")")
             return found
-        if token.is_sign("?"):
+        if token.is_sign("?") and self._prepares:
             self.placeholders += 1
             return Placeholder(self.placeholders - 1)
-        raise syntax_error(self.sql, token.start)
+        raise self.error(token)
 
     def _text(self, token: Token) -> Typed:
         text = token.text
@@ -276,7 +276,7 @@ class ExpressionParser(TokenCursor):
             return SystemVariableName("", token.text)
         known = SCOPES.get(scope.upper())
         if known is None:
-            raise syntax_error(self.sql, token.start)
+            raise self.error(token)
         return SystemVariableName(known, name)
 
     def _word(self, token: Token) -> Expression:
@@ -301,7 +301,7 @@ class ExpressionParser(TokenCursor):
         if word in _CONSTANTS:
             return Call(token.text, ())
         if word in _RESERVED:
-            raise syntax_error(self.sql, token.start)
+            raise self.error(token)
         return self._column(token)
 
     def _moment(self, word: str) -> Literal:

@@ -1,4 +1,4 @@
-"""Cut the text of one SQL statement into tokens: enough SQL for what clients send a primary."""
+"""Cut the text of SQL statements into tokens: enough SQL for what clients send a primary."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from ibb.protocol.error_codes import PARSE_ERROR
 from ibb.protocol.errors import SqlError
 
-TOKENS_MAX: Final = 4096  # of one statement; the longest known, of a JDBC driver, has some 200
+TOKENS_MAX: Final = 4096  # of one text; the longest statement known, of a JDBC driver, has 200
 _NEAR_CHARS: Final = 80  # of the statement that a syntax error quotes
 
 
@@ -28,7 +28,7 @@ class Kind(Enum):
 
 
 class Token(NamedTuple):
-    """One token, and where it stands in the statement."""
+    """One token, and where it stands in the text."""
 
     kind: Kind
     text: str
@@ -116,9 +116,9 @@ def tokens(sql: str) -> list[Token]:
     return found
 
 
-def syntax_error(sql: str, at: int) -> SqlError:
-    """Return error 1064 as MariaDB words it for a statement that goes wrong at character *at*."""
-    return PARSE_ERROR.error(sql[at : at + _NEAR_CHARS], sql.count("\n", 0, at) + 1)
+def syntax_error(sql: str, at: int, begin: int = 0) -> SqlError:
+    """Return error 1064 for what goes wrong at *at*, in the statement that begins at *begin*."""
+    return PARSE_ERROR.error(sql[at : at + _NEAR_CHARS], sql.count("\n", begin, at) + 1)
 
 
 def _meaning(kind: Kind, text: str) -> str:

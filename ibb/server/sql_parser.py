@@ -13,31 +13,23 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from ibb.protocol.error_codes import EMPTY_QUERY, NOT_SUPPORTED_YET
 
 from .sql_ast import (
-    Assignment,
     ColumnName,
     Do,
     Literal,
     Nothing,
     OnTable,
     Select,
-    Set,
-    SetNames,
-    SetTransaction,
     Star,
-    SystemVariableName,
     TableName,
     Transaction,
     Unsupported,
     Use,
-    UserVariable,
 )
-from .sql_expression_parser import SCOPES
 from .sql_lexer import Kind, uncommented
 from .sql_session_parser import SessionParser
-from .sql_types import Typed, text_type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from .sql_ast import Expression, Statement
 
@@ -45,11 +37,8 @@ _BEHIND_COLUMNS: Final = (
     *("FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "INTO", "FOR", "PROCEDURE"),
     *("EXCEPT", "INTERSECT", "LOCK"),
 )
-_NO_SETS: Final = ("STATEMENT", "PASSWORD", "ROLE", "DEFAULT")
 _NAME_BYTES_MAX: Final = 255
 _FIRST_OF_FOUR_BYTES: Final = "\U00010000"
-_LEVELS: Final = ("READ COMMITTED", "READ UNCOMMITTED", "REPEATABLE READ", "SERIALIZABLE")
-_WORD_VALUES: Final = frozenset({"NULL", "TRUE", "FALSE", "CASE", "CAST", "CONVERT", "NOT"})
 # Statements on tables: the words that lead to the table's name.
 _TABLE_STATEMENTS: Final[tuple[tuple[str, ...], ...]] = (
     ("INSERT", "INTO"),
@@ -108,11 +97,20 @@ _NO_CLAUSES: Final = (
 
 
 class Parsed(NamedTuple):
-    """A statement, the number of its placeholders, and the text behind its semicolon."""
+    """
+    A statement.
+
+    Attributes:
+        statement: what it asks for.
+        text: its part of the text, without the semicolon.
+        placeholders: how many it has.
+        more: another one follows.
+    """
 
     statement: Statement
+    text: str
     placeholders: int
-    rest: str
+    more: bool
 
 
 def parse_statement(sql: str) -> Statement:
@@ -122,78 +120,67 @@ def parse_statement(sql: str) -> Statement:
     Raises:
         SqlError: 1064 not understood, 1065 nothing but blanks.
     """
-    parsed = parse_next(sql)
-    if parsed.rest or parsed.placeholders:
-        raise _Parser(sql).misplaced(parsed)
-    return parsed.statement
+    return _Parser(uncommented(sql)).whole(several=False).statement
 
 
-def parse_next(sql: str) -> Parsed:
+def parse_prepared(sql: str) -> Parsed:
+    """Return what *sql* asks for, one statement with or without placeholders; raises as above."""
+    return _Parser(uncommented(sql), prepares=True).whole(several=False)
+
+
+def parse_statements(sql: str, *, several: bool) -> Iterator[Parsed]:
     """
-    Return the first statement of *sql*.
+    Yield what *sql* asks for, each statement read when it is wanted, and the text cut but once.
 
     Raises:
-        SqlError: 1064 not understood, 1065 nothing but blanks.
+        SqlError: 1064 not understood, or a second statement without *several*; 1065 nothing but
+            blanks.
     """
-    text = uncommented(sql)
-    parser = _Parser(text)
-    if parser.peek().kind is Kind.END or (
-        parser.peek().is_sign(";") and parser.peek(1).kind is Kind.END
-    ):
-        if parser.peek().kind is Kind.END and text.strip():
-            return Parsed(Nothing(), 0, "")  # a comment
-        raise EMPTY_QUERY.error()
-    try:
-        statement = parser.statement()
-    except RecursionError:
-        raise parser.error() from None
-    rest = ""
-    if parser.skip_sign(";"):
-        rest = text[parser.peek().start :]
-        rest = rest if rest.strip("; \t\r\n") else ""
-    elif parser.peek().kind is not Kind.END:
-        raise parser.error()
-    return Parsed(statement, parser.placeholders, rest)
+    parser = _Parser(uncommented(sql))
+    while True:
+        parsed = parser.whole(several=several)
+        yield parsed
+        if not parsed.more:
+            return
 
 
 class _Parser(SessionParser):
-    """The parser of one statement."""
+    """The parser of statements, one behind the other."""
 
-    def misplaced(self, parsed: Parsed) -> Exception:
-        """Return error 1064 at the second statement, or at the first placeholder."""
-        for token in self._tokens:
-            if parsed.placeholders and token.is_sign("?"):
-                return self.error(token)
-            if parsed.rest and self.sql[token.start :] == parsed.rest:
-                return self.error(token)
-        return self.error()
+    def whole(self, *, several: bool) -> Parsed:
+        """Read the next statement and its semicolon."""
+        first = self.peek()
+        if first.kind is Kind.END and self.sql.strip():
+            return Parsed(Nothing(), self.sql, 0, more=False)  # a comment
+        if first.kind is Kind.END or (first.is_sign(";") and self.peek(1).kind is Kind.END):
+            raise EMPTY_QUERY.error()
+        self.clause = SessionParser.clause
+        try:
+            statement = self._statement()
+        except RecursionError:
+            raise self.error() from None
+        if not self.at_end():
+            raise self.error()
+        text = self.sql[self._begin : self.peek().start].rstrip()
+        more = self.skip_sign(";") and self._more()
+        if more and not several:
+            raise self.error()
+        self._begin = self.peek().start
+        return Parsed(statement, text, self.placeholders, more)
 
-    def statement(self) -> Statement:
-        starts: dict[str, Callable[[], Statement]] = {
-            "SELECT": self._select,
-            "SET": self._set,
-            "SHOW": self.show,
-            "KILL": self.kill,
-            "USE": lambda: Use(self.name()),
-            "DO": lambda: Do(self.expressions()),
-            "FLUSH": self.flush,
-            "PURGE": self.purge,
-            "RESET": self.reset,
-            "CHANGE": self.change_master,
-            "BEGIN": self.begin,
-            "START": self.start,
-            "STOP": lambda: self.replica_command("STOP"),
-            "COMMIT": self.end,
-            "ROLLBACK": self.rollback,
-            "SAVEPOINT": lambda: Transaction("SAVEPOINT", self.name()),
-            "RELEASE": self.release,
-            "PREPARE": self.prepare,
-            "EXECUTE": self.execute,
-            "DEALLOCATE": self.deallocate,
-        }
-        for word, parse in starts.items():
-            if self.skip_word(word):
-                return parse()
+    def _more(self) -> bool:
+        """Tell whether something follows that is no blank or semicolon."""
+        token = self.peek()
+        if not token.is_sign(";"):
+            return token.kind is not Kind.END
+        return bool(self.sql[token.start :].strip("; \t\r\n"))
+
+    def _statement(self) -> Statement:
+        first = self.peek()
+        parse = _STARTS.get(first.text.upper()) if first.kind is Kind.WORD else None
+        if parse is not None:
+            self.take()
+            return parse(self)
         if self.skip_words("UNLOCK", "TABLES"):
             return Nothing()
         return self._lease() or self._on_table() or self._no_place()
@@ -231,7 +218,8 @@ class _Parser(SessionParser):
 
     # SELECT
 
-    def _select(self) -> Select:
+    def select(self) -> Select:
+        """SELECT, of a table or without one."""
         distinct = self.skip_word("DISTINCT")
         self.skip_word("SQL_NO_CACHE", "SQL_CACHE", "ALL", "STRAIGHT_JOIN", "SQL_CALC_FOUND_ROWS")
         columns = [self._column_or_star()]
@@ -294,86 +282,30 @@ class _Parser(SessionParser):
             raise self.error()
         return _shown(name), expression
 
-    # SET
 
-    def _set(self) -> Statement:
-        if self.peek().is_word(*_NO_SETS):
-            what = self.take().text.upper()
-            if what == "ROLE" and self.skip_word("NONE"):
-                return Nothing()
-            self.rest()
-            return Unsupported(f"SET {what}")
-        self.clause = "SET"
-        parts = [self._set_part()]
-        while self.skip_sign(","):
-            parts.append(self._set_part())
-        return Set(tuple(parts))
-
-    def _set_part(self) -> Assignment | SetNames | SetTransaction:
-        if self.peek().is_word("TRANSACTION") or (
-            self.peek().is_word(*SCOPES) and self.peek(1).is_word("TRANSACTION")
-        ):
-            return self._set_transaction()
-        if self.skip_word("NAMES", "CHARSET") or self.skip_words("CHARACTER", "SET"):
-            return self._set_names()
-        target = self._target()
-        self.expect_sign("=", ":=")
-        return Assignment(target, self._set_value())
-
-    def _set_transaction(self) -> SetTransaction:
-        scope = "" if self.peek().is_word("TRANSACTION") else SCOPES[self.take().text.upper()]
-        self.take()
-        values = []
-        while True:
-            if self.skip_words("ISOLATION", "LEVEL"):
-                level = next((one for one in _LEVELS if self.skip_words(*one.split())), None)
-                if level is None:
-                    raise self.error()
-                values.append(("tx_isolation", level.replace(" ", "-")))
-            else:
-                self.expect_word("READ")
-                read_only = self.expect_word("ONLY", "WRITE") == "ONLY"
-                values.append(("tx_read_only", str(int(read_only))))
-            if not self.skip_sign(","):
-                return SetTransaction(scope, tuple(values))
-
-    def _set_names(self) -> SetNames:
-        charset = self.take()
-        if charset.kind not in (Kind.WORD, Kind.STRING, Kind.QUOTED):
-            raise self.error(charset)
-        collation = ""
-        if self.skip_word("COLLATE"):
-            token = self.take()
-            if token.kind not in (Kind.WORD, Kind.STRING, Kind.QUOTED):
-                raise self.error(token)
-            collation = token.text
-        return SetNames("" if charset.is_word("DEFAULT") else charset.text, collation)
-
-    def _target(self) -> UserVariable | SystemVariableName:
-        token = self.take()
-        if token.kind is Kind.USER_VARIABLE:
-            return UserVariable(token.text)
-        if token.kind is Kind.SYSTEM_VARIABLE:
-            return self.system_variable(token)
-        if token.is_word(*SCOPES) and self.peek().kind in (Kind.WORD, Kind.QUOTED):
-            return SystemVariableName(SCOPES[token.text.upper()], self.take().text)
-        if token.kind in (Kind.WORD, Kind.QUOTED):
-            return SystemVariableName("SESSION", token.text)
-        raise self.error(token)
-
-    def _set_value(self) -> Expression | None:
-        """Read what may stand behind `=`, where a bare word is a text."""
-        word, behind = self.peek(), self.peek(1)
-        if word.is_word("DEFAULT"):
-            self.take()
-            return None
-        bare = word.kind is Kind.WORD and (
-            behind.kind is Kind.END or behind.is_sign(",") or behind.is_sign(";")
-        )
-        if bare and word.text.upper() not in _WORD_VALUES:
-            text = self.take().text
-            return Literal(Typed(text, text_type(len(text), nullable=False)))
-        return self.expression()
+# What is behind the first word of a statement.
+_STARTS: Final[dict[str, Callable[[_Parser], Statement]]] = {
+    "BEGIN": _Parser.begin,
+    "CHANGE": _Parser.change_master,
+    "COMMIT": _Parser.end,
+    "DEALLOCATE": _Parser.deallocate,
+    "DO": lambda parser: Do(parser.expressions()),
+    "EXECUTE": _Parser.execute,
+    "FLUSH": _Parser.flush,
+    "KILL": _Parser.kill,
+    "PREPARE": _Parser.prepare,
+    "PURGE": _Parser.purge,
+    "RELEASE": _Parser.release,
+    "RESET": _Parser.reset,
+    "ROLLBACK": _Parser.rollback,
+    "SAVEPOINT": lambda parser: Transaction("SAVEPOINT", parser.name()),
+    "SELECT": _Parser.select,
+    "SET": _Parser.set,
+    "SHOW": _Parser.show,
+    "START": _Parser.start,
+    "STOP": lambda parser: parser.replica_command("STOP"),
+    "USE": lambda parser: Use(parser.name()),
+}
 
 
 def _shown(name: str) -> str:

@@ -1,18 +1,121 @@
-"""Statements about the session: transactions, and statements prepared by name."""
+"""Statements about the session: SET, transactions, and statements prepared by name."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from .sql_admin_parser import AdminParser
-from .sql_ast import Deallocate, Execute, Prepare, Transaction
+from .sql_ast import (
+    Assignment,
+    Deallocate,
+    Execute,
+    Literal,
+    Nothing,
+    Prepare,
+    Set,
+    SetNames,
+    SetTransaction,
+    SystemVariableName,
+    Transaction,
+    Unsupported,
+    UserVariable,
+)
+from .sql_expression_parser import SCOPES
+from .sql_lexer import Kind
+from .sql_types import Typed, text_type
 
 if TYPE_CHECKING:
-    from .sql_ast import Statement
+    from .sql_ast import Expression, Statement
+
+_NO_SETS: Final = ("STATEMENT", "PASSWORD", "ROLE", "DEFAULT")
+_LEVELS: Final = ("READ COMMITTED", "READ UNCOMMITTED", "REPEATABLE READ", "SERIALIZABLE")
+_WORD_VALUES: Final = frozenset({"NULL", "TRUE", "FALSE", "CASE", "CAST", "CONVERT", "NOT"})
 
 
 class SessionParser(AdminParser):
     """The parser of these, each behind its first word."""
+
+    # SET
+
+    def set(self) -> Statement:
+        """SET of variables, of the character set, or of the next transaction."""
+        if self.peek().is_word(*_NO_SETS):
+            what = self.take().text.upper()
+            if what == "ROLE" and self.skip_word("NONE"):
+                return Nothing()
+            self.rest()
+            return Unsupported(f"SET {what}")
+        self.clause = "SET"
+        parts = [self._set_part()]
+        while self.skip_sign(","):
+            parts.append(self._set_part())
+        return Set(tuple(parts))
+
+    def _set_part(self) -> Assignment | SetNames | SetTransaction:
+        if self.peek().is_word("TRANSACTION") or (
+            self.peek().is_word(*SCOPES) and self.peek(1).is_word("TRANSACTION")
+        ):
+            return self._set_transaction()
+        if self.skip_word("NAMES", "CHARSET") or self.skip_words("CHARACTER", "SET"):
+            return self._set_names()
+        target = self._target()
+        self.expect_sign("=", ":=")
+        return Assignment(target, self._set_value())
+
+    def _set_transaction(self) -> SetTransaction:
+        scope = "" if self.peek().is_word("TRANSACTION") else SCOPES[self.take().text.upper()]
+        self.take()
+        values = []
+        while True:
+            if self.skip_words("ISOLATION", "LEVEL"):
+                level = next((one for one in _LEVELS if self.skip_words(*one.split())), None)
+                if level is None:
+                    raise self.error()
+                values.append(("tx_isolation", level.replace(" ", "-")))
+            else:
+                self.expect_word("READ")
+                read_only = self.expect_word("ONLY", "WRITE") == "ONLY"
+                values.append(("tx_read_only", str(int(read_only))))
+            if not self.skip_sign(","):
+                return SetTransaction(scope, tuple(values))
+
+    def _set_names(self) -> SetNames:
+        charset = self.take()
+        if charset.kind not in (Kind.WORD, Kind.STRING, Kind.QUOTED):
+            raise self.error(charset)
+        collation = ""
+        if self.skip_word("COLLATE"):
+            token = self.take()
+            if token.kind not in (Kind.WORD, Kind.STRING, Kind.QUOTED):
+                raise self.error(token)
+            collation = token.text
+        return SetNames("" if charset.is_word("DEFAULT") else charset.text, collation)
+
+    def _target(self) -> UserVariable | SystemVariableName:
+        token = self.take()
+        if token.kind is Kind.USER_VARIABLE:
+            return UserVariable(token.text)
+        if token.kind is Kind.SYSTEM_VARIABLE:
+            return self.system_variable(token)
+        if token.is_word(*SCOPES) and self.peek().kind in (Kind.WORD, Kind.QUOTED):
+            return SystemVariableName(SCOPES[token.text.upper()], self.take().text)
+        if token.kind in (Kind.WORD, Kind.QUOTED):
+            return SystemVariableName("SESSION", token.text)
+        raise self.error(token)
+
+    def _set_value(self) -> Expression | None:
+        """Read what may stand behind `=`, where a bare word is a text."""
+        word, behind = self.peek(), self.peek(1)
+        if word.is_word("DEFAULT"):
+            self.take()
+            return None
+        bare = word.kind is Kind.WORD and (
+            behind.kind is Kind.END or behind.is_sign(",") or behind.is_sign(";")
+        )
+        if bare and word.text.upper() not in _WORD_VALUES:
+            text = self.take().text
+            return Literal(Typed(text, text_type(len(text), nullable=False)))
+        return self.expression()
 
     # Transactions
 

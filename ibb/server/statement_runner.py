@@ -8,6 +8,7 @@ waits without a thread, and what concerns other sessions or the relay is done on
 from __future__ import annotations
 
 import asyncio
+from contextlib import contextmanager
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
@@ -22,7 +23,7 @@ from ibb.protocol.prepared_statement import (
     binary_payloads,
     prepared_payloads,
 )
-from ibb.protocol.reply import err_of, ok
+from ibb.protocol.reply import ok
 from ibb.protocol.result_set import ResultSet
 from ibb.protocol.statement_command import (
     LAST_PREPARED,
@@ -41,7 +42,7 @@ from .sql_ast import (
     Show,
     ShowBinlogEvents,
 )
-from .sql_parser import Parsed, parse_next, parse_statement
+from .sql_parser import Parsed, parse_prepared, parse_statements
 from .sql_types import (
     DATE_CHARS,
     DATETIME_CHARS,
@@ -57,7 +58,7 @@ from .sql_wait import StatementWaits
 from .statements import Statements, blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import AsyncGenerator, Iterable, Iterator
 
     from ibb.protocol.prepared_statement import ParameterValue
     from ibb.protocol.statement_command import StmtExecute, StmtSendLongData
@@ -84,9 +85,8 @@ _LATE_COLUMNS: Final = frozenset(
 class _Prepared:
     """A prepared statement: what it asks, its parameters, and the long ones sent ahead."""
 
-    def __init__(self, parsed: Parsed, sql: str) -> None:
+    def __init__(self, parsed: Parsed) -> None:
         self.parsed = parsed
-        self.sql = sql
         self.parameters = Parameters(parsed.placeholders)
         self.long_data: dict[int, bytes] = {}
 
@@ -132,37 +132,23 @@ class StatementRunner:
         self._statements.reset()
         self._prepared.clear()
 
-    async def query(self, sql: str) -> list[bytes]:
-        """Return what answers COM_QUERY, an error behind other results included."""
-        payloads: list[bytes] = []
-        try:
-            await self._query(sql, payloads)
-        except SqlError as error:
-            payloads.append(err_of(error))
-        return payloads
+    async def query(self, sql: str) -> AsyncGenerator[list[bytes], None]:
+        """Yield what answers COM_QUERY, statement by statement; raises SqlError."""
+        with self._noting():
+            for parsed in parse_statements(sql, several=self._multi):
+                result = await self._run(parsed)
+                info = b"Statement prepared" if isinstance(parsed.statement, Prepare) else b""
+                yield self._answer(result, more=parsed.more, info=info)
+                await asyncio.sleep(0)  # a turn of the loop for others
 
-    async def _query(self, sql: str, payloads: list[bytes]) -> None:
-        rest = sql
-        while True:
-            parsed = self._parse(rest)
-            rest = parsed.rest
-            if rest and not self._multi:
-                parse_statement(sql)  # raises the error at the second statement
-            result = await self._run(parsed.statement, sql)
-            info = b"Statement prepared" if isinstance(parsed.statement, Prepare) else b""
-            payloads += self._answer(result, more=bool(rest), info=info)
-            if not rest:
-                return
-
-    def _parse(self, sql: str) -> Parsed:
+    @contextmanager
+    def _noting(self) -> Iterator[None]:
+        """Have SHOW WARNINGS show what is raised."""
         try:
-            parsed = parse_next(sql)
-            if parsed.placeholders:
-                parse_statement(sql)  # raises the error at the placeholder
+            yield
         except SqlError as error:
             self._statements.note(error)
             raise
-        return parsed
 
     def _answer(
         self, result: ResultSet | None, *, more: bool = False, info: bytes = b""
@@ -177,9 +163,10 @@ class StatementRunner:
         context = self._statements.context
         return 0 if context.shows_diagnostics else context.diagnostics.count
 
-    async def _run(self, statement: Statement, sql: str) -> ResultSet | None:
+    async def _run(self, parsed: Parsed) -> ResultSet | None:
         """Answer one statement, waiting for what it waits for."""
-        self.running = "CHANGE MASTER" if isinstance(statement, ChangeMaster) else sql
+        statement = parsed.statement
+        self.running = "CHANGE MASTER" if isinstance(statement, ChangeMaster) else parsed.text
         try:
             match statement:
                 case Kill():
@@ -199,9 +186,6 @@ class StatementRunner:
                     return answer(statement)
                 except StatementWaits as wait:
                     await self._session.unless_gone(self._wait(wait))
-        except SqlError as error:
-            self._statements.note(error)
-            raise
         finally:
             self.running = None
 
@@ -246,8 +230,9 @@ class StatementRunner:
 
     async def refresh(self, options: int) -> list[bytes]:
         """Return what answers COM_REFRESH; raises SqlError."""
-        for sql in ("FLUSH TABLES", *(_REFRESHED[bit] for bit in _REFRESHED if options & bit)):
-            await self._run(parse_statement(sql), sql)
+        with self._noting():
+            for sql in ("FLUSH TABLES", *(_REFRESHED[bit] for bit in _REFRESHED if options & bit)):
+                await self._run(parse_prepared(sql))
         return self._answer(None)
 
     async def _upstream(self, statement: ReplicaCommand | ChangeMaster) -> None:
@@ -271,9 +256,10 @@ class StatementRunner:
 
     async def prepare(self, sql: str) -> list[bytes]:
         """Return what answers COM_STMT_PREPARE."""
-        parsed = self._parse(sql) if "?" not in sql else parse_next(sql)
-        if parsed.rest:
-            parse_statement(sql)
+        with self._noting():
+            return await self._prepare(parse_prepared(sql))
+
+    async def _prepare(self, parsed: Parsed) -> list[bytes]:
         if isinstance(parsed.statement, Prepare | Execute | Deallocate):
             raise codes.UNSUPPORTED_PS.error()
         if parsed.placeholders > PARAMETERS_MAX or len(self._prepared) >= PREPARED_MAX:
@@ -285,13 +271,13 @@ class StatementRunner:
             context.values = [unknown] * parsed.placeholders
             context.probing = True
             try:
-                result = await self._run(parsed.statement, sql)
+                result = await self._run(parsed)
             finally:
                 context.values, context.probing = (), False
             if result is not None and not _tells_columns_late(parsed.statement):
                 columns = list(result.columns)
         self._last_id += 1
-        self._prepared[self._last_id] = _Prepared(parsed, sql)
+        self._prepared[self._last_id] = _Prepared(parsed)
         return prepared_payloads(
             self._last_id, columns, parsed.placeholders, status=context.variables.status
         )
@@ -313,7 +299,8 @@ class StatementRunner:
         context.values = [_typed(value) for value in values]
         self.command = "Execute"
         try:
-            result = await self._run(prepared.parsed.statement, prepared.sql)
+            with self._noting():
+                result = await self._run(prepared.parsed)
         finally:
             context.values = ()
             self.command = "Query"

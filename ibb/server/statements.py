@@ -52,7 +52,7 @@ from .sql_ast import (
 )
 from .sql_context import Context
 from .sql_evaluator import evaluate
-from .sql_parser import parse_next
+from .sql_parser import parse_prepared
 from .sql_select import select
 from .sql_tables import INFORMATION_SCHEMA
 from .sql_types import as_text
@@ -303,7 +303,7 @@ class Statements:
 
     def _prepare(self, statement: Prepare) -> None:
         text = as_text(evaluate(statement.text, self.context).value) or ""
-        parsed = parse_next(text)
+        parsed = parse_prepared(text)
         if len(self._prepared) >= PREPARED_BY_NAME_MAX:
             raise NOT_SUPPORTED_YET.error(f"more than {PREPARED_BY_NAME_MAX} prepared statements")
         self._prepared[statement.name.lower()] = parsed

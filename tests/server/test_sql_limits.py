@@ -5,13 +5,16 @@ import threading
 
 import pytest
 
-from ibb.protocol.command import Query
+from ibb.protocol.command import Query, SetOption
 from ibb.protocol.errors import SqlError
 from ibb.protocol.packet import frame
 from ibb.protocol.reply import is_eof, is_err, is_ok, parse_err
 from ibb.protocol.result_set import ReplyReader
+from ibb.server import sql_cursor
 from ibb.server.sql_cursor import NESTING_MAX, OPERATIONS_MAX
+from ibb.server.sql_lexer import TOKENS_MAX, tokens
 from ibb.server.sql_parser import parse_statement
+from ibb.server.statements import Statements
 
 from .raw_client import SECONDS_MAX, RawClient, until_sessions
 from .waiting import until
@@ -121,3 +124,67 @@ async def test_a_statement_that_takes_long_keeps_nobody_else_waiting(serve, stor
         assert await client.value("SELECT @@gtid_binlog_pos") == "0-1-10"
     assert not long.done()
     may_end.set()
+
+
+async def several_allowed(client):
+    await client.send(SetOption(0).encode())
+    assert is_eof(await client.packet())
+
+
+async def answer(client):
+    replies = ReplyReader()
+    while (reply := replies.add(await client.packet())) is None:
+        pass
+    return reply
+
+
+async def test_a_text_of_many_statements_is_cut_once_and_lets_others_have_their_turns(
+    serve, store, monkeypatch
+):
+    count, cuts, turn, turns = (TOKENS_MAX - 1) // 3, [], 0, set()
+    monkeypatch.setattr(sql_cursor, "tokens", lambda sql: cuts.append(sql) or tokens(sql))
+    one = Statements.answer
+    monkeypatch.setattr(
+        Statements, "answer", lambda self, statement: turns.add(turn) or one(self, statement)
+    )
+
+    async def count_turns():
+        nonlocal turn
+        while True:
+            turn += 1
+            await asyncio.sleep(0)
+
+    server = await serve(store)
+    async with await RawClient.logged_in(server) as client:
+        await several_allowed(client)
+        counting = asyncio.create_task(count_turns())
+        await client.send(Query("SELECT 1;" * count).encode())
+        for _ in range(count):
+            assert list((await answer(client)).rows) == [(b"1",)]
+        counting.cancel()
+        assert len(turns) == count
+        assert len(cuts) == 1
+
+
+async def test_each_statement_of_a_text_is_answered_at_once(serve, store):
+    async with await RawClient.logged_in(await serve(store)) as client:
+        await several_allowed(client)
+        await client.send(Query("SELECT 1; SELECT SLEEP(1000); SELECT 2").encode())
+        assert list((await answer(client)).rows) == [(b"1",)]
+
+
+async def test_nobody_sees_the_statements_behind_the_one_that_runs(serve, store):
+    """They may have passwords in them."""
+    server = await serve(store)
+    waits = "SELECT SLEEP(1000)"
+    async with (
+        await RawClient.logged_in(server) as client,
+        await RawClient.logged_in(server) as dba,
+    ):
+        await several_allowed(client)
+        text = f"DO 1; /* now */ {waits} ; CHANGE MASTER TO MASTER_PASSWORD='topsecret'"
+        await client.send(Query(text).encode())
+        assert is_ok(await client.packet())
+        await until(lambda: any(one.runner.running == waits for one in server.sessions()))
+        shown = await dba.rows("SHOW FULL PROCESSLIST")
+        assert [row[7] for row in shown if row[7] and waits in row[7]] == [waits]
