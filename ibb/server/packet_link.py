@@ -96,6 +96,8 @@ class PacketLink:
     async def _read(self) -> bytes:
         while (data := await self._reader.read(READ_BYTES)) and self.tls is not None:
             plain = self.tls.receive(data)
+            if due := self.tls.outgoing():
+                self._writer.write(due)
             if plain or self.tls.ended:
                 return plain
         return data

@@ -4,6 +4,10 @@ TLS without a socket: encrypted bytes in and out on one side, plain ones on the 
 The event loops' own upgrade of a connection loses bytes that were read along with the request for
 it, and a client may send the beginning of its handshake at once. Here nothing is read past anybody:
 what came behind the request goes into the handshake, so it counts as TLS or not at all.
+
+Records go to OpenSSL one by one, so that those can be counted that bring nothing: a peer may change
+its keys as often as it likes, and each change costs us a derivation and an answer, perhaps unread.
+Source: RFC 8446, 4.6.3 and 5.1.
 """
 
 from __future__ import annotations
@@ -16,6 +20,12 @@ if TYPE_CHECKING:
     from ibb.protocol.fields import Buffer
 
 PLAIN_BYTES: Final = 64 << 10
+EMPTY_RECORDS_MAX: Final = 32  # without content for us: changes of keys, tickets
+BYTES_PER_EMPTY_RECORD: Final = 1 << 20  # carried either way, that allow for one more
+_HEADER_BYTES: Final = 5
+_RECORD_BYTES_MAX: Final = (16 << 10) + 2048  # behind the header
+_CONTENT_TYPES: Final = range(20, 25)
+_MAJOR_VERSION: Final = 3
 
 
 class TlsFailed(ConnectionError):  # noqa: N818 - what happened to the connection
@@ -39,6 +49,9 @@ class TlsChannel:
         self, context: ssl.SSLContext, *, server_side: bool, server_name: str | None = None
     ) -> None:
         self.ended = False
+        self._pending = bytearray()  # what was fed last, and a part of a record before it
+        self._empty_records = 0
+        self._carried = 0  # bytes that have not yet allowed for another
         self._received = ssl.MemoryBIO()
         self._to_send = ssl.MemoryBIO()
         self._tls = context.wrap_bio(
@@ -56,35 +69,61 @@ class TlsChannel:
         Raises:
             TlsFailed: it cannot be completed.
         """
-        self._received.write(data)
-        try:
-            self._tls.do_handshake()
-        except ssl.SSLWantReadError:
-            return False
-        except ssl.SSLError as error:
-            raise TlsFailed(f"TLS handshake failed: {_reason(error)}") from error
-        return True
+        self._pending += data
+        while True:
+            more = self._pass_on_record()
+            try:
+                self._tls.do_handshake()
+            except ssl.SSLWantReadError:
+                if not more:
+                    return False
+            except ssl.SSLError as error:
+                raise TlsFailed(f"TLS handshake failed: {_reason(error)}") from error
+            else:
+                return True
 
     def receive(self, data: Buffer) -> bytes:
         """
         Return the plain bytes within what the peer sent, perhaps none yet.
 
         Raises:
-            TlsFailed: it is not what the peer encrypted.
+            TlsFailed: it is not what the peer encrypted, or too many records bring nothing.
         """
-        self._received.write(data)
+        self._pending += data
         plain = []
-        try:
-            while piece := self._tls.read(PLAIN_BYTES):
-                plain.append(piece)
-            self.ended = True
-        except ssl.SSLWantReadError:
-            pass
-        except ssl.SSLZeroReturnError:
-            self.ended = True
-        except ssl.SSLError as error:
-            raise TlsFailed(f"TLS failed: {_reason(error)}") from error
+        while not self.ended and self._pass_on_record():
+            try:
+                piece = self._tls.read(PLAIN_BYTES)
+            except ssl.SSLWantReadError:
+                self._count_empty()
+                continue
+            except ssl.SSLZeroReturnError:
+                piece = b""
+            except ssl.SSLError as error:
+                raise TlsFailed(f"TLS failed: {_reason(error)}") from error
+            self.ended = not piece
+            plain.append(piece)
+            self._count_carried(len(piece))
         return b"".join(plain)
+
+    def _pass_on_record(self) -> bool:
+        """Give OpenSSL the next record if it is whole."""
+        size = _record_bytes(self._pending)
+        if not size:
+            return False
+        with memoryview(self._pending) as view:
+            self._received.write(view[:size])
+        del self._pending[:size]
+        return True
+
+    def _count_empty(self) -> None:
+        self._empty_records += 1
+        if self._empty_records > EMPTY_RECORDS_MAX:
+            raise TlsFailed(f"more than {EMPTY_RECORDS_MAX} TLS records without content")
+
+    def _count_carried(self, size: int) -> None:
+        paid, self._carried = divmod(self._carried + size, BYTES_PER_EMPTY_RECORD)
+        self._empty_records = max(0, self._empty_records - paid)
 
     def send(self, data: Buffer) -> bytes:
         """Return *data* encrypted, with whatever else is due; raises TlsFailed."""
@@ -94,6 +133,7 @@ class TlsChannel:
                 view = view[self._tls.write(view) :]
         except ssl.SSLError as error:
             raise TlsFailed(f"TLS failed: {_reason(error)}") from error
+        self._count_carried(len(data))
         return self._to_send.read()
 
     def close(self) -> bytes:
@@ -110,6 +150,19 @@ class TlsChannel:
         """Return cipher and version, as SHOW STATUS has them."""
         found = self._tls.cipher()
         return (found[0], self._tls.version() or "") if found else ("", "")
+
+
+def _record_bytes(data: bytearray) -> int:
+    """Return the size of the record that *data* begins with, 0 if it is not whole yet."""
+    if not data:
+        return 0
+    if data[0] not in _CONTENT_TYPES or data[1:2] not in (b"", bytes([_MAJOR_VERSION])):
+        return len(data)  # no record: OpenSSL shall say so
+    length = int.from_bytes(data[3:_HEADER_BYTES])
+    if length > _RECORD_BYTES_MAX:
+        return len(data)
+    whole = _HEADER_BYTES + length
+    return whole if len(data) >= whole else 0
 
 
 def _reason(error: ssl.SSLError) -> str:

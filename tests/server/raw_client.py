@@ -85,13 +85,15 @@ class RawClient:
     async def read_greeting(self):
         self.greeting = Greeting.parse(await self.packet())
 
-    async def start_tls(self, certificate=None, *, request=True, step=None):
+    async def start_tls(self, certificate=None, *, request=True, step=None, key_log=None):
         """Ask for TLS and begin it, in pieces of *step* bytes, without checking the certificate."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
         if certificate is not None:
             context.load_cert_chain(*certificate)
+        if key_log is not None:
+            context.keylog_filename = str(key_log)
         tls = TlsChannel(context, server_side=False)
         tls.shake_hands(b"")
         data = tls.outgoing()
