@@ -35,6 +35,10 @@ class PacketLink:
         self._packets = PacketReader(REPLY_PACKET_BYTES_MAX)
         self._seq = 0
 
+    def cipher(self) -> tuple[str, str]:
+        """Return cipher and version of TLS, empty without."""
+        return ("", "") if self.tls is None else self.tls.cipher()
+
     async def start_tls(self, channel: TlsChannel) -> None:
         """
         Encrypt from here on.

@@ -105,6 +105,7 @@ class Relay:
     Attributes:
         stopped_by: the error that ended it, or None while it runs.
         connected: the upstream is sending.
+        cipher: what the connection is encrypted by, "" if by nothing.
         acknowledges: it is told what is safe here.
         acknowledged: how often it was told.
         last_error: what went wrong last; None once it goes well again.
@@ -124,6 +125,7 @@ class Relay:
     ) -> None:
         self.stopped_by: Exception | None = None
         self.connected = False
+        self.cipher = ""
         self.acknowledges = False
         self.acknowledged = 0
         self.last_error: Exception | None = None
@@ -201,10 +203,12 @@ class Relay:
             self.connected, self.last_error = True, None
             self.acknowledges = terms.semi_sync
             self.upstream_id = upstream.server_id
+            self.cipher, tls_version = upstream.cipher()
             self._log.info(
                 "relay_started",
                 position=str(position),
                 version=upstream.server_version,
+                tls=tls_version or None,
                 semi_sync=terms.semi_sync,
             )
             make = partial(

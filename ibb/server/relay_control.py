@@ -21,7 +21,7 @@ from .replica_status import status_row
 from .sql_ast import ChangeMaster
 from .system_variables import OF_UPSTREAM, SYSTEM_VARIABLES
 from .upstream import UpstreamAddress
-from .upstream_tls import OFF
+from .upstream_tls import OFF, VERIFY
 
 if TYPE_CHECKING:
     from ibb.protocol.result_set import Value
@@ -223,6 +223,8 @@ class RelayControl:
             return None
         relay, running = self._relay, self.is_running
         connected = running and relay is not None and relay.connected
+        cipher = relay.cipher if relay is not None and connected else ""
+        encrypted = bool(cipher) if connected else address.tls.mode != OFF
         error = None if relay is None else relay.stopped_by or relay.last_error
         code = 0 if error is None else getattr(error, "code", _CLIENT_ERROR)
         position = str(self._store.state().position())
@@ -237,7 +239,9 @@ class RelayControl:
             Last_IO_Errno=code,
             Last_IO_Error="" if error is None else self._told(error, address),
             Master_Server_Id=0 if relay is None else relay.upstream_id,
-            Master_SSL_Allowed="No" if address.tls.mode == OFF else "Yes",
+            Master_SSL_Allowed="Yes" if encrypted else "No",
+            Master_SSL_Cipher=cipher,
+            Master_SSL_Verify_Server_Cert="Yes" if address.tls.mode == VERIFY else "No",
             Seconds_Behind_Master=(
                 relay.seconds_behind(self._server.now()) if running and relay is not None else None
             ),

@@ -110,6 +110,10 @@ class Upstream:
             await link.close()
             raise
 
+    def cipher(self) -> tuple[str, str]:
+        """Return cipher and version of TLS, empty without."""
+        return self._link.cipher()
+
     async def query(self, sql: str) -> Ok | ResultSet:
         """Run one statement; raises SqlError when the primary refuses it."""
         await self._link.send(Query(sql).encode(), new_command=True)

@@ -121,6 +121,13 @@ def _wants_tls(greeting: Greeting, address: UpstreamAddress) -> bool:
     offered = bool(greeting.capabilities & Capability.SSL)
     if not offered and address.tls.mode != PREFER:
         raise UpstreamRefused("the primary offers no TLS, which upstream_ssl demands")
+    if not offered:
+        get_log().warning(
+            "upstream_not_encrypted",
+            upstream=str(address),
+            reason="the primary offers no TLS, or somebody in between hides that it does: "
+            "upstream_ssl = verify would refuse it",
+        )
     return offered
 
 
