@@ -3,16 +3,17 @@ Leases: named GTID positions that outlive a connection.
 
 A replica that is away for the night, a Spark checkpoint, an archive: each says up to where it has
 the history, and purge keeps the rest for it. A lease has an age limit: one that was not renewed
-for so long lapses, which is kept on record until somebody takes note of it. Leases live in one
-small file beside the binlog, replaced as a whole:
+for so long lapses, which is kept on record until somebody takes note of it; those that a server
+makes for its replicas have an owner, and go when they lapse. Leases live in one small file beside
+the binlog, replaced as a whole:
 
     {"version": 1, "leases": [{"name": ..., "position": "0-1-100", "renewed_at": 1700000000.0,
-                               "age_limit": 604800.0, "lapsed": false}, ...]}
+                               "age_limit": 604800.0, "lapsed": false, "owner": ""}, ...]}
 """
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
@@ -28,8 +29,11 @@ from .small_file import read_small_file, replace_small_file
 
 LEASES_NAME = "leases.json"
 LEASES_MAX = 10_000
+OWNED_LEASES_MAX = 8_000  # of all owners: the rest is for those that people make
+LEASES_OF_OWNER_MAX = 1_000
 NAME_CHARS_MAX = 200
 AGE_LIMIT_SECONDS = 7 * 24 * 3600.0  # unless the holder says otherwise
+AGE_LIMIT_SECONDS_MAX = 100 * 365 * 24 * 3600.0
 _VERSION = 1
 
 
@@ -43,6 +47,7 @@ class Lease(NamedTuple):
         renewed_at: seconds since 1970.
         age_limit: seconds without renewal after which it lapses; None: never.
         lapsed: it holds nothing any more.
+        owner: whose it is of those for whom a server makes leases; empty: people made it.
     """
 
     name: str
@@ -50,6 +55,21 @@ class Lease(NamedTuple):
     renewed_at: float
     age_limit: float | None
     lapsed: bool = False
+    owner: str = ""
+
+    def is_over(self, now: float) -> bool:
+        """Tell whether it has lapsed, or will as soon as anybody looks; *now* since 1970."""
+        too_old = self.age_limit is not None and now - self.renewed_at > self.age_limit
+        return self.lapsed or too_old
+
+
+class Renewal(NamedTuple):
+    """One lease to be made or renewed, see `Leases.renew`."""
+
+    name: str
+    position: GtidPosition
+    age_limit: float | None
+    owner: str
 
 
 class Leases:
@@ -95,6 +115,7 @@ class Leases:
         position: str | GtidPosition,
         *,
         age_limit: float | None = AGE_LIMIT_SECONDS,
+        replace: bool = True,
     ) -> Lease:
         """
         Make or renew a lease, durably.
@@ -102,24 +123,63 @@ class Leases:
         Args:
             name: who has it, 1 to `NAME_CHARS_MAX` characters.
             position: the last GTID had in each domain.
-            age_limit: seconds after which it lapses unless renewed; None: never.
+            age_limit: seconds after which it lapses unless renewed, above 0 and at most
+                `AGE_LIMIT_SECONDS_MAX`; None: never.
+            replace: one of this name may be there.
 
         Raises:
-            LeaseError: a bad name, too many leases, or files that the position needs are gone.
+            LeaseError: a bad name or age limit, too many leases, one of this name that must not
+                be, or files that the position needs are gone.
             SqlError: not a GTID position.
             DiskError: it could not be stored; the lease that was there before holds.
         """
         wanted = GtidPosition.parse(position) if isinstance(position, str) else position
-        if not 0 < len(name) <= NAME_CHARS_MAX or not name.isprintable():
-            raise LeaseError(f"a lease's name has 1 to {NAME_CHARS_MAX} printable characters")
         with self._frozen(), self._mutex:
-            if name not in self._leases and len(self._leases) >= LEASES_MAX:
-                raise LeaseError(f"more than {LEASES_MAX} leases")
-            if not is_there(self._pages(), wanted):
-                raise LeaseError(f"groups behind position '{wanted}' have been purged")
-            lease = Lease(name, str(wanted), self._clock.now(), age_limit)
+            if not replace and name in self._leases:
+                raise LeaseError(f"there is a lease named '{name}'")
+            lease = self._checked(Renewal(name, wanted, age_limit, ""), self._leases)
             self._replace({**self._leases, name: lease})
             return lease
+
+    def renew_all(self, renewals: Iterable[Renewal]) -> dict[str, LeaseError]:
+        """
+        Make or renew leases at once, durably; those that people made keep their age limits.
+
+        Returns:
+            By name what is against those that could not be.
+
+        Raises:
+            DiskError: they could not be stored; those that were there before hold.
+        """
+        errors = {}
+        with self._frozen(), self._mutex:
+            leases = dict(self._leases)
+            for renewal in renewals:
+                old = leases.get(renewal.name)
+                if old is not None and not old.owner:
+                    renewal = renewal._replace(age_limit=old.age_limit, owner="")  # noqa: PLW2901
+                try:
+                    leases[renewal.name] = self._checked(renewal, leases)
+                except LeaseError as error:
+                    errors[renewal.name] = error
+            self._replace(leases)
+        return errors
+
+    def _checked(self, wanted: Renewal, leases: dict[str, Lease]) -> Lease:
+        """Return the lease that *wanted* makes of *leases*, or raise LeaseError."""
+        name, position, age_limit, owner = wanted
+        if not 0 < len(name) <= NAME_CHARS_MAX or not name.isprintable():
+            raise LeaseError(f"a lease's name has 1 to {NAME_CHARS_MAX} printable characters")
+        if age_limit is not None and not 0 < age_limit <= AGE_LIMIT_SECONDS_MAX:
+            raise LeaseError(
+                f"a lease expires after a number of seconds above 0 and up to "
+                f"{AGE_LIMIT_SECONDS_MAX:.0f}"
+            )
+        if name not in leases:
+            _check_room(owner, leases)
+        if not is_there(self._pages(), position):
+            raise LeaseError(f"groups behind position '{position}' have been purged")
+        return Lease(name, str(position), self._clock.now(), age_limit, owner=owner)
 
     def remove(self, name: str) -> None:
         """
@@ -133,40 +193,79 @@ class Leases:
                 raise LeaseError(f"there is no lease named '{name}'")
             self._replace({key: lease for key, lease in self._leases.items() if key != name})
 
+    def forget_history(self) -> None:
+        """
+        End those that have something of a history which is gone (RESET MASTER).
+
+        Raises:
+            DiskError: that could not be stored.
+        """
+        with self._mutex:
+            left = {name: lease for name, lease in self._leases.items() if not lease.position}
+            if len(left) < len(self._leases):
+                self._end(left)
+
+    def get(self, name: str) -> Lease | None:
+        """Return one lease, None without such."""
+        with self._mutex:
+            return self._leases.get(name)
+
     def all(self) -> list[Lease]:
         """Return the leases by name, those that lapsed included."""
         with self._mutex:
             return sorted(self._leases.values())
 
     def lapse(self) -> list[Lease]:
-        """Let those lapse that are too old; return those that just did."""
+        """
+        Let those lapse that are too old; return those that just did.
+
+        Raises:
+            DiskError: that could not be stored.
+        """
         now = self._clock.now()
         with self._mutex:
-            old = [
-                lease._replace(lapsed=True)
+            old = {
+                lease.name: lease._replace(lapsed=True)
                 for lease in self._leases.values()
-                if not lease.lapsed
-                and lease.age_limit is not None
-                and now - lease.renewed_at > lease.age_limit
-            ]
+                if not lease.lapsed and lease.is_over(now)
+            }
             if old:
-                self._store_lapsed({**self._leases, **{lease.name: lease for lease in old}})
-            return old
+                leases = {**self._leases, **old}
+                self._end({name: lease for name, lease in leases.items() if not _is_done(lease)})
+            return list(old.values())
 
-    def _store_lapsed(self, leases: dict[str, Lease]) -> None:
+    def _end(self, leases: dict[str, Lease]) -> None:
+        """Store *leases*, of which some hold less than before."""
         try:
             self._replace(leases)
         except DiskError as error:
             if not error.full:
                 raise
-            # What they held must be able to go, or the disk stays full; by their age they lapse
-            # again after a restart.
+            # What they held must be able to go, or the disk stays full; after a restart they end
+            # by their age.
             self._leases = leases
 
     def _replace(self, leases: dict[str, Lease]) -> None:
         content = {"version": _VERSION, "leases": [lease._asdict() for lease in leases.values()]}
         replace_small_file(self._disk, self._path, json.dumps(content, indent=1).encode())
         self._leases = leases
+
+
+def _check_room(owner: str, leases: dict[str, Lease]) -> None:
+    """Raise LeaseError if there is no room for one more."""
+    if len(leases) >= LEASES_MAX:
+        raise LeaseError(f"there are {LEASES_MAX} leases already")
+    if owner:
+        owned = [lease.owner for lease in leases.values() if lease.owner]
+        if len(owned) >= OWNED_LEASES_MAX:
+            raise LeaseError(f"there are {OWNED_LEASES_MAX} leases of replicas already")
+        if owned.count(owner) >= LEASES_OF_OWNER_MAX:
+            raise LeaseError(f"there are {LEASES_OF_OWNER_MAX} leases of its account already")
+
+
+def _is_done(lease: Lease) -> bool:
+    """Tell whether a lease has nobody who would take note that it lapsed."""
+    return lease.lapsed and bool(lease.owner)
 
 
 def _parse(text: bytes) -> dict[str, Lease]:

@@ -49,6 +49,7 @@ class Opened(NamedTuple):
         recovered: the redo log held changes, and they were applied.
         taken_over: another program wrote the files; the writer must go over to a new one.
         copies_set_aside: files that were copied because something had to be cleared in them.
+        begun_anew: the history before is gone.
         prepared_xa: XA transactions that wait for their end.
     """
 
@@ -58,6 +59,7 @@ class Opened(NamedTuple):
     recovered: bool
     taken_over: bool
     copies_set_aside: list[str]
+    begun_anew: bool
     prepared_xa: dict[Xid, PreparedXa]
 
 
@@ -127,6 +129,7 @@ def open_writer(
         recovered=replayed is not None and replayed.end is not None,
         taken_over=replayed is None,
         copies_set_aside=copies,
+        begun_anew=False,
         prepared_xa=prepared_xa,
     )
 
@@ -162,7 +165,14 @@ def _begin(
     writer = Writer(place, fifo, redo, next_file)
     writer.begin_first_file(header)
     return Opened(
-        writer, state, 0, recovered=False, taken_over=False, copies_set_aside=copies, prepared_xa={}
+        writer,
+        state,
+        prepared=0,
+        recovered=False,
+        taken_over=False,
+        copies_set_aside=copies,
+        begun_anew=reset_to is not None,
+        prepared_xa={},
     )
 
 

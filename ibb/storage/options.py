@@ -82,6 +82,13 @@ class StoreOptions:
             raise ValueError("flush_log_at_commit must be 0, 1 or 2")
         if self.flush_log_interval <= 0:
             raise ValueError("flush_log_interval must be above 0 seconds")
+        for name in (
+            "binlog_expire_logs_seconds",
+            "max_binlog_total_size",
+            "slave_connections_needed_for_purge",
+        ):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} must not be below 0")
         if self.format_description not in ("own", "upstream"):
             raise ValueError("format_description must be 'own' or 'upstream'")
 

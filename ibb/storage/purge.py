@@ -8,7 +8,6 @@ have pieces in. Of these earlier files only such pieces count: groups that end t
 their beginning. Source: ibb-format 12.4.
 """
 
-import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from typing import NamedTuple
 from ibb.protocol.errors import FormatError
 from ibb.protocol.gtid import GtidPosition
 
+from .clock import Clock
 from .errors import DiskError, UnknownFile
 from .file_name import binlog_name, parse_binlog_name
 from .gtid_search import TooOld, find_start
@@ -26,8 +26,6 @@ from .leases import Lease, Leases
 from .options import StoreOptions
 from .page_source import PageSource
 from .record import Xid
-
-_log = logging.getLogger(__name__)
 
 IN_ACTIVE_USE = "the binlog file is in active use"
 TOO_FEW_REPLICAS = "less than 'slave_connections_needed_for_purge' slaves have processed it"
@@ -49,12 +47,33 @@ class PurgeResult(NamedTuple):
         kept: name of the file that was asked for and had to stay, or None.
         reasons: why it had to.
         lapsed: leases that were too old and hold nothing any more.
+        freed: bytes of the files that are gone.
+        failure: what ended it, or None.
     """
 
     removed: list[str]
     kept: str | None
     reasons: list[str]
     lapsed: list[Lease]
+    freed: int
+    failure: str | None = None
+
+
+class PurgeSettings(NamedTuple):
+    """When files go by themselves; the fields are those of `StoreOptions`."""
+
+    binlog_expire_logs_seconds: int
+    max_binlog_total_size: int
+    slave_connections_needed_for_purge: int
+
+    @classmethod
+    def of(cls, options: StoreOptions) -> "PurgeSettings":
+        """Return those of a store that is opened."""
+        return cls(
+            options.binlog_expire_logs_seconds,
+            options.max_binlog_total_size,
+            options.slave_connections_needed_for_purge,
+        )
 
 
 class WriterNeeds(NamedTuple):
@@ -99,17 +118,31 @@ class Purger:
         host: the store.
         holds: its readers.
         leases: its leases.
+        settings: when files go by themselves.
+        clock: tells how old they are.
 
     Attributes:
+        settings: as above; may be replaced at any time, the next automatic purge goes by them.
         last_automatic: what the last automatic purge did, or None.
+        tell: called with what each automatic purge did, from its thread; must not block.
     """
 
-    def __init__(self, host: PurgeHost, holds: Holds, leases: Leases) -> None:
+    def __init__(
+        self,
+        host: PurgeHost,
+        holds: Holds,
+        leases: Leases,
+        settings: PurgeSettings,
+        clock: Clock,
+    ) -> None:
         self._host = host
         self._holds = holds
         self._leases = leases
+        self._clock = clock
         self._turn = threading.Lock()
+        self.settings = settings
         self.last_automatic: PurgeResult | None = None
+        self.tell: Callable[[PurgeResult], None] = _keep_quiet
 
     @contextmanager
     def kept_out(self) -> Iterator[None]:
@@ -140,20 +173,17 @@ class Purger:
         """
         return self._purge(lambda file, _: self._host.modified_at(file.file_no) < moment)
 
-    def purge_automatically(self, options: StoreOptions, now: float) -> None:
+    def purge_automatically(self) -> None:
         """
         Remove what the settings say, except what too few connected replicas have got past.
 
         Nothing is done while another purge is at work or all files are being deleted. Trouble is
-        no reason to stop writing: it is logged, and `last_automatic` says so.
-
-        Args:
-            options: the settings.
-            now: seconds since 1970.
+        no reason to stop writing: `last_automatic` has it, and whoever is told.
         """
-        expire, size_max = options.binlog_expire_logs_seconds, options.max_binlog_total_size
+        expire, size_max, replicas_needed = self.settings
         if not expire and not size_max:
             return
+        now = self._clock.now()
 
         def wanted(file: BinlogFileInfo, size: int) -> bool:
             if size_max and size > size_max:
@@ -162,14 +192,16 @@ class Purger:
 
         if not self._turn.acquire(blocking=False):
             return
+        removed: list[BinlogFileInfo] = []
+        lapsed: list[Lease] = []
         try:
-            replicas_needed = options.slave_connections_needed_for_purge
-            self.last_automatic = self._purge_in_turn(wanted, replicas_needed)
+            result = self._purge_in_turn(wanted, replicas_needed, removed, lapsed)
         except (DiskError, FormatError) as error:
-            _log.warning("automatic purge failed: %s", error)
-            self.last_automatic = PurgeResult([], None, [f"it failed: {error}"], [])
+            result = _result(removed, lapsed)._replace(failure=str(error))
         finally:
             self._turn.release()
+        self.last_automatic = result
+        self.tell(result)
 
     def needs(self) -> list[Need]:
         """Return who needs files, and from which on; leases that lapsed need none."""
@@ -197,27 +229,30 @@ class Purger:
 
     def _purge(self, wanted: Callable[[BinlogFileInfo, int], bool]) -> PurgeResult:
         with self._turn:
-            return self._purge_in_turn(wanted, 0)
+            return self._purge_in_turn(wanted, 0, [], [])
 
     def _purge_in_turn(
-        self, wanted: Callable[[BinlogFileInfo, int], bool], replicas_needed: int
+        self,
+        wanted: Callable[[BinlogFileInfo, int], bool],
+        replicas_needed: int,
+        removed: list[BinlogFileInfo],
+        lapsed: list[Lease],
     ) -> PurgeResult:
-        lapsed = self._leases.lapse()
-        for lease in lapsed:
-            _log.warning("lease '%s' was not renewed in time and keeps no files now", lease.name)
+        """Purge; *removed* and *lapsed* are filled, for who wants to know after an error, too."""
+        lapsed += self._leases.lapse()
         going = self._wanted_files(wanted)
         if not going:
-            return PurgeResult([], None, [], lapsed)
-        removed: list[str] = []
+            return _result(removed, lapsed)
         with self._holds.frozen():  # a reader that begins now will find what is left
             needs = [*self.needs(), *self._left_whole(going, replicas_needed)]
             for file in going:
                 reasons = [need.reason for need in needs if file.file_no >= need.file_no]
                 if reasons:
-                    return PurgeResult(removed, file.name, list(dict.fromkeys(reasons)), lapsed)
+                    kept, reasons = file.name, list(dict.fromkeys(reasons))
+                    return _result(removed, lapsed)._replace(kept=kept, reasons=reasons)
                 self._host.remove(file.file_no)
-                removed.append(file.name)
-        return PurgeResult(removed, None, [], lapsed)
+                removed.append(file)
+        return _result(removed, lapsed)
 
     def _wanted_files(self, wanted: Callable[[BinlogFileInfo, int], bool]) -> list[BinlogFileInfo]:
         """Return the files that shall go if nobody needs them, oldest first."""
@@ -263,3 +298,12 @@ class Purger:
         except (TooOld, FormatError):
             return self._host.pages().first_file()  # nothing more may go
         return self._lowered(place.position.file_no)
+
+
+def _result(removed: list[BinlogFileInfo], lapsed: list[Lease]) -> PurgeResult:
+    names, freed = [file.name for file in removed], sum(file.size for file in removed)
+    return PurgeResult(names, None, [], lapsed, freed)
+
+
+def _keep_quiet(_: PurgeResult) -> None:
+    """Nobody wants to know."""

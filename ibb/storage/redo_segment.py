@@ -102,6 +102,18 @@ def _check_unused(disk: Disk, path: str, other: Segment | None) -> None:
         )
 
 
+def damaged_headers(disk: Disk, directory: str) -> list[str]:
+    """Return the segment files that begin with what is no header; opening begins them anew."""
+    paths = [f"{directory}/{name}" for name in SEGMENT_NAMES]
+    return [
+        path
+        for slot, path in enumerate(paths)
+        if disk.exists(path)
+        and read_segment_header(disk, path, slot) is None
+        and any(_raw_header(disk, path))
+    ]
+
+
 def encode_segment_header(sequence: int, first_lsn: int, begun_at: Position) -> bytes:
     """Return what a segment begins with; for the arguments see `Segment`."""
     head = _SEGMENT_HEADER.pack(_SEGMENT_MAGIC, FORMAT_VERSION, 0, sequence, first_lsn, *begun_at)
@@ -115,11 +127,7 @@ def read_segment_header(disk: Disk, path: str, slot: int) -> Segment | None:
     Raises:
         FormatError: it was written by a newer version of the log's format.
     """
-    file = disk.open(path, read_only=True)
-    try:
-        raw = file.read_at(0, _SEGMENT_HEADER.size + _CRC.size)
-    finally:
-        file.close()
+    raw = _raw_header(disk, path)
     if len(raw) < _SEGMENT_HEADER.size + _CRC.size:
         return None
     magic, version, _, sequence, first_lsn, file_no, offset = _SEGMENT_HEADER.unpack_from(raw)
@@ -133,6 +141,14 @@ def read_segment_header(disk: Disk, path: str, slot: int) -> Segment | None:
             file=path,
         )
     return Segment(slot, sequence, first_lsn, Position(file_no, offset))
+
+
+def _raw_header(disk: Disk, path: str) -> bytes:
+    file = disk.open(path, read_only=True)
+    try:
+        return file.read_at(0, _SEGMENT_HEADER.size + _CRC.size)
+    finally:
+        file.close()
 
 
 def read_groups(disk: Disk, directory: str, segment: Segment) -> Iterator[RedoGroup]:

@@ -34,8 +34,9 @@ from .leases import Leases
 from .live_pages import LivePages
 from .options import StoreOptions
 from .position import Position
-from .purge import PurgeHost, Purger, PurgeResult
+from .purge import PurgeHost, Purger, PurgeResult, PurgeSettings
 from .record import RecordType, Xid, encode_commit_prefix
+from .redo_segment import damaged_headers
 from .synced_note import LOCK_NAME, SyncedNote
 from .writer import NewRecord
 from .xa import PreparedXa
@@ -48,6 +49,8 @@ class Store:
     Attributes:
         commits: writes them; its `gate` stands behind each.
         leases: named positions for which files are kept.
+        purger: lets old files go by themselves.
+        damaged_headers: files of the redo log that opening passed over.
     """
 
     def __init__(
@@ -59,9 +62,8 @@ class Store:
         self._piece_size = options.piece_size
         self._clock = clock
         self._lock = lock
-        self._engine = Engine(
-            disk, directory, options, clock, self._purge_automatically, SyncedNote(lock)
-        )
+        self.damaged_headers = damaged_headers(disk, directory)
+        self._engine = Engine(disk, directory, options, clock, self._on_file_made, SyncedNote(lock))
         self.commits = GroupCommitter(self._engine)
         self._holds = Holds()
         self.leases = Leases(disk, directory, clock, self._holds.frozen, lambda: self.pages)
@@ -72,13 +74,15 @@ class Store:
             self._engine.needs,
             self._engine.remove_file,
         )
-        self._purger = Purger(host, self._holds, self.leases)
+        self.purger = Purger(host, self._holds, self.leases, PurgeSettings.of(options), clock)
         self._adopt()
 
     def _adopt(self) -> None:
         """Take over what the engine found when it opened the directory."""
         self._owes_description = self._options.format_description == "own"
         self._formats = FormatCatalogue(self.pages, (self._disk, self.sidecar))
+        if self._engine.opened.begun_anew:
+            self.leases.forget_history()
 
     @classmethod
     def open(
@@ -243,7 +247,7 @@ class Store:
             StateTooLarge: the state does not fit into a file; nothing was done.
             StoreFailed: the store has stopped writing.
         """
-        with self._engine.writing, self._purger.kept_out(), self._holds.frozen():
+        with self._engine.writing, self.purger.kept_out(), self._holds.frozen():
             if len(self._engine.writer.pins):
                 raise StoreBusy("the binlog is in use by a transaction")
             self._holds.check_free()
@@ -274,7 +278,7 @@ class Store:
             DiskError: a file could not be removed.
         """
         self._engine.settle()
-        return self._purger.purge_to(name)
+        return self.purger.purge_to(name)
 
     def purge_before(self, moment: float) -> PurgeResult:
         """
@@ -284,7 +288,7 @@ class Store:
             DiskError: a file could not be removed.
         """
         self._engine.settle()
-        return self._purger.purge_before(moment)
+        return self.purger.purge_before(moment)
 
     def backup(self, target: str | Path) -> Backup:
         """
@@ -373,13 +377,8 @@ class Store:
         """Keep all files from purge, for *name*, until the hold is moved on or released."""
         return self._holds.take(kind, name, self.pages.first_file)
 
-    @property
-    def last_automatic_purge(self) -> PurgeResult | None:
-        """What the last automatic purge did, or None."""
-        return self._purger.last_automatic
-
-    def _purge_automatically(self) -> None:
-        self._purger.purge_automatically(self._options, self._clock.now())
+    def _on_file_made(self) -> None:
+        self.purger.purge_automatically()
 
     def _describe_format(self) -> None:
         """Note the opening, in a program's store; where there is no room, before the next group."""

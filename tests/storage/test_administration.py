@@ -140,15 +140,15 @@ def test_an_automatic_purge_waits_for_nobody(tmp_path: Path) -> None:
     with Store.open(tmp_path, settings) as store:
         for number in range(1, 30):
             publish(store, f"0-1-{number}", 500)
-        done = store.last_automatic_purge
-        with store._purger.kept_out():
-            purge = threading.Thread(target=store._purge_automatically)
+        done = store.purger.last_automatic
+        with store.purger.kept_out():
+            purge = threading.Thread(target=store.purger.purge_automatically)
             purge.start()
             purge.join(SECONDS)
             assert not purge.is_alive()
-            assert store.last_automatic_purge is done
-        store._purge_automatically()
-        assert store.last_automatic_purge is not done
+            assert store.purger.last_automatic is done
+        store.purger.purge_automatically()
+        assert store.purger.last_automatic is not done
 
 
 def test_reset_is_refused_while_a_transaction_has_pieces_out(tmp_path: Path) -> None:

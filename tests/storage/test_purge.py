@@ -273,8 +273,8 @@ def test_the_total_size_is_kept_automatically() -> None:
     with Store.open("/s", settings, disk=SimDisk()) as store:
         fill_to(store, 20)
         assert len(names(store)) <= 6
-        assert store.last_automatic_purge is not None
-        assert store.last_automatic_purge.removed
+        assert store.purger.last_automatic is not None
+        assert store.purger.last_automatic.removed
 
 
 def test_old_files_go_automatically(clock: FakeClock) -> None:
@@ -310,14 +310,14 @@ def test_trouble_of_an_automatic_purge_is_no_reason_to_stop(trouble: str, clock:
             full = Fault(lambda op: "leases" in op.path, code=errno.ENOSPC, times=99)
             disk.faults.append(full)
         fill_to(store, 9)
-        purge = store.last_automatic_purge
+        purge = store.purger.last_automatic
         assert purge is not None
         if trouble == "lease behind damage":
             assert purge.reasons[-1] == "lease 'late' needs it"
         elif trouble == "full disk":
             assert names(store)[0] > 3  # else the disk would stay full
         else:
-            assert "cannot unlink" in purge.reasons[0]
+            assert "cannot unlink" in str(purge.failure)
         newest = publish(store)
         assert newest == str(store.state())
 
@@ -327,8 +327,8 @@ def test_automatic_purge_waits_for_enough_replicas() -> None:
     with Store.open("/s", settings, disk=SimDisk()) as store:
         fill_to(store, 6)
         assert names(store)[0] == 0
-        assert store.last_automatic_purge is not None
-        assert store.last_automatic_purge.reasons == [
+        assert store.purger.last_automatic is not None
+        assert store.purger.last_automatic.reasons == [
             "less than 'slave_connections_needed_for_purge' slaves have processed it"
         ]
         holds = [store.hold(HoldKind.REPLICA, f"server id {number}") for number in (1, 2)]

@@ -24,6 +24,7 @@ from ibb.storage.redo_segment import (
     FIRST_LSN,
     SEGMENT_DATA_OFFSET,
     SEGMENT_NAMES,
+    damaged_headers,
     find_newest_segment,
     read_groups,
 )
@@ -209,6 +210,14 @@ def test_a_header_that_was_torn_when_a_segment_was_used_again_is_no_loss() -> No
     redo.sync_to(redo.append([change(2)]))
     disk.damage(PATH, 0, b"torn")
     assert read(disk) == [change(2)]
+    assert damaged_headers(disk, "/s") == [PATH]
+
+
+def test_headers_that_are_whole_or_were_never_written_are_not_damaged() -> None:
+    disk = SimDisk()
+    log(disk)
+    assert damaged_headers(disk, "/s") == []
+    assert disk.exists(f"/s/{SEGMENT_NAMES[1]}")
 
 
 def test_an_unknown_version_is_refused() -> None:

@@ -1,0 +1,84 @@
+"""Files that go by themselves: by settings that change, and with word of what happened."""
+
+import pytest
+
+from ibb.storage import Store, StoreOptions
+from ibb.storage.holds import HoldKind
+from ibb.storage.purge import TOO_FEW_REPLICAS, PurgeResult, PurgeSettings
+
+from ..faults.sim_disk import Fault, SimDisk
+from .test_purge import fill_to, names, options
+
+FILE = 16 * 512  # bytes
+
+
+@pytest.fixture
+def disk() -> SimDisk:
+    return SimDisk()
+
+
+@pytest.fixture
+def store(disk: SimDisk):
+    with Store.open("/s", options(), disk=disk) as opened:
+        yield opened
+
+
+@pytest.fixture
+def told(store: Store) -> list[PurgeResult]:
+    results: list[PurgeResult] = []
+    store.purger.tell = results.append
+    return results
+
+
+def test_settings_of_an_open_store_count_from_the_next_purge_on(
+    store: Store, told: list[PurgeResult]
+) -> None:
+    fill_to(store, 8)
+    assert (names(store)[0], told) == (0, [])
+    store.purger.settings = PurgeSettings(0, 5 * FILE, 0)
+    store.purger.purge_automatically()
+    (result,) = told
+    assert result is store.purger.last_automatic
+    removed = [f"binlog-00000{number}.ibb" for number in range(4)]
+    assert result == PurgeResult(removed, None, [], [], 4 * FILE)
+    store.purger.settings = PurgeSettings(0, 0, 0)
+    fill_to(store, 12)
+    assert (names(store)[0], len(told)) == (4, 1)
+
+
+def test_who_is_told_hears_what_holds_a_file_back(store: Store, told: list[PurgeResult]) -> None:
+    fill_to(store, 4)
+    store.purger.settings = PurgeSettings(0, 2 * FILE, 1)
+    store.purger.purge_automatically()
+    assert (told[-1].kept, told[-1].reasons) == ("binlog-000000.ibb", [TOO_FEW_REPLICAS])
+    with store.hold(HoldKind.REPLICA, "server id 7") as hold:
+        hold.move(3)
+        store.purger.purge_automatically()
+    assert told[-1].removed == [f"binlog-00000{number}.ibb" for number in range(3)]
+    assert told[-1].kept is None
+
+
+def test_what_went_before_trouble_is_told_with_it(
+    store: Store, disk: SimDisk, told: list[PurgeResult]
+) -> None:
+    fill_to(store, 6)
+    disk.faults.append(Fault(lambda op: op.kind == "unlink" and "000002" in op.path))
+    store.purger.settings = PurgeSettings(0, 2 * FILE, 0)
+    store.purger.purge_automatically()
+    (result,) = told
+    assert result.removed == ["binlog-000000.ibb", "binlog-000001.ibb"]
+    assert result.freed == 2 * FILE
+    assert "cannot unlink" in str(result.failure)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "binlog_expire_logs_seconds",
+        "max_binlog_total_size",
+        "slave_connections_needed_for_purge",
+    ],
+)
+def test_settings_below_zero_are_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=f"{name} must not be below 0"):
+        StoreOptions(**{name: -1})

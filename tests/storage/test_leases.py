@@ -1,0 +1,133 @@
+"""Leases that servers make for replicas, many at a time; bounds; the end of a history."""
+
+from math import inf
+
+import pytest
+
+from ibb.protocol.binlog_state import BinlogState
+from ibb.protocol.gtid import GtidPosition
+from ibb.storage import Store
+from ibb.storage import leases as leases_module
+from ibb.storage.errors import LeaseError
+from ibb.storage.leases import AGE_LIMIT_SECONDS_MAX, Lease, Renewal
+
+from ..faults.sim_disk import SimDisk
+from .test_purge import FakeClock, fill_to, options, publish
+
+DAY = 24 * 3600.0
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def disk() -> SimDisk:
+    return SimDisk()
+
+
+@pytest.fixture
+def store(disk: SimDisk, clock: FakeClock):
+    with Store.open("/s", options(), disk=disk, clock=clock) as opened:
+        yield opened
+
+
+def renewal(name: str, position: str = "", *, owner: str = "repl") -> Renewal:
+    return Renewal(name, GtidPosition.parse(position), DAY, owner)
+
+
+def names(store: Store) -> list[str]:
+    return [lease.name for lease in store.leases.all()]
+
+
+def test_many_are_renewed_by_one_replacement_of_their_file(store: Store, disk: SimDisk) -> None:
+    before = len(disk.log)
+    assert store.leases.renew_all(renewal(f"replica {number}") for number in range(500)) == {}
+    assert [op.kind for op in disk.log[before:]].count("sync") == 1
+    assert len(names(store)) == 500
+
+
+def test_one_that_cannot_be_keeps_no_other_from_being_renewed(store: Store) -> None:
+    fill_to(store, 4)
+    store.purge_to("binlog-000003.ibb")
+    newest = str(store.state())
+    errors = store.leases.renew_all([renewal("late", "0-1-1"), renewal("timely", newest)])
+    assert [(name, str(error)) for name, error in errors.items()] == [
+        ("late", "groups behind position '0-1-1' have been purged")
+    ]
+    assert names(store) == ["timely"]
+
+
+def test_what_people_made_keeps_its_age_limit_and_moves(store: Store, clock: FakeClock) -> None:
+    publish(store)
+    store.leases.renew("replica 33", "", age_limit=None)
+    clock.time += 5
+    store.leases.renew_all([renewal("replica 33", "0-1-1")])
+    assert store.leases.get("replica 33") == Lease("replica 33", "0-1-1", clock.time, None)
+
+
+def test_those_of_replicas_go_when_they_lapse_and_others_stay_on_record(
+    store: Store, clock: FakeClock
+) -> None:
+    store.leases.renew_all([renewal("replica 33")])
+    store.leases.renew("spark", "", age_limit=DAY)
+    clock.time += DAY
+    assert store.leases.lapse() == []
+    clock.time += 1
+    assert [lease.name for lease in store.leases.lapse()] == ["replica 33", "spark"]
+    assert [(lease.name, lease.lapsed) for lease in store.leases.all()] == [("spark", True)]
+    assert store.leases.lapse() == []
+
+
+def test_replicas_leave_room_for_each_other_and_for_people(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leases_module, "LEASES_OF_OWNER_MAX", 3)
+    monkeypatch.setattr(leases_module, "OWNED_LEASES_MAX", 5)
+    monkeypatch.setattr(leases_module, "LEASES_MAX", 7)
+    errors = store.leases.renew_all(renewal(f"one {n}", owner="one") for n in range(5))
+    assert {name: str(error) for name, error in errors.items()} == dict.fromkeys(
+        ("one 3", "one 4"), "there are 3 leases of its account already"
+    )
+    errors = store.leases.renew_all(renewal(f"two {n}", owner="two") for n in range(3))
+    assert [str(error) for error in errors.values()] == ["there are 5 leases of replicas already"]
+    assert store.leases.renew_all([renewal("one 0", owner="one")]) == {}
+    store.leases.renew("spark", "")
+    store.leases.renew("archive", "")
+    with pytest.raises(LeaseError, match="there are 7 leases already"):
+        store.leases.renew("one more", "")
+
+
+@pytest.mark.parametrize("limit", [inf, -1.0, 0.0, AGE_LIMIT_SECONDS_MAX * 2, float("nan")])
+def test_an_age_limit_without_sense_is_refused(store: Store, limit: float) -> None:
+    with pytest.raises(LeaseError, match="above 0 and up to 3153600000"):
+        store.leases.renew("spark", "", age_limit=limit)
+    assert names(store) == []
+
+
+def test_one_that_must_be_new_does_not_move_what_is_there(store: Store) -> None:
+    publish(store)
+    store.leases.renew("spark", "", replace=False)
+    with pytest.raises(LeaseError, match="there is a lease named 'spark'"):
+        store.leases.renew("spark", "0-1-1", replace=False)
+    assert [lease.position for lease in store.leases.all()] == [""]
+
+
+def test_a_reset_ends_those_that_have_something_of_what_is_gone(store: Store) -> None:
+    publish(store)
+    store.leases.renew("spark", "0-1-1")
+    store.leases.renew("archive", "")
+    store.reset()
+    assert names(store) == ["archive"]
+
+
+def test_a_reset_that_is_finished_at_opening_ends_them_too(disk: SimDisk) -> None:
+    store = Store.open("/s", options(), disk=disk)
+    publish(store)
+    store.leases.renew("spark", "0-1-1")
+    store._engine._marker.write(BinlogState())
+    store.close()
+    with Store.open("/s", options(), disk=disk) as opened:
+        assert (names(opened), str(opened.state())) == ([], "")
+        assert publish(opened) == "0-1-1"
