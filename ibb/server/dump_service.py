@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ibb.protocol.command import Quit, SemiSyncAck, parse_command
-from ibb.protocol.errors import ProtocolError
+from ibb.protocol.errors import FormatError, ProtocolError
 from ibb.protocol.event_encoder import CAPABILITY_GTID
 from ibb.storage.store import Store
 
@@ -205,7 +205,10 @@ class DumpService:
                 packet = await self._connection.receive()
             except ProtocolError:
                 await self._connection.discard_until_closed()
-            command = parse_command(packet.payload)
+            try:
+                command = parse_command(packet.payload)
+            except FormatError:
+                continue
             if isinstance(command, Quit):
                 raise PeerGone("the client quit its dump")
             if isinstance(command, SemiSyncAck) and isinstance(self._stream, CountedStream):

@@ -132,3 +132,17 @@ async def test_bytes_too_many_behind_the_command_change_nothing(serve, store):
         await dump.preamble(rotate_checksum=True)
         assert len(await dump.groups()) == 2
         assert await client.packet() is None
+
+
+async def test_what_is_no_acknowledgement_and_no_goodbye_is_thrown_away(serve, store, capfd):
+    server = await serve(store)
+    dump = await dumping(server, "0-1-10", non_block=False, server_id=5)
+    for stray in (b"\x07", b"\xef\x01", b"\x15\0", b"", b"\x16\xff", b"\x0e", b"\x03SELECT 1"):
+        await dump.client.send(stray)
+    publish(store, Gtid(0, 1, 11), wait=True)
+    assert (await dump.next_group()).gtid.seq == 11
+    await dump.client.send(b"\x01")
+    assert await dump.client.packet() is None
+    await dump.client.close()
+    await until_sessions(server, 0)
+    assert "client_refused" not in capfd.readouterr().out
