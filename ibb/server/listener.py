@@ -12,7 +12,7 @@ from ibb.protocol.errors import SqlError
 from ibb.protocol.reply import err
 
 from .config import parse_address
-from .connection import Connection
+from .connection import Connection, keep_alive
 from .log import get_log
 from .session import Session
 
@@ -103,6 +103,7 @@ class Listener:
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         config = self._host.config
+        keep_alive(writer)
         connection = Connection(reader, writer, write_timeout=config.net_write_timeout)
         self.accepted += 1
         task = asyncio.current_task()

@@ -19,6 +19,7 @@ from ibb.protocol.result_set import ReplyReader, ResultSet
 from ibb.protocol.rotate import FIRST_POSITION
 
 from .config import READ_BYTES, ConfigError
+from .connection import keep_alive
 from .packet_link import PacketLink
 from .upstream_login import UpstreamRefused, log_in
 from .upstream_tls import UpstreamTls
@@ -101,10 +102,10 @@ class Upstream:
             UntrustedPrimary: its certificate is not the right one.
             OSError, ProtocolError, FormatError: it is not there, or no MariaDB.
         """
-        link = PacketLink(
-            *await asyncio.open_connection(address.host, address.port, limit=READ_BYTES)
-        )
+        ends = await asyncio.open_connection(address.host, address.port, limit=READ_BYTES)
+        link = PacketLink(*ends)
         try:
+            keep_alive(ends[1])
             return cls(link, await log_in(link, address))
         except BaseException:
             await link.close()
