@@ -82,7 +82,6 @@ class Method(Protocol):
         salt_bytes: random bytes that `make` needs.
         challenge_bytes: random bytes that an exchange needs.
         costly: checking takes milliseconds.
-        decoy: an authentication string that fits no password, for users who do not exist.
     """
 
     name: str
@@ -90,13 +89,21 @@ class Method(Protocol):
     salt_bytes: int
     challenge_bytes: int
     costly: bool
-    decoy: str
 
     def make(self, password: str, salt: bytes) -> str:
         """Return the authentication string to be kept."""
 
     def check_text(self, text: str) -> None:
         """Raise ValueError if *text* is no authentication string; the message has no part of it."""
+
+    def decoy(self, model: str, seed: bytes) -> str:
+        """
+        Return an authentication string that fits no password, for users who do not exist.
+
+        Args:
+            model: one of an account; the decoy costs the client and the server the same.
+            seed: 32 bytes, from which comes what is random in strings of accounts and shows.
+        """
 
     def exchange(self, text: str, challenge: bytes, channel: Channel) -> Exchange:
         """Ask the client for its proof."""

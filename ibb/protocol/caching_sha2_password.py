@@ -54,8 +54,8 @@ def _parse(text: str) -> tuple[int, bytes, bytes]:
     return rounds, found[2].encode(), found[3].encode()
 
 
-def _text(salt: bytes, hashed: bytes) -> str:
-    return f"$A${ROUNDS // _ROUNDS_UNIT:03X}${salt.decode()}{hashed.decode()}"
+def _text(rounds: int, salt: bytes, hashed: bytes) -> str:
+    return f"$A${rounds // _ROUNDS_UNIT:03X}${salt.decode()}{hashed.decode()}"
 
 
 class CachingSha2Password:
@@ -71,7 +71,6 @@ class CachingSha2Password:
     salt_bytes = SALT_BYTES
     challenge_bytes = NONCE_BYTES
     costly = True
-    decoy = _text(b"." * SALT_BYTES, b"." * DIGEST_CHARS)
 
     def __init__(self, cipher: PasswordCipher | None = None) -> None:
         self._cipher = cipher
@@ -81,11 +80,16 @@ class CachingSha2Password:
         """Return the authentication string to be kept."""
         assert len(salt) == SALT_BYTES
         printable = bytes(ALPHABET[byte & 63] for byte in salt)
-        return _text(printable, sha256_crypt(password.encode(), printable))
+        return _text(ROUNDS, printable, sha256_crypt(password.encode(), printable))
 
     def check_text(self, text: str) -> None:
         """Raise ValueError if *text* is no authentication string."""
         _parse(text)
+
+    def decoy(self, model: str, seed: bytes) -> str:
+        """Return a string that fits no password, of as many rounds; its salt never shows."""
+        del seed
+        return _text(_parse(model)[0], b"." * SALT_BYTES, b"." * DIGEST_CHARS)
 
     def exchange(self, text: str, challenge: bytes, channel: Channel) -> Exchange:
         """Ask for the quick proof, and where nothing is remembered for the password."""

@@ -97,7 +97,6 @@ class NativePassword:
     salt_bytes = 0
     challenge_bytes = NONCE_BYTES
     costly = False
-    decoy = hash_text(NO_PASSWORD_FITS)
 
     def make(self, password: str, salt: bytes) -> str:
         """Return the authentication string to be kept."""
@@ -109,6 +108,11 @@ class NativePassword:
         if not text:
             raise ValueError("a password is needed")
         parse_hash_text(text)
+
+    def decoy(self, model: str, seed: bytes) -> str:
+        """Return a string that fits no password."""
+        del model, seed
+        return hash_text(NO_PASSWORD_FITS)
 
     def exchange(self, text: str, challenge: bytes, channel: Channel) -> Exchange:
         """Ask for the response to *challenge*, which has no NUL."""

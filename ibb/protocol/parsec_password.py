@@ -62,8 +62,8 @@ def _parse(text: str) -> tuple[bytes, bytes]:
     return _KEY_DERIVATION + bytes([int(found[1])]) + salt, parse_key_text(found[3])
 
 
-def _text(salt: bytes, key: bytes) -> str:
-    return f"P0:{base64.b64encode(salt).decode()}:{key_text(key)}"
+def _text(iterations_log: int, salt: bytes, key: bytes) -> str:
+    return f"P{iterations_log}:{base64.b64encode(salt).decode()}:{key_text(key)}"
 
 
 class ParsecPassword:
@@ -74,16 +74,20 @@ class ParsecPassword:
     salt_bytes = SALT_BYTES
     challenge_bytes = NONCE_BYTES
     costly = False
-    decoy = _text(b"no password fits..", NOBODYS_KEY)
 
     def make(self, password: str, salt: bytes) -> str:
         """Return the authentication string to be kept, with MariaDB's default of iterations."""
         assert len(salt) == SALT_BYTES
-        return _text(salt, key_pair(password, salt, 0)[0])
+        return _text(0, salt, key_pair(password, salt, 0)[0])
 
     def check_text(self, text: str) -> None:
         """Raise ValueError if *text* is no authentication string."""
         _parse(text)
+
+    def decoy(self, model: str, seed: bytes) -> str:
+        """Return a string that fits no password, of as many iterations, with a salt of its own."""
+        salt_packet, _ = _parse(model)
+        return _text(salt_packet[1], seed[:SALT_BYTES], NOBODYS_KEY)
 
     def exchange(self, text: str, challenge: bytes, channel: Channel) -> Exchange:
         """Ask for a signature of *challenge* and the client's own random bytes."""

@@ -26,7 +26,6 @@ class SocketPeer:
     salt_bytes = 0
     challenge_bytes = 0
     costly = False
-    decoy = "nobody"
 
     def make(self, password: str, salt: bytes) -> str:
         """Return the authentication string: for this method *password* is the system's user."""
@@ -37,6 +36,11 @@ class SocketPeer:
         """Raise ValueError if *text* cannot be a user of the system."""
         if not (0 < len(text) <= SYSTEM_USER_CHARS_MAX and text.isprintable()):
             raise ValueError("not a system user's name")
+
+    def decoy(self, model: str, seed: bytes) -> str:
+        """Return the name of no user: the system's lists of users separate fields by it."""
+        del model, seed
+        return ":"
 
     def exchange(self, text: str, challenge: bytes, channel: Channel) -> Exchange:
         """Ask nothing."""

@@ -1,6 +1,8 @@
 """
 Who may log in and what they may do: a TOML file of hashes, changed only as a whole.
 
+    decoy_secret = "0f1e...."       # 64 hexadecimal digits, see `decoys`; made by `ibb account`
+
     [[account]]
     user = "repl"
     host = "10.0.%"                 # see `host_pattern`; "%" where left out
@@ -19,10 +21,13 @@ The strings are what MariaDB keeps in mysql.global_priv. Source: dump-protocol 1
 
 from __future__ import annotations
 
+import re
 import secrets
 import tempfile
 import tomllib
+from collections import Counter
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,11 +36,14 @@ from ibb.protocol.socket_peer import METHOD_NAME as UNIX_SOCKET
 
 from .auth_methods import DEFAULT_METHOD, METHODS
 from .config import ConfigError, check_delay, check_rate, read_text_file
+from .decoys import SECRET_BYTES, decoy_auth, outline
 from .host_pattern import check_pattern, matches, vagueness
 from .privileges import REPLICATION_SLAVE, allows, parse_grants
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+
+    from .decoys import Auth
 
 ACCOUNTS_FILE_BYTES_MAX: Final = 4 << 20
 USER_CHARS_MAX: Final = 128
@@ -54,6 +62,7 @@ _MADE_UP_GRANTS: Final = (
     "REPLICATION MASTER ADMIN",
     "SLAVE MONITOR",
 )
+_SECRET: Final = re.compile(f"[0-9a-fA-F]{{{2 * SECRET_BYTES}}}", re.ASCII)
 _NUMBERS: Final = ("max_connections", "dump_rate", "dump_delay", "dump_lease")
 _KEYS: Final = {"user", "host", "grants", "require", "auth", *_NUMBERS}
 
@@ -77,7 +86,7 @@ class Account:
 
     user: str
     host: str
-    auth: tuple[tuple[str, str], ...]
+    auth: Auth
     grants: frozenset[str] = frozenset()
     require: str = REQUIRE_NOTHING
     max_connections: int = 0
@@ -157,10 +166,20 @@ def made_up_account(user: str) -> tuple[Account, str]:
 
 
 class AccountBook:
-    """All accounts of a server."""
+    """
+    All accounts of a server.
 
-    def __init__(self, accounts: Iterable[Account] = ()) -> None:
+    Args:
+        accounts: to begin with.
+        decoy_secret: decides what users who do not exist seem to have; None makes a new one.
+    """
+
+    def __init__(
+        self, accounts: Iterable[Account] = (), *, decoy_secret: bytes | None = None
+    ) -> None:
+        self.decoy_secret = decoy_secret or secrets.token_bytes(SECRET_BYTES)
         self._accounts: dict[str, dict[str, Account]] = {}  # by user and host
+        self._outlines: Counter[Auth] = Counter()
         for account in accounts:
             self.add(account)
 
@@ -173,14 +192,18 @@ class AccountBook:
             ConfigError: unreadable, not TOML, or an account is wrong; the message says which, and
                 holds nothing of any hash.
         """
+        text = read_text_file(path, ACCOUNTS_FILE_BYTES_MAX)
         try:
-            content = tomllib.loads(read_text_file(path, ACCOUNTS_FILE_BYTES_MAX))
+            content = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise ConfigError(f"{path}: {error}") from error
         entries = content.pop("account", [])
+        secret = content.pop("decoy_secret", "")
         if content or not isinstance(entries, list):
-            raise ConfigError(f"{path}: only [[account]] tables are known")
-        book = cls()
+            raise ConfigError(f"{path}: only decoy_secret and [[account]] tables are known")
+        if secret and not (isinstance(secret, str) and _SECRET.fullmatch(secret)):
+            raise ConfigError(f"{path}: decoy_secret must be {2 * SECRET_BYTES} hexadecimal digits")
+        book = cls(decoy_secret=bytes.fromhex(secret) or sha256(text.encode()).digest())
         for number, entry in enumerate(entries, 1):
             try:
                 account = _from_table(entry)
@@ -199,7 +222,8 @@ class AccountBook:
             OSError: the file could not be written; the old one is untouched.
         """
         target = Path(path)
-        text = "\n".join(map(_as_table, self))
+        secret = f'decoy_secret = "{self.decoy_secret.hex()}"\n'
+        text = "\n".join([secret, *map(_as_table, self)])
         with tempfile.NamedTemporaryFile(  # made with mode 0600
             "w", dir=target.parent, prefix=f".{target.name}.", delete=False, encoding="utf-8"
         ) as file:
@@ -214,27 +238,42 @@ class AccountBook:
 
     def add(self, account: Account) -> None:
         """Hold *account*, in place of one of the same user and host."""
-        self._accounts.setdefault(account.user, {})[account.host] = account
+        own = self._accounts.setdefault(account.user, {})
+        if (old := own.get(account.host)) is not None:
+            self._outlines -= Counter([outline(old.auth)])
+        own[account.host] = account
+        self._outlines[outline(account.auth)] += 1
 
     def remove(self, user: str, host: str) -> bool:
         """Forget an account; return whether there was one."""
-        return self._accounts.get(user, {}).pop(host, None) is not None
-
-    def knows(self, user: str) -> bool:
-        """Tell whether there is an account of *user*, from wherever."""
-        return bool(self._accounts.get(user))
+        own = self._accounts.get(user, {})
+        account = own.pop(host, None)
+        if account is None:
+            return False
+        if not own:
+            del self._accounts[user]
+        self._outlines -= Counter([outline(account.auth)])
+        return True
 
     def find(self, user: str, hosts: Sequence[str]) -> Account | None:
         """
         Return the account of *user* with the most specific pattern for one of *hosts*, or None.
 
+        A name that is none takes as long: the first user's patterns are looked at in its stead.
+
         Args:
             user: the name, exactly.
             hosts: address and names by which the client is known.
         """
-        own = self._accounts.get(user, {}).values()
-        found = [account for account in own if account.matches(*hosts)]
-        return min(found, key=lambda account: vagueness(account.host), default=None)
+        own = self._accounts.get(user)
+        looked_at = own or next(iter(self._accounts.values()), {})
+        found = [account for account in looked_at.values() if account.matches(*hosts)]
+        best = min(found, key=lambda account: vagueness(account.host), default=None)
+        return best if own else None
+
+    def decoy(self, user: str) -> Auth:
+        """Return what *user* seems to have who has no account here, always the same."""
+        return decoy_auth(user, self._outlines, self.decoy_secret)
 
     def __iter__(self) -> Iterator[Account]:
         return (account for own in self._accounts.values() for account in own.values())

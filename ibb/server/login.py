@@ -1,15 +1,13 @@
 """
 From the greeting to a proven password: TLS where asked for, then the account's methods in turn.
 
-A user who does not exist takes the same way as one who does: the methods of some account, chosen by
-the name and a secret of this server, are run against strings that fit no password.
+A user who does not exist takes the same way as one who does: see `decoys`.
 Source: dump-protocol 1.2 to 1.5; 10, traps 21 to 23.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hmac
 import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -29,7 +27,6 @@ from ibb.protocol.handshake import (
 )
 
 from .accounts import REQUIRE_NOTHING, REQUIRE_X509
-from .auth_methods import DEFAULT_METHOD
 from .config import LOGIN_PACKET_BYTES_MAX
 from .privileges import CONNECTION_ADMIN
 from .variables import UTF8MB4
@@ -40,6 +37,7 @@ if TYPE_CHECKING:
 
     from .accounts import Account
     from .connection import Connection
+    from .decoys import Auth
     from .session import SessionHost
 
 _ALPHABET: Final = bytes(range(0x21, 0x7F))
@@ -146,47 +144,46 @@ class Login:
 
     async def _authenticate(self, response: HandshakeResponse) -> tuple[Account, bytes]:
         """Return the account that the client has proven to own, and what both sides know."""
-        decoy = _decoy(self._host, response.user)  # found for every user, whether needed or not
-        known = self._host.accounts.knows(response.user)
-        name = response.user if known or decoy is None else decoy.user
-        found = self._host.accounts.find(name, self._connection.hosts)
-        account = found if known else None
-        model = account or decoy
-        trust_key: bytes | None = None
-        chosen = response.auth_plugin or native_password.PLUGIN_NAME
-        answer: bytes | None = response.auth_response
-        for name, text in self._ways(model, chosen):
-            method = self._host.methods[name]
-            kept = text if account is not None else method.decoy
-            fits = chosen == method.plugin == native_password.PLUGIN_NAME
-            verdict = await self._prove(method, kept, answer if fits else None)
-            answer = None  # to the greeting; it counts once
-            if verdict.proven and account is not None:
-                if verdict.last_word is not None:
-                    await self._connection.send([AuthMoreData(verdict.last_word).encode()])
-                trust_key = method.trust_key(kept)
-                break
+        accounts, connection = self._host.accounts, self._connection
+        account = accounts.find(response.user, connection.hosts)
+        decoy = accounts.decoy(response.user)  # for everybody, needed or not: it takes time
+        trust_key = await self._proof(decoy if account is None else account.auth, response)
         if account is None or trust_key is None:
             raise self._denied(response, "wrong user or password")
-        if account.require != REQUIRE_NOTHING and not self._connection.encrypted:
+        if account.require != REQUIRE_NOTHING and not connection.encrypted:
             raise self._denied(response, "the account requires TLS")
-        if account.require == REQUIRE_X509 and self._connection.peer_certificate() is None:
+        if account.require == REQUIRE_X509 and connection.peer_certificate() is None:
             raise self._denied(response, "the account requires a certificate")
         return account, trust_key
 
-    def _ways(self, model: Account | None, chosen: str) -> list[tuple[str, str]]:
-        """Return what to try, the way first that the client has chosen by itself if it is one."""
-        ways = model.auth if model is not None else ((DEFAULT_METHOD, ""),)
-        return sorted(ways, key=lambda way: self._host.methods[way[0]].plugin != chosen)
+    async def _proof(self, auth: Auth, response: HandshakeResponse) -> bytes | None:
+        """
+        Try the methods of *auth*, first the one that the client has chosen by itself.
 
-    async def _prove(self, method: Method, text: str, answer: bytes | None) -> Verdict:
+        Returns:
+            What both sides know by the first method whose proof is right; None: by none.
+        """
+        chosen = response.auth_plugin or native_password.PLUGIN_NAME
+        methods = [(self._host.methods[name], text) for name, text in auth]
+        methods.sort(key=lambda each: each[0].plugin != chosen)
+        for method, text in methods:
+            # The greeting's scramble is for this plugin; by others it is an answer to nothing.
+            answers = chosen == method.plugin == native_password.PLUGIN_NAME
+            verdict = await self._run(method, text, response.auth_response if answers else None)
+            if verdict.proven:
+                if verdict.last_word is not None:
+                    await self._connection.send([AuthMoreData(verdict.last_word).encode()])
+                return method.trust_key(text)
+        return None
+
+    async def _run(self, method: Method, text: str, answer: bytes | None) -> Verdict:
         """
         Run one method's exchange with the client.
 
         Args:
             method: what to run.
             text: what is kept of the password.
-            answer: the client's to the greeting if it was by this method.
+            answer: the client's to the greeting if it was by this method, else None.
         """
         connection = self._connection
         native = method.plugin == native_password.PLUGIN_NAME
@@ -262,12 +259,3 @@ def _step(exchange: Exchange, answer: bytes | None) -> bytes | Verdict:
     except StopIteration as end:
         verdict: Verdict = end.value
         return verdict
-
-
-def _decoy(host: SessionHost, user: str) -> Account | None:
-    """Return the account whose methods a user who does not exist seems to have, always the same."""
-    accounts = list(host.accounts)
-    if not accounts:
-        return None
-    digest = hmac.digest(host.decoy_secret, user.encode(), "sha256")
-    return accounts[int.from_bytes(digest) % len(accounts)]

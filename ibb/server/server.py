@@ -10,7 +10,6 @@ The server: a history that others can replicate from.
 from __future__ import annotations
 
 import asyncio
-import secrets
 import socket
 import threading
 import time
@@ -110,7 +109,6 @@ class Server:
         self.aborted_connects = 0
         self.accounts = self._make_up_account() if accounts is None else accounts
         self.methods = make_methods()
-        self.decoy_secret = secrets.token_bytes(32)
         self.tls: ServerTls | None = None
         self.semi_sync = SemiSync(
             enabled=self.config.rpl_semi_sync_master_enabled,

@@ -77,7 +77,6 @@ if TYPE_CHECKING:
 
         accounts: AccountBook
         methods: Mapping[str, Method]  # by their names in accounts
-        decoy_secret: bytes  # decides what users who do not exist seem to have
         guard: LoginGuard
         signal: DurableSignal
         pools: Pools

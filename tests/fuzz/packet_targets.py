@@ -46,6 +46,7 @@ METHODS = (
     parsec_password.ParsecPassword(),
     caching_sha2_password.CachingSha2Password(),
 )
+DECOYS = tuple(each.decoy(each.make("", b"s" * each.salt_bytes), bytes(32)) for each in METHODS)
 CLIENTS = (
     native_password.client_exchange,
     ed25519_password.client_exchange,
@@ -111,8 +112,9 @@ def _reply(data):
 
 def _server_side(data):
     """Answers by which nobody can log in."""
-    method = METHODS[data[0] % len(METHODS)] if data else METHODS[0]
-    exchange = method.exchange(method.decoy, b"A" * method.challenge_bytes, Channel(private=True))
+    number = data[0] % len(METHODS) if data else 0
+    method = METHODS[number]
+    exchange = method.exchange(DECOYS[number], b"A" * method.challenge_bytes, Channel(private=True))
     next(exchange)
     verdicts = []
     try:

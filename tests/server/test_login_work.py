@@ -9,13 +9,13 @@ import pytest
 
 from ibb.protocol.handshake import AuthSwitchRequest
 from ibb.protocol.reply import is_err
-from ibb.server.accounts import AccountBook, make_account
+from ibb.server.accounts import Account, AccountBook, make_account
+from ibb.server.auth_methods import METHODS
 from ibb.server.config import Config
 from ibb.server.server import Server
 
 from .raw_client import RawClient
 
-METHODS = ("mysql_native_password", "ed25519", "parsec", "caching_sha2_password")
 ANSWERS = {  # of wrong passwords, packet by packet
     "mysql_native_password": [b"w" * 20],
     "ed25519": [b"w" * 64],
@@ -61,10 +61,24 @@ async def fail_to_log_in(server, user, method):
     return [switch.plugin, *((packet[:2], len(packet)) for packet in said)]
 
 
-@pytest.mark.parametrize("method", METHODS)
-async def test_an_unknown_user_costs_what_a_wrong_password_costs(store, method):
+DEAR = (  # made with more rounds than ours
+    ("parsec", f"P3:{'S' * 24}:{'K' * 42}A"),
+    ("caching_sha2_password", f"$A$007${'s' * 20}{'h' * 43}"),
+)
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        *((name, METHODS[name].make("right", b"s" * METHODS[name].salt_bytes)) for name in ANSWERS),
+        *DEAR,
+    ],
+    ids=[*ANSWERS, *(f"dear {name}" for name, _ in DEAR)],
+)
+async def test_an_unknown_user_costs_what_a_wrong_password_costs(store, way):
+    method, _ = way
     with Work() as work:  # before the server's threads begin
-        book = AccountBook([make_account("known", "%", "right", methods=[method])])
+        book = AccountBook([Account("known", "%", (way,))])
         server = Server(store, config=Config(listen="127.0.0.1:0"), accounts=book)
         await server.start()
         costs = []
@@ -80,7 +94,7 @@ async def test_an_unknown_user_costs_what_a_wrong_password_costs(store, method):
 
 
 async def test_an_unknown_user_seems_to_have_the_same_methods_each_time(store):
-    accounts = (make_account(name, "%", "x", methods=[name]) for name in METHODS)
+    accounts = (make_account(name, "%", "x", methods=[name]) for name in ANSWERS)
     server = Server(store, config=Config(listen="127.0.0.1:0"), accounts=AccountBook(accounts))
     await server.start()
     plugins = {}

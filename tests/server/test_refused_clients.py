@@ -16,7 +16,6 @@ from ibb.protocol.native_password import PLUGIN_NAME, scramble_response
 from ibb.protocol.packet import frame
 from ibb.protocol.reply import is_err, parse_err
 from ibb.server.accounts import make_account
-from ibb.server.login import _decoy
 
 from .raw_client import RawClient, until_sessions
 
@@ -28,7 +27,7 @@ METHODS = {  # and the packets of a client that does not know the password
     "caching_sha2_password": [b"w" * 32, b"wrong\0"],
     "unix_socket": [],
 }
-NATIVE = ("repl", "watcher", "admin", "tls", "x509", "far", "few")
+NATIVE = "mysql_native_password"
 ERROR_OF_REFUSAL = {
     "wrong password": 1045,
     "no password": 1045,
@@ -107,12 +106,11 @@ async def server(serve, store, accounts, tmp_path):
     accounts.add(make_account("x509", "%", RIGHT, ["ALL PRIVILEGES"], require="X509"))
     accounts.add(make_account("far", "10.%", RIGHT, ["ALL PRIVILEGES"]))
     accounts.add(make_account("few", "%", RIGHT, ["REPLICATION SLAVE"], max_connections=1))
-    made = await serve(store, max_connect_errors=1000)
-    for number in range(10_000):  # until users who do not exist are asked as those of "repl" are
-        made.decoy_secret = number.to_bytes(16)
-        if all(_decoy(made, user).user in NATIVE for user in ("guess", "far")):
+    for number in range(10_000):  # until users who do not exist are asked as "repl" is
+        accounts.decoy_secret = number.to_bytes(16)
+        if all(accounts.decoy(user)[0][0] == NATIVE for user in ("guess", "far")):
             break
-    return made
+    return await serve(store, max_connect_errors=1000)
 
 
 @pytest.mark.parametrize("pipelined", [True, False])
