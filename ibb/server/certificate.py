@@ -6,7 +6,7 @@ import datetime as dt
 import os
 import ssl
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -39,15 +39,22 @@ class ServerTls:
     Attributes:
         context: for `TlsChannel`.
         fingerprint: SHA-256 of the certificate.
+        made_up: certificate and key as PEM if they are kept nowhere else.
     """
 
     context: ssl.SSLContext
     fingerprint: bytes
+    made_up: tuple[bytes, bytes] | None = field(default=None, repr=False)
 
 
-def server_tls(config: Config, host_name: str) -> ServerTls | None:
+def server_tls(config: Config, host_name: str, before: ServerTls | None = None) -> ServerTls | None:
     """
-    Return TLS as the settings want it, None where they want none.
+    Return TLS as the settings and the files that they name want it, None where they want none.
+
+    Args:
+        config: settings.
+        host_name: whom a certificate that is made is for.
+        before: what was in force; a certificate that was made up goes on.
 
     Raises:
         ConfigError: a file cannot be used; the message names the setting.
@@ -59,11 +66,13 @@ def server_tls(config: Config, host_name: str) -> ServerTls | None:
     if config.ssl_state:
         folder = Path(config.ssl_state)
         if not (folder / KEY_FILE).exists():
-            _make_files(folder, host_name)
+            _make_files(folder, self_signed(host_name))
         return _loaded(config, folder / CERTIFICATE_FILE, folder / KEY_FILE)
+    made_up = (before and before.made_up) or self_signed(host_name)
     with tempfile.TemporaryDirectory(prefix="ibb-") as name:  # the ssl module reads only files
-        _make_files(Path(name), host_name)
-        return _loaded(config, Path(name, CERTIFICATE_FILE), Path(name, KEY_FILE))
+        _make_files(Path(name), made_up)
+        loaded = _loaded(config, Path(name, CERTIFICATE_FILE), Path(name, KEY_FILE))
+    return replace(loaded, made_up=made_up)
 
 
 def base_context(purpose: int, tls_version: str) -> ssl.SSLContext:
@@ -96,8 +105,8 @@ def self_signed(host_name: str) -> tuple[bytes, bytes]:
     )
 
 
-def _make_files(folder: Path, host_name: str) -> None:
-    certificate, key = self_signed(host_name)
+def _make_files(folder: Path, pair: tuple[bytes, bytes]) -> None:
+    certificate, key = pair
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         # The key last: it is there only when both are whole.

@@ -19,8 +19,9 @@ from .login_guard import address_key
 from .tls_channel import TlsChannel, TlsFailed
 
 if TYPE_CHECKING:
-    import ssl
     from collections.abc import Iterable
+
+    from .certificate import ServerTls
 
 READ_BYTES: Final = 64 << 10
 LINGER_BYTES_MAX: Final = 1 << 20  # that a peer may still send after we have ended the connection
@@ -50,6 +51,7 @@ class Connection:
     Attributes:
         seq: sequence id of the next packet that is sent.
         is_tcp: no unix socket.
+        fingerprint: of the certificate that the client was shown, b"" without TLS.
     """
 
     def __init__(
@@ -65,6 +67,7 @@ class Connection:
         self._write_timeout = write_timeout
         self._packets = PacketReader(LOGIN_PACKET_BYTES_MAX)
         self._tls: TlsChannel | None = None
+        self.fingerprint = b""
         self.is_tcp = isinstance(writer.get_extra_info("sockname"), tuple)
         writer.transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
 
@@ -127,7 +130,7 @@ class Connection:
         """Return cipher and version of TLS, empty without."""
         return ("", "") if self._tls is None else self._tls.cipher()
 
-    async def start_tls(self, context: ssl.SSLContext) -> None:
+    async def start_tls(self, server_tls: ServerTls) -> None:
         """
         Encrypt from here on; what the client has sent already must be its handshake.
 
@@ -136,7 +139,7 @@ class Connection:
             PeerGone: the connection ended first.
         """
         assert self._tls is None
-        tls = TlsChannel(context, server_side=True)
+        tls = TlsChannel(server_tls.context, server_side=True)
         data = self._packets.detach()
         self._packets = PacketReader(LOGIN_PACKET_BYTES_MAX)
         try:
@@ -149,7 +152,7 @@ class Connection:
             self._writer.write(tls.outgoing())  # says why
             raise
         self._writer.write(tls.outgoing())
-        self._tls = tls
+        self._tls, self.fingerprint = tls, server_tls.fingerprint
         self._packets.feed(tls.receive(b""))
 
     def expect(self, packet_bytes_max: int, seq: int = 0) -> None:

@@ -116,7 +116,7 @@ class Login:
         if SslRequest.parse(payload) is not None:
             if self._host.tls is None:
                 raise ProtocolError("the client asks for TLS, which was not offered")
-            await connection.start_tls(self._host.tls.context)
+            await connection.start_tls(self._host.tls)
             payload = await self._receive()
         self._response = HandshakeResponse.parse(payload, self._capabilities)
         if self._host.config.require_tls and not connection.private:
@@ -236,10 +236,10 @@ class Login:
             raise codes.TOO_MANY_USER_CONNECTIONS.error(account.user)
 
     def _certificate_proof(self, trust_key: bytes) -> bytes:
-        tls = self._host.tls
-        if tls is None or not self._connection.encrypted or not trust_key:
+        fingerprint = self._connection.fingerprint
+        if not fingerprint or not trust_key:
             return b""
-        return certificate_proof(trust_key, self._scramble, tls.fingerprint)
+        return certificate_proof(trust_key, self._scramble, fingerprint)
 
     def _denied(self, response: HandshakeResponse, reason: str) -> AccessDenied:
         used = "YES" if self._used_password or response.auth_response else "NO"

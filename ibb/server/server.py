@@ -167,15 +167,14 @@ class Server:
 
     def reload(self, accounts: AccountBook | None = None) -> None:
         """
-        Take *accounts* instead of the old ones, and read the certificate's files again.
+        Take *accounts* instead of the old ones, and read the files of TLS again.
 
         Sessions go on with the rights that they began with, as MariaDB's do.
 
         Raises:
-            ConfigError: the certificate cannot be used; everything stays as it was.
+            ConfigError: one of them cannot be used; everything stays as it was.
         """
-        tls = server_tls(self.config, self.host_name()) if self.config.ssl_cert else self.tls
-        self.tls = tls
+        self.tls = server_tls(self.config, self.host_name(), self.tls)
         if accounts is not None:
             self.accounts = accounts
 

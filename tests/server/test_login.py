@@ -266,6 +266,65 @@ async def test_the_operators_certificate_is_shown_and_renewed(serve, store, tls_
     assert server.tls is before
 
 
+async def test_the_proof_is_that_of_the_certificate_which_the_client_was_shown(
+    serve, store, tls_files
+):
+    certificate, key = tls_files
+    server = await serve(store, ssl_cert=certificate, ssl_key=key)
+    async with await RawClient.connect(server.address) as client:
+        await client.read_greeting()
+        await client.start_tls()
+        proof = scramble_response("secret", client.greeting.scramble)
+        for again in (False, True):
+            write(tls_files, self_signed("localhost"))
+            server.reload()
+            if again:
+                await client.send(change_user(b"repl", proof))
+            done = parse_ok(await (client.packet() if again else client.log_in()))
+            assert proves_certificate(
+                done.info, stage2("secret"), client.greeting.scramble, client.fingerprint()
+            )
+        assert client.fingerprint() != server.tls.fingerprint
+
+
+@pytest.mark.parametrize("certificate", ["ssl_cert", "ssl_state", "made up"])
+async def test_who_vouches_for_clients_is_read_again(
+    serve, store, accounts, tls_files, tmp_path, certificate
+):
+    accounts.add(make_account("u", "%", "right", require="X509"))
+    settings = {"ssl_cert": tls_files[0], "ssl_key": tls_files[1]}
+    if certificate != "ssl_cert":
+        settings = {"ssl_state": str(tmp_path / "state") if certificate == "ssl_state" else ""}
+    pairs = {name: self_signed(name) for name in ("old", "new")}
+    clients = [[str(tmp_path / f"{name}.{kind}") for kind in ("cert", "key")] for name in pairs]
+    for paths, pair in zip(clients, pairs.values(), strict=True):
+        write(paths, pair)
+    authority = tmp_path / "ca.pem"
+    authority.write_bytes(pairs["old"][0])
+    server = await serve(store, ssl_ca=str(authority), **settings)
+    shown = server.tls.fingerprint
+    assert [await shows_certificate(server, pair) for pair in clients] == [True, False]
+    authority.write_bytes(pairs["new"][0])
+    server.reload()
+    assert server.tls.fingerprint == shown
+    assert [await shows_certificate(server, pair) for pair in clients] == [False, True]
+    authority.write_bytes(b"nonsense")
+    with pytest.raises(ConfigError, match="ssl_ca"):
+        server.reload()
+    assert await shows_certificate(server, clients[1])
+
+
+async def shows_certificate(server, pair):
+    """Tell whether `u` gets in by a certificate."""
+    async with await RawClient.connect(server.address) as client:
+        await client.read_greeting()
+        try:
+            await client.start_tls(pair)
+            return is_ok(await client.log_in("u", "right"))
+        except TlsFailed as error:
+            return "unknown ca" not in str(error)
+
+
 async def test_a_kept_certificate_is_the_same_at_the_next_start(serve, store, tmp_path):
     folder = tmp_path / "state"
     first = (await serve(store, ssl_state=str(folder))).tls.fingerprint
