@@ -101,6 +101,7 @@ class BinlogDirectory:
                 before = Listing((), -1, 0, ())
             for gone in set(before.numbers).difference(numbers):
                 self._forget(gone)
+            known = self._used.get(last) if last == before.last else None
             # By the old listing: what was counted while the file could grow is counted again.
             self._used = {
                 number: used
@@ -109,7 +110,7 @@ class BinlogDirectory:
             }
             last_page = 0
             if last >= 0:
-                used = self._find_used(last, before.last_page if last == before.last else 0)
+                used = self._find_used(last, known.sure if known is not None else 0)
                 self._used[last] = used
                 last_page = used.last
             changed = tuple(self._modified_at(number) for number in numbers[-2:])

@@ -96,6 +96,36 @@ async def test_a_failed_sync_is_told_to_everybody_who_waits() -> None:
         await commit(store, commits, 0, 2)
 
 
+class BrokenGate:
+    """Stands behind commits, and breaks on the first."""
+
+    def __init__(self) -> None:
+        self.waits = 0
+
+    def expect(self, gtid: Gtid) -> None:
+        """Nothing to prepare."""
+
+    def give_up(self, gtid: Gtid) -> None:
+        raise AssertionError(f"{gtid} was written")
+
+    def written(self, position: CommitPosition) -> None:
+        """Nothing to note."""
+
+    def wait(self, position: CommitPosition) -> None:
+        self.waits += 1
+        if self.waits == 1:
+            raise RuntimeError("out of threads")
+
+
+async def test_whatever_goes_wrong_is_told_and_the_next_is_served() -> None:
+    with opened(SimDisk()) as (store, commits):
+        store.commits.gate = BrokenGate()
+        with pytest.raises(StoreFailed, match="out of threads"):
+            await asyncio.wait_for(commit(store, commits, 0), SECONDS)
+        await asyncio.wait_for(commit(store, commits, 0, 2), SECONDS)
+        assert str(store.state()) == "0-1-2"
+
+
 async def test_a_cancelled_wait_leaves_the_commit_and_the_others_alone() -> None:
     disk = GatedDisk()
     with opened(disk) as (store, commits):

@@ -1,10 +1,13 @@
 """What may wait in memory is bounded, also while no commit waits for the disk."""
 
+import pytest
+
 from ibb.protocol.gtid import Gtid
 from ibb.storage import Store, StoreOptions
+from ibb.storage.errors import StoreFailed
 from ibb.storage.redo import _BUFFER_BYTES_MAX
 
-from ..faults.sim_disk import SimDisk
+from ..faults.sim_disk import Fault, SimDisk
 from .events import transaction
 
 RECORD_BYTES_MAX = 40_000
@@ -25,7 +28,7 @@ def published(options: StoreOptions, bytes_wanted: int) -> Store:
 def options(**more) -> StoreOptions:
     return StoreOptions(
         flush_log_at_commit=0, flush_log_interval=1e9, background=False,
-        format_description="upstream", max_binlog_size=64 << 20, **more,
+        format_description="upstream", **({"max_binlog_size": 64 << 20} | more),
     )  # fmt: skip
 
 
@@ -39,3 +42,23 @@ def test_full_pages_wait_in_memory_up_to_a_limit() -> None:
     store = published(options(fifo_pages_max=16), 2 << 20)
     assert store.end().offset > 1 << 20  # what left them was synced before
     store.close()
+
+
+def test_a_disk_that_fails_while_room_is_made_fails_the_store(monkeypatch) -> None:
+    """Not only this commit: whether the file before the last is whole is not known any more."""
+    disk = SimDisk()
+    small = options(page_size=512, max_binlog_size=512 * 8)
+    with pytest.raises(StoreFailed), Store.open("/s", small, disk=disk) as store:
+        monkeypatch.setattr(store._engine, "_work", lambda: None)  # it would make the file before
+
+        def publish_up_to(last: int) -> None:
+            for number in range(len(store.state()) + 1, last + 1):
+                with store.begin() as group:
+                    group.write(transaction("x", 400))
+                    group.commit(Gtid(number, 1, 1))
+
+        publish_up_to(2)
+        disk.faults.append(Fault(lambda op: op.kind == "allocate" and op.path.endswith(".ibb")))
+        with pytest.raises(StoreFailed, match="cannot allocate"):
+            publish_up_to(100)
+        publish_up_to(100)

@@ -6,7 +6,7 @@ import pytest
 
 from ibb.protocol.gtid import Gtid
 from ibb.storage import Store, StoreOptions
-from ibb.storage.errors import StoreFull
+from ibb.storage.errors import StoreFailed, StoreFull
 from ibb.storage.file_name import binlog_name, parse_binlog_name
 from ibb.storage.position import Position
 
@@ -93,3 +93,27 @@ def test_a_file_is_made_when_all_but_the_one_before_it_are_certain():
                 group.write(transaction("x" * 400))
                 group.commit(Gtid(0, 1, seq))
     assert disk.made > 3
+
+
+def test_a_housekeeper_that_breaks_is_no_secret(monkeypatch):
+    """Nobody would write pages or make files any more, and commits would go on for a while."""
+    broken, told = threading.Event(), []
+
+    def note(args):
+        told.append(args.exc_value)
+        broken.set()
+
+    monkeypatch.setattr(threading, "excepthook", note)
+    options = StoreOptions(
+        page_size=512, max_binlog_size=1 << 16, redo_segment_size=256 << 10,
+        format_description="upstream",
+    )  # fmt: skip
+    with pytest.raises(StoreFailed), Store.open("/s", options, disk=SimDisk()) as store:
+        housekeeper = store._engine._housekeeper
+        monkeypatch.setattr(housekeeper, "work", lambda: {}["a bug"])
+        housekeeper.wake()
+        assert broken.wait(WAIT_SECONDS)
+        with store.begin() as group:
+            group.write(transaction("alone"))
+            group.commit(Gtid(0, 1, 1))
+    assert [type(error) for error in told] == [KeyError]

@@ -1,14 +1,26 @@
 """How far a file is used is told right though some of its pages cannot be read."""
 
+from contextlib import closing
+
 import pytest
 
+from ibb.protocol.gtid import Gtid
+from ibb.storage import Store, StoreOptions
+from ibb.storage.directory import BinlogDirectory
 from ibb.storage.disk import OsDisk
 from ibb.storage.errors import DiskError
 from ibb.storage.file_name import binlog_name
 from ibb.storage.open_files import OpenFiles
+from ibb.storage.page_source import NO_MORE_DATA
 from ibb.storage.used_pages import UsedPages, find_used_pages
 
+from .events import transaction
+
 PAGE, PAGES = 512, 64
+OPTIONS = StoreOptions(
+    page_size=PAGE, max_binlog_size=PAGE * PAGES, state_interval=PAGE * 16,
+    redo_segment_size=256 << 10, format_description="upstream",
+)  # fmt: skip
 
 
 class BadSectors(OsDisk):
@@ -91,3 +103,21 @@ def test_what_lies_behind_a_hole_is_found_beside_a_page_that_cannot_be_read(used
 
 def test_a_file_that_cannot_be_read_at_all_counts_as_used(used_pages) -> None:
     assert used_pages({1, 2, 3}, set(range(1, PAGES))) == UsedPages(PAGES - 1, 0, PAGES)
+
+
+def test_a_page_at_the_end_that_heals_is_looked_at_again(tmp_path) -> None:
+    """It was taken for used, since nobody could tell; it is the end of data, and no damage."""
+    with Store.open(tmp_path, OPTIONS) as store, store.begin() as group:
+        group.write(transaction("x" * 2000))
+        group.commit(Gtid(0, 1, 1))
+    with closing(BinlogDirectory(OsDisk(), str(tmp_path))) as whole:
+        end = whole.end()
+    behind = end.offset // PAGE + 1
+    disk = BadSectors({behind})
+    with closing(BinlogDirectory(disk, str(tmp_path))) as directory:
+        with pytest.raises(DiskError, match="bad sector"):
+            directory.read_page(end.file_no, behind)
+        disk.bad.clear()
+        assert directory.read_page(end.file_no, behind) is NO_MORE_DATA
+        directory.refresh()
+        assert directory.end() == end
