@@ -94,8 +94,10 @@ class BinlogDirectory:
             before = self._listing
             numbers = self._list()
             last = next((number for number in reversed(numbers) if not self._is_empty(number)), -1)
-            if last < before.last or (
-                numbers and before.numbers and numbers[0] < before.numbers[0]
+            if (
+                last < before.last
+                or (numbers and before.numbers and numbers[0] < before.numbers[0])
+                or self._files.is_removed(before.last)
             ):
                 self._forget_all()  # the files were deleted and begun anew
                 before = Listing((), -1, 0, ())

@@ -68,6 +68,9 @@ class File(Protocol):
     def allocate(self, size: int) -> None:
         """Make the file at least *size* bytes long, new ones zero, and reserve room for all."""
 
+    def is_removed(self) -> bool:
+        """Tell whether the file has no name any more: what has its name now is another one."""
+
     def sync(self) -> None:
         """Return when contents and length are durable."""
 
@@ -280,6 +283,10 @@ class _OsFile:
                 if error.errno in _CANNOT_SEEK_DATA:
                     return offset  # there may be data everywhere
                 raise
+
+    def is_removed(self) -> bool:
+        with _reported("look at", self._path):
+            return os.fstat(self._open_descriptor()).st_nlink == 0
 
     def forget_cached(self, offset: int, size: int) -> None:
         descriptor = self._open_descriptor()

@@ -341,6 +341,9 @@ class SimFile:
         zeros = len(data) - len(data.lstrip(b"\0"))
         return None if zeros == len(data) else offset + zeros
 
+    def is_removed(self) -> bool:
+        return all(inode is not self._inode for inode in self._disk._names.values())
+
     def forget_cached(self, offset: int, size: int) -> None:
         """There is no cache; a disk lies for as long as it is told to."""
 

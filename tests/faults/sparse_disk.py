@@ -93,7 +93,7 @@ class SparseDisk:
             if not create:
                 raise DiskError(errno.ENOENT, "no such file", operation="open", path=path)
             self.images[path] = SparseImage(self._block_size)
-        return SparseFile(self.images[path])
+        return SparseFile(self.images, path)
 
     def exists(self, path: str) -> bool:
         return path in self.images
@@ -145,14 +145,17 @@ class SparseLock:
 class SparseFile:
     """Implements `File`."""
 
-    def __init__(self, image: SparseImage) -> None:
-        self._image = image
+    def __init__(self, images: dict[str, SparseImage], path: str) -> None:
+        self._images, self._image = images, images[path]
 
     def read_at(self, offset: int, size: int) -> bytes:
         return self._image[offset : offset + size]
 
     def next_data(self, offset: int) -> int | None:
         return self._image.next_data(offset)
+
+    def is_removed(self) -> bool:
+        return all(image is not self._image for image in self._images.values())
 
     def forget_cached(self, offset: int, size: int) -> None:
         """There is no cache."""

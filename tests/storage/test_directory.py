@@ -144,6 +144,25 @@ def test_files_that_were_begun_anew_are_read_anew(growing):
     assert sequence_numbers(GroupReader(source, Position(0, 0))) == [77]
 
 
+def test_a_history_begun_anew_in_a_file_of_the_same_name_is_read_anew(tmp_path):
+    """RESET MASTER of another process, before there was a second file; nothing else tells."""
+
+    def write(first, last):
+        builder = BinlogBuilder(pages=64)
+        for number in range(first, last + 1):
+            builder.commit(Gtid(0, 1, number), event(200))
+        builder.write(tmp_path)
+
+    write(1, 12)
+    source = open_directory(tmp_path)
+    assert sequence_numbers(GroupReader(source, Position(0, 0))) == list(range(1, 13))
+    for file in tmp_path.iterdir():
+        file.unlink()
+    write(50, 69)
+    source.refresh()
+    assert sequence_numbers(GroupReader(source, Position(0, 0))) == list(range(50, 70))
+
+
 def test_a_limit_hides_all_behind_it_and_reading_goes_on_when_it_moves(growing):
     growing.add(30)
     source = open_directory(growing.path)

@@ -175,6 +175,9 @@ class _ShadowFile:
         own = None if self._changed is None else self._changed.next_block(offset)
         return min((place for place in (found, own) if place is not None), default=None)
 
+    def is_removed(self) -> bool:
+        return self._real is not None and self._real.is_removed()
+
     def forget_cached(self, offset: int, size: int) -> None:
         if self._real is not None:
             self._real.forget_cached(offset, size)
