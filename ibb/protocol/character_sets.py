@@ -1,7 +1,15 @@
-"""Character sets and collations that clients may name. Ids are those of MariaDB 10.11."""
+"""
+Character sets and collations that clients may name, and their texts as bytes.
+
+Ids are those of MariaDB 10.11. A text here is Unicode; a byte that its character set has no
+character for is a lone surrogate, as Python's `surrogateescape` has it, so what a client sends
+comes back to it as it was.
+"""
 
 from __future__ import annotations
 
+import codecs
+import re
 from typing import Final
 
 LATIN1: Final = 8
@@ -37,8 +45,21 @@ COLLATIONS: Final = {
     "utf8mb4_unicode_520_ci": 246,
     "utf8mb4_nopad_bin": 1070,
     "utf8mb4_general_nopad_ci": 1069,
+    "utf8mb4_uca1400_ai_ci": 2304,
+    "utf8mb4_uca1400_as_ci": 2306,
 }
 COLLATION_NAMES: Final = {number: name for name, number in COLLATIONS.items()}
+# Those that MariaDB knows besides.
+OTHER_CHARSETS: Final = frozenset(
+    {
+        *("armscii8", "big5", "cp1250", "cp1251", "cp1256", "cp1257", "cp850", "cp852", "cp866"),
+        *("cp932", "dec8", "eucjpms", "euckr", "gb2312", "gbk", "geostd8", "greek", "hebrew"),
+        *("hp8", "keybcs2", "koi8r", "koi8u", "latin2", "latin5", "latin7", "macce", "macroman"),
+        *("sjis", "swe7", "tis620", "ucs2", "ujis", "utf16", "utf16le", "utf32"),
+    }
+)
+# Those of them that MariaDB takes from no client.
+NO_CLIENT_CHARSETS: Final = frozenset({"ucs2", "utf16", "utf16le", "utf32"})
 DESCRIPTIONS: Final = {
     "ascii": ("US ASCII", 1),
     "binary": ("Binary pseudo charset", 1),
@@ -46,9 +67,53 @@ DESCRIPTIONS: Final = {
     "utf8mb3": ("UTF-8 Unicode", 3),
     "utf8mb4": ("UTF-8 Unicode", 4),
 }
+_ESCAPED: Final = "surrogateescape"
+# A byte that is no character of its character set.
+BYTE_OF_NONE: Final = re.compile("[\udc80-\udcff]")
+_BEYOND_ASCII: Final = re.compile("[\u0080-\udc7f\udd00-\U0010ffff]")
+_BEYOND_THREE_BYTES: Final = re.compile("[\U00010000-\U0010ffff]")
+# MariaDB's latin1 is Windows-1252; the five bytes that has no character for are control characters.
+_LATIN1: Final = "".join(
+    bytes([byte]).decode("cp1252" if byte not in (0x81, 0x8D, 0x8F, 0x90, 0x9D) else "latin-1")
+    for byte in range(256)
+)
+_LATIN1_BYTES: Final = {ord(char): byte for byte, char in enumerate(_LATIN1)}
 
 
 def charset_of(collation: str) -> str:
     """Return the character set that a known collation belongs to."""
     name = collation.partition("_")[0]
     return "utf8mb3" if name == "utf8" else name
+
+
+def decoded(data: bytes, charset: str) -> str:
+    """Return bytes of a character set as a text."""
+    if charset == "latin1":
+        return codecs.charmap_decode(data, "strict", _LATIN1)[0]
+    if charset == "ascii":
+        return data.decode("ascii", _ESCAPED)
+    text = data.decode("utf-8", _ESCAPED)
+    if charset == "utf8mb3" and not text.isascii():
+        return _BEYOND_THREE_BYTES.sub(lambda found: _as_bytes(found[0]), text)
+    return text
+
+
+def encoded(text: str, charset: str) -> bytes:
+    """Return a text in a character set, with `?` for what that has no character for."""
+    if charset == "latin1":
+        return codecs.charmap_encode(text, "replace", _LATIN1_BYTES)[0]
+    if charset == "ascii":
+        return _BEYOND_ASCII.sub("?", text).encode("ascii", _ESCAPED)
+    if charset == "utf8mb3":
+        text = _BEYOND_THREE_BYTES.sub("?", text)
+    return text.encode("utf-8", _ESCAPED)
+
+
+def readable(text: str) -> str:
+    r"""Return a text with bytes that are none written out, `\xE4`, as MariaDB shows them."""
+    return BYTE_OF_NONE.sub(lambda found: f"\\x{ord(found[0]) & 0xFF:02X}", text)
+
+
+def _as_bytes(char: str) -> str:
+    """Return a character as the escaped bytes of its UTF-8."""
+    return char.encode().decode("ascii", _ESCAPED)

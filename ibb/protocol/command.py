@@ -13,6 +13,7 @@ from enum import IntEnum, IntFlag
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
+from .character_sets import decoded, encoded
 from .fields import FieldReader
 from .statement_command import (
     STMT_PREPARE,
@@ -129,13 +130,13 @@ class InitDb:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One statement. Answer: OK, ERR or a result set."""
+    """One statement; bytes that are no text as in `character_sets`. Answer: OK, ERR or rows."""
 
     sql: str
 
     def encode(self) -> bytes:
         """Return the payload."""
-        return bytes([CommandCode.QUERY]) + self.sql.encode()
+        return bytes([CommandCode.QUERY]) + encoded(self.sql, "utf8mb4")
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,9 +288,13 @@ Command = (
 )
 
 
-def parse_command(payload: Buffer) -> Command:
+def parse_command(payload: Buffer, charset: str = "utf8mb4") -> Command:
     """
     Read one payload of a client that is logged in; an empty one is `Unknown(SLEEP)`.
+
+    Args:
+        payload: what came.
+        charset: of statements.
 
     Raises:
         FormatError: the fields do not fit the payload.
@@ -299,7 +304,7 @@ def parse_command(payload: Buffer) -> Command:
     code = payload[0]
     match code:
         case CommandCode.QUERY:
-            return Query(_text(payload[1:]))
+            return Query(decoded(bytes(payload[1:]), charset))
         case CommandCode.QUIT:
             return Quit()
         case CommandCode.PING:
@@ -317,7 +322,7 @@ def parse_command(payload: Buffer) -> Command:
         case CommandCode.PROCESS_KILL:
             return ProcessKill(FieldReader(payload, 1, what="COM_PROCESS_KILL").u32())
         case _ if STMT_PREPARE <= code <= STMT_RESET and code != CommandCode.SET_OPTION:
-            return parse_statement_command(payload)
+            return parse_statement_command(payload, charset)
         case CommandCode.SET_OPTION:
             return SetOption(FieldReader(payload, 1, what="COM_SET_OPTION").u16())
         case CommandCode.REGISTER_SLAVE:

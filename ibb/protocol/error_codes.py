@@ -133,6 +133,7 @@ UNSUPPORTED_PS: Final = ErrorCode(
 )
 UNKNOWN_TIME_ZONE: Final = ErrorCode(1298, "HY000", "Unknown or incorrect time zone: '%s'")
 SP_DOES_NOT_EXIST: Final = ErrorCode(1305, "42000", "%s %s does not exist")
+INVALID_CHARACTER_STRING: Final = ErrorCode(1300, "HY000", "Invalid %s character string: '%s'")
 QUERY_INTERRUPTED: Final = ErrorCode(1317, "70100", "Query execution was interrupted")
 UNKNOWN_TARGET_BINLOG: Final = ErrorCode(1373, "HY000", "Target log not found in binlog index")
 LOG_IN_USE: Final = ErrorCode(1378, "HY000", "A purgeable log is in use, will not purge: %s")

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final
 
 from mysql_mimic.types import ColumnType
 
+from .character_sets import decoded, encoded
 from .errors import FormatError
 from .fields import FieldReader, lenenc, lestr
 from .reply import eof
@@ -69,13 +70,18 @@ _PARAMETER: Final = Column("?", ColumnType.NULL, 0, 0x80)
 
 
 def prepared_payloads(
-    statement_id: int, columns: Sequence[Column], parameters: int, *, status: int
+    statement_id: int,
+    columns: Sequence[Column],
+    parameters: int,
+    *,
+    status: int,
+    charset: str = "utf8mb4",
 ) -> list[bytes]:
-    """Return what answers COM_STMT_PREPARE."""
+    """Return what answers COM_STMT_PREPARE, with names in *charset*."""
     payloads = [_PREPARED.pack(0, statement_id, len(columns), parameters, 0, 0)]
     for definitions in ([_PARAMETER] * parameters, columns):
         if definitions:
-            payloads += [column.encode() for column in definitions]
+            payloads += [column.encode(charset=charset) for column in definitions]
             payloads.append(eof(status=status))
     return payloads
 
@@ -84,23 +90,25 @@ def binary_payloads(result: ResultSet) -> Iterator[bytes]:
     """Yield the payloads of a result whose rows are in binary."""
     yield from result.head()
     for row in result.rows:
-        yield encode_binary_row(result.columns, row)
+        yield encode_binary_row(result.columns, row, result.charset)
     yield eof(status=result.status, warnings=result.warnings)
 
 
-def encode_binary_row(columns: Sequence[Column], values: Sequence[Value]) -> bytes:
-    """Return one row's payload; a value may be a number or its text."""
+def encode_binary_row(
+    columns: Sequence[Column], values: Sequence[Value], charset: str = "utf8mb4"
+) -> bytes:
+    """Return one row's payload, texts in *charset*; a value may be a number or its text."""
     bitmap = bytearray((len(columns) + 9) // 8)
     parts = []
     for index, (column, value) in enumerate(zip(columns, values, strict=True)):
         if value is None:
             bitmap[(index + 2) // 8] |= 1 << (index + 2) % 8
         else:
-            parts.append(_encoded(column.type, value))
+            parts.append(_encoded(column.type, value, charset))
     return b"\0" + bytes(bitmap) + b"".join(parts)
 
 
-def _encoded(type_: int, value: str | bytes | float) -> bytes:
+def _encoded(type_: int, value: str | bytes | float, charset: str) -> bytes:
     size = _INTEGER_BYTES.get(ColumnType(type_))
     if size is not None:
         return (int(value) % (1 << 8 * size)).to_bytes(size, "little")
@@ -112,7 +120,7 @@ def _encoded(type_: int, value: str | bytes | float) -> bytes:
         return _encoded_moment(str(value))
     if type_ == ColumnType.TIME:
         return _encoded_time(str(value))
-    return lestr(value if isinstance(value, bytes) else str(value).encode())
+    return lestr(value if isinstance(value, bytes) else encoded(str(value), charset))
 
 
 def _encoded_moment(text: str) -> bytes:
@@ -153,13 +161,16 @@ class Parameters:
         self._count = count
         self._types: list[tuple[int, bool]] | None = None
 
-    def read(self, body: Buffer, long_data: Mapping[int, bytes]) -> list[ParameterValue]:
+    def read(
+        self, body: Buffer, long_data: Mapping[int, bytes], charset: str = "utf8mb4"
+    ) -> list[ParameterValue]:
         """
         Read the part of COM_STMT_EXECUTE behind its fixed fields.
 
         Args:
             body: that part.
             long_data: what came before by COM_STMT_SEND_LONG_DATA, by parameter.
+            charset: of texts.
 
         Raises:
             FormatError: it does not fit the statement.
@@ -176,24 +187,19 @@ class Parameters:
         values: list[ParameterValue] = []
         for index, (code, unsigned) in enumerate(self._types):
             if index in long_data:
-                values.append(_texts(code, long_data[index]))
+                values.append(_texts(code, long_data[index], charset))
             elif bitmap[index // 8] >> index % 8 & 1:
                 values.append(None)
             else:
-                values.append(_decoded(reader, code, unsigned=unsigned))
+                values.append(_decoded(reader, code, charset, unsigned=unsigned))
         return values
 
 
-def _texts(code: int, data: bytes) -> str | bytes:
-    if code in _BYTES_TYPES:
-        return data
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return data  # some drivers declare bytes as text; they get them back as they are
+def _texts(code: int, data: bytes, charset: str) -> str | bytes:
+    return data if code in _BYTES_TYPES else decoded(data, charset)
 
 
-def _decoded(reader: FieldReader, code: int, *, unsigned: bool) -> ParameterValue:
+def _decoded(reader: FieldReader, code: int, charset: str, *, unsigned: bool) -> ParameterValue:
     if code == ColumnType.NULL:
         return None
     if code in _INTEGER_BYTES:
@@ -204,7 +210,7 @@ def _decoded(reader: FieldReader, code: int, *, unsigned: bool) -> ParameterValu
     if code == ColumnType.FLOAT:
         return _decoded_float(_FLOAT.unpack(reader.take(4))[0])
     if code in _TEXT_TYPES:
-        return _texts(code, reader.lestr())
+        return _texts(code, reader.lestr(), charset)
     if code in _DECIMAL_TYPES:
         return _decoded_decimal(reader.lestr())
     if code in _MOMENTS:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 from mysql_mimic.packets import make_eof, make_ok
 from mysql_mimic.types import Capabilities, ServerStatus
 
+from .character_sets import encoded, readable
 from .errors import FormatError, SqlError
 from .fields import FieldReader, lestr
 from .handshake import STATUS_AUTOCOMMIT
@@ -32,6 +33,7 @@ ERR_BYTE: Final = 0xFF
 EOF_BYTES_MAX: Final = 9  # an EOF is shorter
 MESSAGE_BYTES_MAX: Final = 511  # of an ERR: what MariaDB's clients have room for
 SQLSTATE_UNKNOWN: Final = "HY000"
+_UTF8: Final = "utf8mb4"
 
 _PROTOCOL_41: Final = Capabilities.CLIENT_PROTOCOL_41
 _SQLSTATE_MARK: Final = b"#"
@@ -75,22 +77,23 @@ def ok(
     return packet + lestr(info) if info else packet
 
 
-def err(code: int, sqlstate: str, message: str) -> bytes:
+def err(code: int, sqlstate: str, message: str, charset: str = _UTF8) -> bytes:
     """
     Return an ERR packet; without *sqlstate* in the short form that may come before the greeting.
 
-    A *message* above `MESSAGE_BYTES_MAX` bytes is cut.
+    A *message*, sent in *charset*, is cut above `MESSAGE_BYTES_MAX` bytes of UTF-8.
     """
     assert 0 < code < 1 << 16
     assert len(sqlstate) in (0, _SQLSTATE_BYTES)
     mark = _SQLSTATE_MARK + sqlstate.encode("ascii") if sqlstate else b""
-    text = message.encode()[:MESSAGE_BYTES_MAX].decode(errors="ignore")  # no half character
-    return bytes([ERR_BYTE]) + code.to_bytes(2, "little") + mark + text.encode()
+    whole = readable(message).encode()[:MESSAGE_BYTES_MAX]
+    text = whole.decode(errors="ignore")  # no half character
+    return bytes([ERR_BYTE]) + code.to_bytes(2, "little") + mark + encoded(text, charset)
 
 
-def err_of(error: SqlError) -> bytes:
-    """Return *error* as an ERR packet."""
-    return err(error.code, error.sqlstate, error.message)
+def err_of(error: SqlError, charset: str = _UTF8) -> bytes:
+    """Return *error* as an ERR packet, its message in *charset*."""
+    return err(error.code, error.sqlstate, error.message, charset)
 
 
 def eof(*, status: int = STATUS_AUTOCOMMIT, warnings: int = 0) -> bytes:

@@ -24,6 +24,7 @@ from mysql_mimic.types import ColumnDefinition as ColumnFlag
 from mysql_mimic.types import ColumnType
 
 from .capabilities import Capability
+from .character_sets import encoded
 from .errors import FormatError, ProtocolError
 from .fields import LENENC_NULL, FieldReader, lenenc, lestr
 from .handshake import STATUS_AUTOCOMMIT
@@ -54,6 +55,7 @@ COLLATION_LATIN1: Final = 8
 DECIMALS_NOT_FIXED: Final = 39  # what real servers say of text
 
 _PLAIN: Final = Capability(0)
+_UTF8: Final = "utf8mb4"
 _TAIL: Final = Struct("<BHIBHBH")
 _TAIL_BYTES: Final = 0x0C  # of the tail after this byte
 _CATALOG: Final = b"def"
@@ -118,15 +120,15 @@ class Column:
         flags = _NUMBER_FLAGS if nullable else _NUMBER_FLAGS | ColumnFlag.NOT_NULL_FLAG
         return cls(name, ColumnType.LONGLONG, digits, flags)
 
-    def encode(self, capabilities: Capability = _PLAIN) -> bytes:
+    def encode(self, capabilities: Capability = _PLAIN, charset: str = _UTF8) -> bytes:
         """
-        Return the payload under the *capabilities* in effect.
+        Return the payload under the *capabilities* in effect, its names in *charset*.
 
         mysql-mimic's `make_column_definition_41` is not used: it repeats the name where
         a real server leaves org_name empty.
         """
         names = (self.schema, self.table, self.org_table, self.name, self.org_name)
-        parts = [lestr(_CATALOG), *(lestr(name.encode()) for name in names)]
+        parts = [lestr(_CATALOG), *(lestr(encoded(name, charset)) for name in names)]
         if capabilities & Capability.EXTENDED_METADATA:
             parts.append(lestr(self.extended))
         parts.append(
@@ -183,7 +185,7 @@ class ResultSet:
     """
     Columns and rows; every row has one value a column.
 
-    Values are sent as text: `str` in UTF-8, `bytes` as they are, numbers in decimal, None as
+    Values are sent as text: `str` in *charset*, `bytes` as they are, numbers in decimal, None as
     NULL. Those that were received are all `bytes` or None.
     """
 
@@ -191,16 +193,20 @@ class ResultSet:
     rows: Sequence[Sequence[Value]]
     status: int = STATUS_AUTOCOMMIT
     warnings: int = 0
+    charset: str = _UTF8
 
     def head(self, capabilities: Capability = _PLAIN) -> list[bytes]:
         """Return the payloads before the rows; an ERR may follow them instead."""
         count = lenenc(len(self.columns))
         if capabilities & Capability.CACHE_METADATA:
             count += _DEFINITIONS_FOLLOW
-        payloads = [count, *(column.encode(capabilities) for column in self.columns)]
+        payloads = [count, *(self._definitions(capabilities))]
         if not capabilities & Capability.DEPRECATE_EOF:
             payloads.append(eof(status=self.status, warnings=self.warnings))
         return payloads
+
+    def _definitions(self, capabilities: Capability) -> Iterator[bytes]:
+        return (column.encode(capabilities, self.charset) for column in self.columns)
 
     def packets(self, capabilities: Capability = _PLAIN) -> Iterator[bytes]:
         """Yield all payloads, to be framed one after the other."""
@@ -208,16 +214,16 @@ class ResultSet:
         width = len(self.columns)
         for row in self.rows:
             assert len(row) == width
-            yield encode_row(row)
+            yield encode_row(row, self.charset)
         if capabilities & Capability.DEPRECATE_EOF:
             yield ok(status=self.status, warnings=self.warnings, ends_rows=True)
         else:
             yield eof(status=self.status, warnings=self.warnings)
 
 
-def encode_row(values: Sequence[Value]) -> bytes:
-    """Return one row's payload."""
-    return b"".join(_NULL if value is None else lestr(_as_text(value)) for value in values)
+def encode_row(values: Sequence[Value], charset: str = _UTF8) -> bytes:
+    """Return one row's payload, its texts in *charset*."""
+    return b"".join(_NULL if value is None else lestr(_sent(value, charset)) for value in values)
 
 
 def parse_row(payload: Buffer, width: int) -> tuple[bytes | None, ...]:
@@ -300,10 +306,8 @@ class ReplyReader:
         return None
 
 
-def _as_text(value: str | bytes | float) -> bytes:
-    if isinstance(value, bytes):
-        return value
-    return value.encode() if isinstance(value, str) else str(value).encode()
+def _sent(value: str | bytes | float, charset: str) -> bytes:
+    return value if isinstance(value, bytes) else encoded(str(value), charset)
 
 
 def _bytes_per_character(collation: int) -> int:

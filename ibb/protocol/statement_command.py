@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from .character_sets import decoded, encoded
 from .fields import FieldReader
 
 if TYPE_CHECKING:
@@ -20,13 +21,13 @@ LAST_PREPARED: Final = 0xFFFFFFFF  # statement id: the one prepared last
 
 @dataclass(frozen=True, slots=True)
 class StmtPrepare:
-    """Prepare a statement. Answer: see `prepared_statement`."""
+    """Prepare a statement, its text as in `Query`. Answer: see `prepared_statement`."""
 
     sql: str
 
     def encode(self) -> bytes:
         """Return the payload."""
-        return bytes([STMT_PREPARE]) + self.sql.encode()
+        return bytes([STMT_PREPARE]) + encoded(self.sql, "utf8mb4")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +65,16 @@ class StmtReset:
 StatementCommand = StmtPrepare | StmtExecute | StmtSendLongData | StmtClose | StmtReset
 
 
-def parse_statement_command(payload: Buffer) -> StatementCommand:
+def parse_statement_command(payload: Buffer, charset: str = "utf8mb4") -> StatementCommand:
     """
-    Read one payload of a command about a prepared statement.
+    Read one payload of a command about a prepared statement, its text in *charset*.
 
     Raises:
         FormatError: the fields do not fit the payload.
     """
     code = payload[0]
     if code == STMT_PREPARE:
-        return StmtPrepare(bytes(payload[1:]).decode(errors="replace"))
+        return StmtPrepare(decoded(bytes(payload[1:]), charset))
     reader = FieldReader(payload, 1, what="command on a prepared statement")
     statement_id = reader.u32()
     if code == STMT_CLOSE:

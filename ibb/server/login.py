@@ -17,6 +17,7 @@ from ibb.protocol import native_password
 from ibb.protocol.authentication import Channel, Verdict, certificate_proof
 from ibb.protocol.capabilities import SERVER_CAPABILITIES, Capability
 from ibb.protocol.change_user import parse_change_user
+from ibb.protocol.character_sets import UTF8MB4
 from ibb.protocol.errors import ProtocolError
 from ibb.protocol.handshake import (
     AuthMoreData,
@@ -29,7 +30,6 @@ from ibb.protocol.handshake import (
 from .accounts import REQUIRE_NOTHING, REQUIRE_X509
 from .config import LOGIN_PACKET_BYTES_MAX
 from .privileges import CONNECTION_ADMIN
-from .variables import UTF8MB4
 
 if TYPE_CHECKING:
     from ibb.protocol.authentication import Exchange, Method

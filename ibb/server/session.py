@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from ibb.protocol import error_codes as codes
 from ibb.protocol.capabilities import SERVER_CAPABILITIES, Capability, effective
 from ibb.protocol.change_user import CHANGE_USER
+from ibb.protocol.character_sets import UTF8MB4
 from ibb.protocol.command import (
     BinlogDump,
     BinlogDumpGtid,
@@ -55,7 +56,7 @@ from .privileges import REPLICATION_SLAVE
 from .statement_runner import StatementRunner
 from .statements import Statements
 from .tls_channel import TlsFailed
-from .variables import UTF8MB4, SessionVariables
+from .variables import SessionVariables
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Mapping
@@ -252,7 +253,8 @@ class Session:
             if self._may_compress and looks_compressed(packet.payload):
                 raise ProtocolError("the client compresses, which was not offered")
             self._may_compress = False
-            command = parse_command(packet.payload)
+            charsets = self._variables.charsets
+            command = parse_command(packet.payload, charsets.of_statements)
             if isinstance(command, Quit):
                 return
             if isinstance(command, BinlogDump | BinlogDumpGtid):
@@ -261,7 +263,7 @@ class Session:
             try:
                 answer = await self._answer(command)
             except SqlError as error:
-                answer = [err_of(error)]
+                answer = [err_of(error, charsets.of_results)]
             if answer:
                 await connection.send(answer)
 

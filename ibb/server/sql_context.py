@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from ibb.protocol.character_sets import DESCRIPTIONS, encoded
+
 from .sql_types import as_text, leading_number
 
 if TYPE_CHECKING:
@@ -93,6 +95,14 @@ class Context:
     waited: dict[Hashable, bool] = field(default_factory=dict)
     probing: bool = False
     shows_diagnostics: bool = False
+
+    def literal_bytes(self, text: str) -> bytes:
+        """Return a text's bytes, as if it were a literal of a statement."""
+        return encoded(text, self.variables.charsets.of_literals)
+
+    def literal_character_bytes(self) -> int:
+        """Return how many bytes a literal's character may have."""
+        return DESCRIPTIONS[self.variables.charsets.of_literals][1]
 
     def in_transaction(self) -> bool:
         """Tell whether BEGIN has been said."""

@@ -7,7 +7,9 @@ from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, Final
 
-from ibb.protocol.result_set import ColumnType
+from ibb.protocol.character_sets import BYTE_OF_NONE, decoded, encoded
+from ibb.protocol.error_codes import INVALID_CHARACTER_STRING
+from ibb.protocol.result_set import DECIMALS_NOT_FIXED, ColumnType
 
 from .sql_functions_time import moment_of
 from .sql_types import (
@@ -25,11 +27,12 @@ from .sql_types import (
 )
 
 if TYPE_CHECKING:
-    from .sql_ast import Cast
     from .sql_context import Context
+    from .sql_expressions import Cast
     from .sql_types import SqlValue
 
 _WORD: Final = 1 << 64
+_WRONG_BYTES_SHOWN: Final = 6
 _DAYS: Final = {"DAY": 1, "WEEK": 7}
 _SECONDS: Final = {"SECOND": 1, "MINUTE": 60, "HOUR": 3600}
 _MONTHS: Final = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
@@ -73,9 +76,30 @@ def _shifted(moment: datetime, count: int, unit: str) -> datetime:
     return moment
 
 
+def as_bytes(data: bytes) -> Typed:
+    """Return bytes as a literal in the character set binary."""
+    return Typed(data, SqlType(Kind.BINARY, len(data), DECIMALS_NOT_FIXED))
+
+
+def _introduced(value: SqlValue, charset: str, context: Context) -> Typed:
+    """Return the literal behind `_charset`: what its bytes mean there."""
+    sent = context.variables.charsets.of_statements
+    data = value if isinstance(value, bytes) else encoded(as_text(value) or "", sent)
+    if charset == "binary":
+        return as_bytes(data)
+    text = decoded(data, charset)
+    stray = BYTE_OF_NONE.search(text)
+    if stray is not None and charset != "ascii":
+        wrong = encoded(text[stray.start() :], charset)[:_WRONG_BYTES_SHOWN]
+        raise INVALID_CHARACTER_STRING.error(charset, wrong.hex().upper())
+    return Typed(text, text_type(len(text), nullable=False))
+
+
 def converted(cast: Cast, typed: Typed, context: Context) -> Typed:
     """Return *typed* as CAST wants it."""
     value, nullable = typed.value, typed.type.nullable
+    if cast.target.startswith("_"):
+        return _introduced(value, cast.target[1:], context)
     text = as_text(value, typed.type.decimals)
     match cast.target:
         case "CHAR":
@@ -85,7 +109,7 @@ def converted(cast: Cast, typed: Typed, context: Context) -> Typed:
         case "TEXT":
             return Typed(text, text_type(typed.type.length))
         case "BINARY":
-            data = None if text is None else text.encode()
+            data = None if text is None else context.literal_bytes(text)
             return Typed(data, SqlType(Kind.BINARY, typed.type.length, nullable=True))
         case "SIGNED" | "INTEGER" | "INT" | "UNSIGNED":
             number = context.number(value) if typed.type.kind is Kind.TEXT else as_number(value)

@@ -18,7 +18,8 @@ from ibb.protocol.error_codes import (
 )
 
 from .like import PATTERN_CHARS_MAX, is_like
-from .sql_ast import (
+from .sql_conversion import as_bytes, converted, moved
+from .sql_expressions import (
     AssignUser,
     Call,
     Case,
@@ -31,7 +32,6 @@ from .sql_ast import (
     SystemVariableName,
     UserVariable,
 )
-from .sql_conversion import converted, moved
 from .sql_functions import call
 from .sql_functions_time import moment_of
 from .sql_types import (
@@ -56,8 +56,8 @@ from .variables import system_variable_type, user_variable_type
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .sql_ast import Expression
     from .sql_context import Context
+    from .sql_expressions import Expression
     from .sql_types import SqlValue
 
 _WORD: Final = 1 << 64
@@ -75,7 +75,7 @@ def evaluate(expression: Expression, context: Context) -> Typed:
     """
     match expression:
         case Literal():
-            return expression.typed
+            return _literal(expression.typed, context)
         case Placeholder():
             return context.values[expression.number]
         case UserVariable():
@@ -98,6 +98,13 @@ def evaluate(expression: Expression, context: Context) -> Typed:
         case Cast():
             return converted(expression, evaluate(expression.value, context), context)
     raise WRONG_USAGE.error("*", "expression")
+
+
+def _literal(typed: Typed, context: Context) -> Typed:
+    """Return a value as written; after SET NAMES binary a text is bytes."""
+    if typed.type.kind is not Kind.TEXT or context.variables.charsets.of_literals != "binary":
+        return typed
+    return as_bytes(context.literal_bytes(str(typed.value)))
 
 
 def is_true(value: SqlValue) -> bool:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from ibb.protocol.character_sets import DEFAULT_COLLATIONS as CLIENT_CHARSETS
+from ibb.protocol.character_sets import OTHER_CHARSETS
 from ibb.protocol.error_codes import NOT_SUPPORTED_YET, WRONG_VALUE
 
-from .sql_ast import (
+from .sql_cursor import NESTING_MAX, OPERATIONS_MAX, TokenCursor
+from .sql_expressions import (
     AssignUser,
     Call,
     Case,
@@ -20,7 +23,6 @@ from .sql_ast import (
     SystemVariableName,
     UserVariable,
 )
-from .sql_cursor import NESTING_MAX, OPERATIONS_MAX, TokenCursor
 from .sql_functions_time import moment_of
 from .sql_lexer import Kind
 from .sql_types import (
@@ -35,7 +37,7 @@ from .sql_types import (
 from .sql_types import Kind as TypeKind
 
 if TYPE_CHECKING:
-    from .sql_ast import Expression
+    from .sql_expressions import Expression
     from .sql_lexer import Token
 
 SCOPES: Final = {"GLOBAL": "GLOBAL", "SESSION": "SESSION", "LOCAL": "SESSION"}
@@ -70,6 +72,7 @@ _CONSTANTS: Final = frozenset(
         *("LOCALTIME", "LOCALTIMESTAMP", "UTC_TIMESTAMP", "UTC_DATE", "UTC_TIME"),
     }
 )
+NULL_SIGN: Final = "\\N"
 _BOOLEANS: Final = {"TRUE": 1, "FALSE": 0}
 _BOOLEAN_TYPE: Final = SqlType(TypeKind.INTEGER, 5, signed_digits=False)
 _RESERVED: Final = frozenset(
@@ -281,7 +284,7 @@ class ExpressionParser(TokenCursor):
 
     def _word(self, token: Token) -> Expression:
         word = token.text.upper()
-        if word == "NULL":
+        if word in ("NULL", NULL_SIGN):
             return Literal(NULL)
         if word in _BOOLEANS:
             return Literal(Typed(_BOOLEANS[word], _BOOLEAN_TYPE))
@@ -294,8 +297,12 @@ class ExpressionParser(TokenCursor):
             return Interval(value, self.expect_word(*_UNITS))
         if word in ("DATE", "TIMESTAMP") and self.peek().kind is Kind.STRING:
             return self._moment(word)
-        if word.startswith("_") and self.peek().kind is Kind.STRING:  # _utf8'text'
-            return Literal(self._text(self.take()))
+        if word.startswith("_") and self.peek().kind in (Kind.STRING, Kind.BYTES):
+            charset = word[1:].lower()
+            if charset in CLIENT_CHARSETS:
+                return Cast(self._primary(), f"_{charset}", ())
+            if charset in OTHER_CHARSETS:
+                raise NOT_SUPPORTED_YET.error(f"the character set {charset}")
         if self.skip_sign("("):
             return self._call(token.text)
         if word in _CONSTANTS:

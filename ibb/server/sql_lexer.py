@@ -45,15 +45,16 @@ class Token(NamedTuple):
 
 
 _NAME: Final = r"[A-Za-z0-9_$\u0080-\U0010ffff]+"
+_ANY_NAME: Final = rf"(?:{_NAME}|`[^`]*`)"
 _TOKEN: Final = re.compile(
     rf"""
       (?P<SKIP>       (?: \s+ | \#[^\n]* | --(?=\s|$)[^\n]* | /\*.*?\*/ )++ )
     | (?P<BYTES>    0x[0-9A-Fa-f]+(?![0-9A-Za-z_$]) | [xX]'(?:[0-9A-Fa-f]{{2}})*+' | [bB]'[01]*' )
-    | (?P<SYSTEM_VARIABLE> @@ {_NAME} (?:\s*\.\s*{_NAME})*+ )
+    | (?P<SYSTEM_VARIABLE> @@ {_ANY_NAME} (?:\s*\.\s*{_ANY_NAME})*+ )
     | (?P<USER_VARIABLE>   @ (?: [A-Za-z0-9_$.\u0080-\U0010ffff]+ | `[^`]*` | '[^']*' | "[^"]*" ) )
     | (?P<NUMBER>     (?: [0-9]+ (?:\.[0-9]*)? | \.[0-9]+ ) (?: [eE][+-]?[0-9]+ )?
                       (?![A-Za-z_$\u0080-\U0010ffff]) )
-    | (?P<WORD>       {_NAME} )
+    | (?P<WORD>       {_NAME} | \\N\b )
     | (?P<STRING>     ' (?: [^'\\]++ | \\. | '' )*+ ' | " (?: [^"\\]++ | \\. | "" )*+ " )
     | (?P<QUOTED>     ` (?: [^`]++ | `` )*+ ` )
     | (?P<SIGN>       := | <=> | <= | >= | <> | != | << | >> | \|\| | &&
@@ -132,7 +133,7 @@ def _meaning(kind: Kind, text: str) -> str:
     if kind is Kind.USER_VARIABLE:
         return text[2:-1] if text[1] in "`'\"" else text[1:]
     if kind is Kind.SYSTEM_VARIABLE:
-        return "".join(text[2:].split())
+        return "".join(text[2:].replace("`", "").split())
     return text
 
 

@@ -10,28 +10,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from ibb.protocol.character_sets import BYTE_OF_NONE, readable
 from ibb.protocol.error_codes import EMPTY_QUERY, NOT_SUPPORTED_YET
 
-from .sql_ast import (
-    ColumnName,
-    Do,
-    Literal,
-    Nothing,
-    OnTable,
-    Select,
-    Star,
-    TableName,
-    Transaction,
-    Unsupported,
-    Use,
-)
+from .sql_ast import Do, Nothing, OnTable, Select, TableName, Transaction, Unsupported, Use
+from .sql_expression_parser import NULL_SIGN
+from .sql_expressions import ColumnName, Literal, Star
 from .sql_lexer import Kind, uncommented
 from .sql_session_parser import SessionParser
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from .sql_ast import Expression, Statement
+    from .sql_ast import Statement
+    from .sql_expressions import Expression
 
 _BEHIND_COLUMNS: Final = (
     *("FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "INTO", "FOR", "PROCEDURE"),
@@ -270,7 +262,9 @@ class _Parser(SessionParser):
         expression = self.expression()
         name = self.text_since(start)
         if start.kind is Kind.STRING and isinstance(expression, Literal):
-            name = str(expression.typed.value)
+            name = BYTE_OF_NONE.sub("?", str(expression.typed.value))
+        elif name == NULL_SIGN:
+            name = "NULL"
         elif isinstance(expression, ColumnName):
             name = expression.name
         has_as = self.skip_word("AS")
@@ -310,5 +304,5 @@ _STARTS: Final[dict[str, Callable[[_Parser], Statement]]] = {
 
 def _shown(name: str) -> str:
     """Return a column's name as MariaDB keeps it: in utf8mb3, cut off where it is too long."""
-    plain = "".join(char if char < _FIRST_OF_FOUR_BYTES else "?" for char in name)
+    plain = "".join(char if char < _FIRST_OF_FOUR_BYTES else "?" for char in readable(name))
     return plain.encode()[:_NAME_BYTES_MAX].decode(errors="ignore")

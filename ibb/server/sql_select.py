@@ -16,8 +16,8 @@ from ibb.protocol.error_codes import (
 from ibb.protocol.result_set import ResultSet
 
 from .like import PATTERN_CHARS_MAX, is_like
-from .sql_ast import Call, ColumnName, Star
 from .sql_evaluator import evaluate, is_true
+from .sql_expressions import Call, ColumnName, Star
 from .sql_tables import INFORMATION_SCHEMA, TABLES
 from .sql_types import Kind, SqlType, Typed, as_text
 
@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from ibb.protocol.result_set import Column
     from ibb.protocol.result_set import Value as WireValue
 
-    from .sql_ast import Expression, Select, TableName
+    from .sql_ast import Select, TableName
     from .sql_context import Context
+    from .sql_expressions import Expression
     from .sql_tables import Table
     from .sql_types import SqlValue
 

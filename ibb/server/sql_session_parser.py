@@ -9,23 +9,22 @@ from .sql_ast import (
     Assignment,
     Deallocate,
     Execute,
-    Literal,
     Nothing,
     Prepare,
     Set,
     SetNames,
     SetTransaction,
-    SystemVariableName,
     Transaction,
     Unsupported,
-    UserVariable,
 )
 from .sql_expression_parser import SCOPES
+from .sql_expressions import Literal, SystemVariableName, UserVariable
 from .sql_lexer import Kind
 from .sql_types import Typed, text_type
 
 if TYPE_CHECKING:
-    from .sql_ast import Expression, Statement
+    from .sql_ast import Statement
+    from .sql_expressions import Expression
 
 _NO_SETS: Final = ("STATEMENT", "PASSWORD", "ROLE", "DEFAULT")
 _LEVELS: Final = ("READ COMMITTED", "READ UNCOMMITTED", "REPEATABLE READ", "SERIALIZABLE")
@@ -56,8 +55,10 @@ class SessionParser(AdminParser):
             self.peek().is_word(*SCOPES) and self.peek(1).is_word("TRANSACTION")
         ):
             return self._set_transaction()
-        if self.skip_word("NAMES", "CHARSET") or self.skip_words("CHARACTER", "SET"):
+        if self.skip_word("NAMES"):
             return self._set_names()
+        if self.skip_word("CHARSET") or self.skip_words("CHARACTER", "SET"):
+            return SetNames(self._charset(), literals=False)
         target = self._target()
         self.expect_sign("=", ":=")
         return Assignment(target, self._set_value())
@@ -80,16 +81,21 @@ class SessionParser(AdminParser):
                 return SetTransaction(scope, tuple(values))
 
     def _set_names(self) -> SetNames:
-        charset = self.take()
-        if charset.kind not in (Kind.WORD, Kind.STRING, Kind.QUOTED):
-            raise self.error(charset)
+        charset = self._charset()
         collation = ""
         if self.skip_word("COLLATE"):
             token = self.take()
             if token.kind not in (Kind.WORD, Kind.STRING, Kind.QUOTED):
                 raise self.error(token)
             collation = token.text
-        return SetNames("" if charset.is_word("DEFAULT") else charset.text, collation)
+        return SetNames(charset, collation)
+
+    def _charset(self) -> str:
+        """Return the name of a character set, empty for DEFAULT."""
+        token = self.take()
+        if token.kind not in (Kind.WORD, Kind.STRING, Kind.QUOTED):
+            raise self.error(token)
+        return "" if token.is_word("DEFAULT") else token.text
 
     def _target(self) -> UserVariable | SystemVariableName:
         token = self.take()

@@ -10,7 +10,13 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ibb.protocol.character_sets import COLLATIONS, DEFAULT_COLLATIONS, DESCRIPTIONS, charset_of
+from ibb.protocol.character_sets import (
+    COLLATIONS,
+    DEFAULT_COLLATIONS,
+    DESCRIPTIONS,
+    charset_of,
+    encoded,
+)
 from ibb.protocol.result_set import Column, ColumnFlag, ColumnType
 
 from .schema_columns import SCHEMA_COLUMNS
@@ -153,7 +159,7 @@ def _processes(context: Context) -> Iterable[tuple[SqlValue, ...]]:
             0,
             0,
             0,
-            None if info is None else info.encode(),
+            None if info is None else encoded(info, "utf8mb4"),
             process.id,
         )
 

@@ -14,6 +14,7 @@ from decimal import Context, Decimal
 from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
+from ibb.protocol.character_sets import decoded
 from ibb.protocol.result_set import DECIMALS_NOT_FIXED, Column, ColumnFlag, ColumnType
 
 if TYPE_CHECKING:
@@ -198,7 +199,7 @@ def as_text(value: SqlValue, decimals: int = 0) -> str | None:
         case None | str():
             return value
         case bytes():
-            return value.decode("utf-8", errors="replace")
+            return decoded(value, "utf8mb4")
         case datetime():
             fraction = f".{value.microsecond:06}" if value.microsecond else ""
             return f"{value:%Y-%m-%d %H:%M:%S}{fraction}"
@@ -254,10 +255,10 @@ def number_as_written(text: str, *, negative: bool = False) -> Typed:
         return Typed(value, SqlType(Kind.DOUBLE, len(text) + negative, DOUBLE_DECIMALS))
     if "." in text or len(text) > 20 or int(text) >= 1 << 64:
         whole, _, fraction = text.partition(".")
-        whole, fraction = whole.lstrip("0") or "0", fraction[:DECIMALS_MAX]
+        whole, fraction = whole.lstrip("0") or whole[:1], fraction[:DECIMALS_MAX]
         if len(whole) > PRECISION_MAX:  # MariaDB takes its greatest number, too
             whole, fraction = "9" * PRECISION_MAX, ""
-        exact = Decimal(f"{'-' * negative}{whole}.{fraction}")
+        exact = Decimal(f"{'-' * negative}{whole or 0}.{fraction}")
         return Typed(exact, decimal_type(len(whole) + len(fraction), len(fraction)))
     if negative:
         return Typed(-int(text), SqlType(Kind.INTEGER, len(text) + 1))

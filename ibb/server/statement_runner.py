@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from ibb.protocol.statement_command import StmtExecute, StmtSendLongData
 
     from .session import Session, SessionHost
+    from .session_charsets import SessionCharsets
     from .sql_ast import Statement
 
 PREPARED_MAX: Final = 1024  # statements of one session
@@ -156,8 +157,15 @@ class StatementRunner:
         status = self._statements.context.variables.status | (STATUS_MORE_RESULTS if more else 0)
         if result is None:
             return [ok(status=status, warnings=self._warnings(), info=info)]
-        whole = ResultSet(result.columns, result.rows, result.status | status, self._warnings())
-        return list(whole.packets())
+        return list(self._whole(result, result.status | status).packets())
+
+    @property
+    def _charsets(self) -> SessionCharsets:
+        return self._statements.context.variables.charsets
+
+    def _whole(self, result: ResultSet, status: int) -> ResultSet:
+        charset = self._charsets.of_results
+        return ResultSet(result.columns, result.rows, status, self._warnings(), charset)
 
     def _warnings(self) -> int:
         context = self._statements.context
@@ -279,7 +287,11 @@ class StatementRunner:
         self._last_id += 1
         self._prepared[self._last_id] = _Prepared(parsed)
         return prepared_payloads(
-            self._last_id, columns, parsed.placeholders, status=context.variables.status
+            self._last_id,
+            columns,
+            parsed.placeholders,
+            status=context.variables.status,
+            charset=self._charsets.of_results,
         )
 
     def _found(self, statement_id: int, verb: str) -> _Prepared:
@@ -293,7 +305,9 @@ class StatementRunner:
     async def execute(self, command: StmtExecute) -> Iterable[bytes]:
         """Return what answers COM_STMT_EXECUTE."""
         prepared = self._found(command.statement_id, "mysqld_stmt_execute")
-        values = prepared.parameters.read(command.parameters, prepared.long_data)
+        values = prepared.parameters.read(
+            command.parameters, prepared.long_data, self._charsets.of_statements
+        )
         prepared.long_data = {}
         context = self._statements.context
         context.values = [_typed(value) for value in values]
@@ -306,9 +320,7 @@ class StatementRunner:
             self.command = "Query"
         if result is None:
             return self._answer(None)
-        warnings = self._warnings()
-        whole = ResultSet(result.columns, result.rows, result.status, warnings)
-        return list(binary_payloads(whole))
+        return list(binary_payloads(self._whole(result, result.status)))
 
     def send_long_data(self, command: StmtSendLongData) -> None:
         """Keep a piece of a parameter; one that is too long ends in an error at execution."""

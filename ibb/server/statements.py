@@ -25,14 +25,12 @@ from ibb.protocol.errors import SqlError
 from .privileges_needed import require_for_variable
 from .sql_ast import (
     Assignment,
-    Call,
     CreateLease,
     Deallocate,
     Do,
     DropLease,
     Execute,
     Flush,
-    Literal,
     Nothing,
     OnTable,
     Prepare,
@@ -44,14 +42,13 @@ from .sql_ast import (
     SetTransaction,
     Show,
     ShowBinlogEvents,
-    SystemVariableName,
     Transaction,
     Unsupported,
     Use,
-    UserVariable,
 )
 from .sql_context import Context
 from .sql_evaluator import evaluate
+from .sql_expressions import Call, Literal, SystemVariableName, UserVariable
 from .sql_parser import parse_prepared
 from .sql_select import select
 from .sql_tables import INFORMATION_SCHEMA
@@ -65,7 +62,8 @@ if TYPE_CHECKING:
     from ibb.protocol.result_set import ResultSet
 
     from .accounts import Account
-    from .sql_ast import Expression, Statement
+    from .sql_ast import Statement
+    from .sql_expressions import Expression
     from .sql_parser import Parsed
     from .sql_types import SqlValue
     from .variables import ServerFacts, SessionVariables
@@ -255,7 +253,10 @@ class Statements:
     def _set(self, part: Assignment | SetNames | SetTransaction) -> None:
         variables, context = self._variables, self.context
         if isinstance(part, SetNames):
-            variables.set_names(part.charset, part.collation)
+            if part.literals:
+                variables.charsets.set_names(part.charset, part.collation)
+            else:
+                variables.charsets.set_character_set(part.charset)
             return
         if isinstance(part, SetTransaction):
             for name, text in part.values:

@@ -44,8 +44,8 @@ from .variables import checked_value, find_variable
 if TYPE_CHECKING:
     from ibb.storage.purge import PurgeResult
 
-    from .sql_ast import Expression
     from .sql_context import Context
+    from .sql_expressions import Expression
 
 AdminStatement = Flush | Purge | ResetMaster | CreateLease | DropLease
 

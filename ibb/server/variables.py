@@ -11,20 +11,9 @@ import re
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final, Protocol
 
-from ibb.protocol.character_sets import (
-    BINARY,
-    COLLATION_NAMES,
-    COLLATIONS,
-    DEFAULT_COLLATIONS,
-    UTF8MB4,
-    charset_of,
-)
 from ibb.protocol.error_codes import (
-    COLLATION_CHARSET_MISMATCH,
     GLOBAL_VARIABLE,
     INCORRECT_GLOBAL_LOCAL_VAR,
-    UNKNOWN_CHARACTER_SET,
-    UNKNOWN_COLLATION,
     UNKNOWN_SYSTEM_VARIABLE,
     UNKNOWN_TIME_ZONE,
     WRONG_TYPE_FOR_VAR,
@@ -34,6 +23,7 @@ from ibb.protocol.errors import SqlError
 from ibb.protocol.handshake import STATUS_AUTOCOMMIT
 from ibb.protocol.result_set import ColumnType
 
+from .session_charsets import SessionCharsets
 from .sql_types import Kind, SqlType, as_text, text_type
 from .system_variables import SQL_MODES, SYSTEM_VARIABLES, SystemVariable, VariableKind
 
@@ -62,11 +52,6 @@ _TIME_ZONE: Final = re.compile(r"SYSTEM|UTC|[+-](0?\d|1[0-4]):[0-5]\d", re.IGNOR
 _USER_TEXT_CHARS: Final = 0xFFFFFF
 _VARIABLE_DIGITS: Final = 21
 _SWITCH_WORDS: Final = {"ON": 1, "TRUE": 1, "1": 1, "OFF": 0, "FALSE": 0, "0": 0}
-_CLIENT_CHARSETS: Final = (
-    "character_set_client",
-    "character_set_connection",
-    "character_set_results",
-)
 
 
 class ServerFacts(Protocol):
@@ -182,20 +167,23 @@ class SessionVariables:
     User variables are told apart in upper or lower case alike; one never set is NULL.
 
     Attributes:
-        charset: collation id of texts sent to the client.
+        charsets: of the client.
         in_transaction, read_only_transaction: what BEGIN and COMMIT have left.
         savepoints: their names, in lower case.
     """
 
     def __init__(self, charset: int) -> None:
-        self.charset = charset
+        self.charsets = SessionCharsets(charset)
         self.in_transaction = False
         self.read_only_transaction = False
         self.savepoints: list[str] = []
-        self._login_charset = charset
         self._user: dict[str, SqlValue] = {}
         self._system: dict[str, SqlValue] = {}
-        self._take_charset(charset)
+
+    @property
+    def charset(self) -> int:
+        """Collation id of texts sent to the client."""
+        return self.charsets.results
 
     def user(self, name: str) -> SqlValue:
         """Return the value of `@name`, None if it was never set."""
@@ -232,6 +220,8 @@ class SessionVariables:
         if scope == "SESSION" and not variable.session:
             raise INCORRECT_GLOBAL_LOCAL_VAR.error(name, "GLOBAL")
         own = name.lower()
+        if scope != "GLOBAL" and own in self.charsets.values:
+            return self.charsets.values[own]
         if scope != "GLOBAL" and own in self._system:
             return self._system[own]
         return global_value(name, context)
@@ -250,15 +240,8 @@ class SessionVariables:
             raise GLOBAL_VARIABLE.error(name)
         own = name.lower().replace("transaction_", "tx_")
         checked = checked_value(name, variable, value, context)
-        if own in _CLIENT_CHARSETS and checked is not None:
-            checked = str(checked).lower()
-            collation = DEFAULT_COLLATIONS.get(checked)
-            if collation is None:
-                raise UNKNOWN_CHARACTER_SET.error(checked)
-            if own == "character_set_results":
-                self.charset = COLLATIONS[collation]
-        if own == "collation_connection" and str(checked).lower() not in COLLATIONS:
-            raise UNKNOWN_COLLATION.error(checked)
+        if self.charsets.assign(own, None if checked is None else str(checked)):
+            return
         if own == "time_zone" and not _TIME_ZONE.fullmatch(str(checked)):
             raise UNKNOWN_TIME_ZONE.error(checked)
         if own == "autocommit" and checked == 1:
@@ -271,36 +254,6 @@ class SessionVariables:
         """Set the session's value back to the server's; raises SqlError 1193."""
         find_variable(name)
         self._system.pop(name.lower(), None)
-
-    def set_names(self, charset: str, collation: str = "") -> None:
-        """
-        Do SET NAMES.
-
-        Args:
-            charset: its name; empty for the one of the login.
-            collation: its name; empty for the default one.
-
-        Raises:
-            SqlError: 1115 or 1273 unknown, 1253 they do not fit together.
-        """
-        if not charset:
-            self._take_charset(self._login_charset)
-            return
-        default = DEFAULT_COLLATIONS.get(charset.lower())
-        if default is None:
-            raise UNKNOWN_CHARACTER_SET.error(charset)
-        chosen = collation.lower() or default
-        if chosen not in COLLATIONS:
-            raise UNKNOWN_COLLATION.error(collation)
-        if charset_of(chosen) != charset_of(default):
-            raise COLLATION_CHARSET_MISMATCH.error(collation, charset)
-        self._take_charset(COLLATIONS[chosen])
-
-    def _take_charset(self, collation_id: int) -> None:
-        self.charset = collation_id
-        collation = COLLATION_NAMES.get(collation_id, "utf8mb4_general_ci")
-        self._system.update(dict.fromkeys(_CLIENT_CHARSETS, charset_of(collation)))
-        self._system["collation_connection"] = collation
 
     def begin_transaction(self, *, read_only: bool = False) -> None:
         """Do BEGIN; what was open before has ended."""
@@ -330,7 +283,7 @@ class SessionVariables:
         self._user.clear()
         self._system.clear()
         self.end_transaction()
-        self._take_charset(self._login_charset)
+        self.charsets.take_login()
 
     @property
     def status(self) -> int:
@@ -390,6 +343,3 @@ def checked_value(
             raise WRONG_VALUE_FOR_VAR.error(name, wrong[0])
         return ",".join(dict.fromkeys(modes))
     return None if value is None else as_text(value)
-
-
-__all__ = ["BINARY", "UTF8MB4", "ServerFacts", "SessionVariables"]

@@ -82,8 +82,14 @@ def test_any_buffer_will_do(kind):
     assert parse_command(kind(b"\x03SELECT 1")) == Query("SELECT 1")
 
 
-def test_a_query_that_is_not_utf8_can_still_be_shown():
-    assert parse_command(b"\x03caf\xe9") == Query("caf\N{REPLACEMENT CHARACTER}")
+def test_a_query_keeps_its_bytes_whatever_they_are():
+    query = parse_command(b"\x03caf\xe9")
+    assert query.encode() == b"\x03caf\xe9"
+
+
+def test_statements_are_read_in_the_clients_character_set():
+    assert parse_command(b"\x03caf\xe9", "latin1") == Query("café")
+    assert parse_command(b"\x16caf\xe9", "latin1") == StmtPrepare("café")
 
 
 def test_commands_on_prepared_statements_are_read():

@@ -23,7 +23,7 @@ def read_one(code, data):
     [
         (ColumnType.LONGLONG, b"\xff" * 8, -1),
         (ColumnType.VAR_STRING, b"\x03\xe2\x82\xac", "€"),
-        (ColumnType.VAR_STRING, b"\x03\x00\xff\x80", b"\x00\xff\x80"),
+        (ColumnType.VAR_STRING, b"\x03\x00\xff\x80", "\0\udcff\udc80"),
         (ColumnType.BLOB, b"\x01a", b"a"),
         (ColumnType.NEWDECIMAL, b"\x05-1.25", Decimal("-1.25")),
         (ColumnType.DATETIME, bytes.fromhex("0b e807 02 1d 01 02 03 04000000"), MOMENT),
