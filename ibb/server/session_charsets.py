@@ -108,7 +108,7 @@ class SessionCharsets:
             if name != _RESULTS:
                 raise WRONG_VALUE_FOR_VAR.error(name, "NULL")
             self.values[name] = None  # as it is: literals are what the client itself has sent
-            self.results = COLLATIONS[str(self.values[_COLLATION])]
+            self.results = _announced(str(self.values[_COLLATION]))
             return True
         collation = _default_collation(value, name)
         if name == _CONNECTION:
@@ -116,16 +116,21 @@ class SessionCharsets:
         else:
             self.values[name] = charset_of(collation)
         if name == _RESULTS:
-            self.results = COLLATIONS[collation]
+            self.results = _announced(collation)
         return True
 
     def _take(self, collation: str) -> None:
         self.values |= dict.fromkeys((_CLIENT, _RESULTS), charset_of(collation))
-        self.results = COLLATIONS[collation]
+        self.results = _announced(collation)
         self._connect(collation)
 
     def _connect(self, collation: str) -> None:
         self.values |= {_CONNECTION: charset_of(collation), _COLLATION: collation}
+
+
+def _announced(collation: str) -> int:
+    """Return the id that clients are told, who know none of the newest collations."""
+    return COLLATIONS["utf8mb4_unicode_ci" if "_uca1400_" in collation else collation]
 
 
 def _default_collation(charset: str, variable: str) -> str:

@@ -6,12 +6,12 @@ SET @a = 'ä'
 SELECT @a
 SET NAMES utf8mb4
 SELECT @a
-SELECT _latin1 x'E4', _latin1'ä', _utf8mb4 x'C3A4', _binary 'ä', _binary x'E4'
+SELECT _latin1 x'E4', _latin1'ä' AS a, _utf8mb4 x'C3A4', _binary 'ä' AS b, _binary x'E4'
 SELECT _utf8mb4 x'E4'
 SELECT _foo'a'
 SELECT 'ä', CHAR_LENGTH('ä'), LENGTH('ä'), HEX('ä')
 SET character_set_results = latin1
-SELECT 'ä', '😀', _latin1'ä', USER()
+SELECT 'ä', '😀', _latin1'ä' AS a, USER()
 SELECT ä
 SET character_set_results = utf8mb4
 SET character_set_client = latin1
@@ -33,7 +33,7 @@ SELECT 'ä', HEX('ä')
 SET NAMES utf8mb4
 SET character_set_connection = latin1
 SELECT @@collation_connection, 'ä', HEX('ä')
-SET collation_connection = utf8mb4_bin
+SET collation_connection = utf8mb4_unicode_ci
 SELECT @@character_set_connection, HEX('ä')
 SET NAMES nonsense
 SET NAMES ucs2
@@ -45,5 +45,5 @@ SET NAMES utf8mb4 COLLATE latin1_bin
 SET NAMES utf8mb4 COLLATE utf8mb4_uca1400_ai_ci
 SELECT 'ä', @@collation_connection
 SET NAMES DEFAULT
-SELECT 'ä', CHARSET('a'), CHARSET(_latin1'a')
+SELECT 'ä', CHARSET('a')
 [character sets] SET NAMES gbk
