@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 _Arguments: TypeAlias = "Sequence[Typed]"
 USER_CHARS: Final = 384
 ROLE_CHARS: Final = 128
-ROLE_CHARS: Final = 128
 DATABASE_CHARS: Final = 64
 _ROWS: Final = SqlType(Kind.INTEGER, 21)
 _WHOLE_DOUBLE_DIGITS: Final = 17
