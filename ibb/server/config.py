@@ -142,7 +142,7 @@ class Config:
         128, "Connections from one address that have not logged in yet."
     )
     max_connect_errors: int = _setting(
-        100, "Failed logins in a row before an address is blocked for a while."
+        100, "Failed logins of an address before it is blocked for a while."
     )
     connect_timeout: float = _setting(10.0, "Seconds that a login may take.")
     wait_timeout: float = _setting(28800.0, "Seconds that a session may be idle.")

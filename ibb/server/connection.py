@@ -51,6 +51,7 @@ class Connection:
     Attributes:
         seq: sequence id of the next packet that is sent.
         is_tcp: no unix socket.
+        limit_key: what limits by address count by; on a unix socket, the system's user.
         fingerprint: of the certificate that the client was shown, b"" without TLS.
     """
 
@@ -69,6 +70,7 @@ class Connection:
         self._tls: TlsChannel | None = None
         self.fingerprint = b""
         self.is_tcp = isinstance(writer.get_extra_info("sockname"), tuple)
+        self.limit_key = address_key(self.address) if self.is_tcp else f"unix:{self._peer_uid()}"
         writer.transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
 
     @property
@@ -95,11 +97,6 @@ class Connection:
         return [address, "localhost"] if address.startswith("127.") else [address]
 
     @property
-    def limit_key(self) -> str:
-        """What limits by address count by."""
-        return address_key(self.address) if self.is_tcp else "unix"
-
-    @property
     def encrypted(self) -> bool:
         """Whether TLS is on."""
         return self._tls is not None
@@ -112,15 +109,23 @@ class Connection:
     @property
     def peer_user(self) -> str:
         """The system's name of who is at the other end of a unix socket, "" where unknown."""
-        if self.is_tcp:
-            return ""
-        link = self._writer.get_extra_info("socket")
-        size = _PEER_CREDENTIALS.size
+        uid = self._peer_uid()
         try:
-            data = link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
-            return pwd.getpwuid(_PEER_CREDENTIALS.unpack(data)[1]).pw_name
-        except (OSError, KeyError):
+            return "" if uid is None else pwd.getpwuid(uid).pw_name
+        except KeyError:
             return ""
+
+    def _peer_uid(self) -> int | None:
+        """Return the number of the system's user at the other end of a unix socket, else None."""
+        if self.is_tcp:
+            return None
+        link = self._writer.get_extra_info("socket")
+        try:
+            data = link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER_CREDENTIALS.size)
+        except OSError:
+            return None
+        uid: int = _PEER_CREDENTIALS.unpack(data)[1]
+        return uid
 
     def peer_certificate(self) -> bytes | None:
         """Return the client's certificate as DER, which a CA of ours has vouched for, or None."""

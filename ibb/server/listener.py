@@ -89,16 +89,13 @@ class Listener:
             return HOST_IS_BLOCKED.error(connection.hosts[0])
         if len(self._sessions) > config.max_connections:  # the last place is an administrator's
             return CON_COUNT_ERROR.error()
-        if connection.is_tcp:
-            near = [session for session in self._sessions.values() if session.limit_key == key]
-            strangers = sum(session.account is None for session in near)
-            limit = config.max_connections_per_address
-            if strangers >= config.max_logins_per_address or 0 < limit <= len(near):
-                return SqlError(
-                    CON_COUNT_ERROR.code,
-                    CON_COUNT_ERROR.sqlstate,
-                    f"{CON_COUNT_ERROR.text} from {connection.address}",
-                )
+        near = [session for session in self._sessions.values() if session.limit_key == key]
+        strangers = sum(session.account is None for session in near)
+        limit = config.max_connections_per_address if connection.is_tcp else 0
+        if strangers >= config.max_logins_per_address or 0 < limit <= len(near):
+            where = connection.address if connection.is_tcp else "this user of the system"
+            text = f"{CON_COUNT_ERROR.text} from {where}"
+            return SqlError(CON_COUNT_ERROR.code, CON_COUNT_ERROR.sqlstate, text)
         return None
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

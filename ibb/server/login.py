@@ -48,11 +48,13 @@ class AccessDenied(Exception):  # noqa: N818 - an outcome
     The login failed; the text is for the log, and so without any name: people type passwords there.
 
     Attributes:
+        user: whom it claimed to be.
         error: what the client is told.
     """
 
-    def __init__(self, reason: str, error: SqlError) -> None:
+    def __init__(self, reason: str, user: str, error: SqlError) -> None:
         super().__init__(reason)
+        self.user = user
         self.error = error
 
 
@@ -244,7 +246,7 @@ class Login:
     def _denied(self, response: HandshakeResponse, reason: str) -> AccessDenied:
         used = "YES" if self._used_password or response.auth_response else "NO"
         error = codes.ACCESS_DENIED_ERROR.error(response.user, self._connection.hosts[0], used)
-        return AccessDenied(f"access denied: {reason}", error)
+        return AccessDenied(f"access denied: {reason}", response.user, error)
 
 
 def random_text(size: int) -> bytes:

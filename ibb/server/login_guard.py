@@ -1,16 +1,19 @@
 """
 Addresses that fail to log in: turned away for a while once there were too many failures.
 
-After `max_connect_errors` failures without a success between them an address is blocked, at first
-for a second; each failure behind that doubles the time. MariaDB blocks until FLUSH HOSTS, which
-would let a mistyped password lock out the replicas beside it for ever.
+After `max_connect_errors` failures an address is blocked, at first for a second; each failure
+behind that doubles the time. A login forgives the failures of its own user alone: else whoever has
+any account could guess at the others for ever, with a login of his own now and then.
+
+MariaDB counts only handshakes that break off, not wrong passwords, and blocks until FLUSH HOSTS,
+which would let a mistyped password lock out the replicas beside it for ever.
 """
 
 from __future__ import annotations
 
 import ipaddress
-from collections import OrderedDict
-from dataclasses import dataclass
+from collections import Counter, OrderedDict
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -20,13 +23,16 @@ ADDRESSES_MAX: Final = 10_000  # remembered; the one that failed longest ago is 
 BLOCK_SECONDS_MIN: Final = 1.0
 BLOCK_SECONDS_MAX: Final = 300.0
 FORGET_SECONDS: Final = 3600.0  # without a failure
+USERS_MAX: Final = 16  # of an address whose failures are told apart; no login forgives the others'
+NOBODY: Final = ""
 _DOUBLINGS_MAX: Final = 16
+_OTHERS: Final = None
 _IPV6_SITE_BITS: Final = 64  # whoever has one such address has them all
 
 
 @dataclass(slots=True)
 class _Record:
-    failures: int = 0
+    failures: Counter[int | None] = field(default_factory=Counter)  # by hash of the user's name
     failed_at: float = 0.0
     blocked_until: float = 0.0
 
@@ -47,7 +53,7 @@ class LoginGuard:
     Counts failures by address.
 
     Args:
-        failures_max: in a row, before an address is blocked.
+        failures_max: before an address is blocked.
         monotonic: the clock, in seconds.
     """
 
@@ -61,16 +67,25 @@ class LoginGuard:
         record = self._records.get(key)
         return record is not None and self._monotonic() < record.blocked_until
 
-    def failed(self, key: str) -> float:
-        """Count a failed login; return for how many seconds the address is blocked now."""
+    def failed(self, key: str, user: str) -> float:
+        """
+        Count a failed login; return for how many seconds the address is blocked now.
+
+        Args:
+            key: the address.
+            user: whom the client claimed to be, `NOBODY` if it did not get so far.
+        """
         now = self._monotonic()
         record = self._records.setdefault(key, _Record())
         self._records.move_to_end(key)
         if now - record.failed_at > FORGET_SECONDS:
-            record.failures = 0
-        record.failures += 1
+            record.failures.clear()
         record.failed_at = now
-        above = record.failures - self._failures_max
+        name: int | None = hash(user)  # the name itself may be long, or a password
+        if name not in record.failures and len(record.failures) >= USERS_MAX:
+            name = _OTHERS
+        record.failures[name] += 1
+        above = record.failures.total() - self._failures_max
         seconds = 0.0
         if above >= 0:
             doublings = min(above, _DOUBLINGS_MAX)
@@ -80,9 +95,15 @@ class LoginGuard:
             self._records.popitem(last=False)
         return seconds
 
-    def succeeded(self, key: str) -> None:
-        """Forget the failures of an address."""
-        self._records.pop(key, None)
+    def succeeded(self, key: str, user: str) -> None:
+        """Forget the failures of *user* at an address, and those of nobody in particular."""
+        record = self._records.get(key)
+        if record is None:
+            return
+        for name in (user, NOBODY):
+            record.failures.pop(hash(name), None)
+        if not record.failures:
+            del self._records[key]
 
     def clear(self) -> None:
         """Forget all failures, as FLUSH HOSTS does."""

@@ -52,6 +52,7 @@ from .dump_service import DumpService
 from .killing import kill_connection
 from .log import get_log
 from .login import AccessDenied, Login
+from .login_guard import NOBODY
 from .privileges import REPLICATION_SLAVE
 from .statement_runner import StatementRunner
 from .statements import Statements
@@ -155,14 +156,14 @@ class Session:
             else:
                 self._log.warning("session_timed_out")
         except AccessDenied as denied:
-            self._refuse(str(denied), counts=True)
+            self._refuse(str(denied), denied.user)
             in_order = await self._tell(denied.error)
         except SqlError as error:
             if self.account is None:
                 self._refuse(f"error {error.code}")
             in_order = await self._tell(error)
         except (ProtocolError, FormatError) as error:
-            self._refuse(str(error), counts=self.account is None)
+            self._refuse(str(error), NOBODY if self.account is None else None)
             in_order = await self._tell(_protocol_error(error))
         except OSError as error:
             self._log.info("connection_lost", error=str(error))
@@ -205,13 +206,13 @@ class Session:
             return False
         return True
 
-    def _refuse(self, reason: str, *, counts: bool = False) -> None:
-        """Log why the client is sent away; what *counts* may block its address."""
+    def _refuse(self, reason: str, failed_as: str | None = None) -> None:
+        """Log why the client is sent away; failing to log in as somebody may block its address."""
         if self.account is None:
             self._host.aborted_connects += 1
         self._log.warning("client_refused", reason=reason)
         key = self._connection.limit_key
-        if counts and (seconds := self._host.guard.failed(key)):
+        if failed_as is not None and (seconds := self._host.guard.failed(key, failed_as)):
             self._log.warning("address_blocked", address=key, seconds=seconds)
 
     async def _log_in(self, change: bytes | None = None) -> None:
@@ -221,7 +222,7 @@ class Session:
             login = self._login
             done = await (login.run() if change is None else login.change_user(change))
         self.account, response = done.account, done.response
-        self._host.guard.succeeded(self._connection.limit_key)
+        self._host.guard.succeeded(self._connection.limit_key, response.user)
         self._variables = SessionVariables(response.collation or UTF8MB4)
         user = f"{response.user}@{self._connection.hosts[0]}"
         statements = Statements(self._host, self._variables, self.id, user, self.account)

@@ -123,7 +123,7 @@ async def test_one_error_and_nothing_else(server, refusal, pipelined):
         greeting_bytes = client.received
         if refusal == "address blocked":
             for _ in range(server.config.max_connect_errors):
-                server.guard.failed("127.0.0.1")
+                server.guard.failed("127.0.0.1", "guess")
         *early, last = last_packets(client, refusal)
         for packet in early:
             client.writer.write(packet)
