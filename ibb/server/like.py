@@ -2,12 +2,24 @@ r"""SQL's LIKE: `%` any characters, `_` exactly one, `\` before a character for 
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 PATTERN_CHARS_MAX: Final = 4096
 _ANY: Final = "%"
 _ONE: Final = "_"
+_ESCAPE: Final = "\\"
+
+
+class _Piece(NamedTuple):
+    """What stands between two `%`: its length, and what finds the next place where it fits."""
+
+    length: int
+    find: Callable[[str, int], int]
 
 
 def is_like(text: str, pattern: str) -> bool:
@@ -18,37 +30,46 @@ def is_like(text: str, pattern: str) -> bool:
     one is longer than `PATTERN_CHARS_MAX`.
     """
     assert len(pattern) <= PATTERN_CHARS_MAX
-    parts = _parts(pattern.lower())
+    first, *others = _pieces(pattern.lower())
     text = text.lower()
-    at = part_no = 0
-    retry: tuple[int, int] | None = None  # behind the last %: its place, where to try it next
-    while at < len(text):
-        part = parts[part_no] if part_no < len(parts) else None
-        if part is not None and part == (True, _ANY):
-            part_no += 1
-            retry = (part_no, at)
-        elif part is not None and part in ((True, _ONE), (False, text[at])):
-            part_no += 1
-            at += 1
-        elif retry is not None:
-            part_no, at = retry[0], retry[1] + 1
-            retry = (part_no, at)
-        else:
+    if first.find(text, 0) != 0:
+        return False
+    at = first.length
+    if not others:
+        return at == len(text)
+    *middle, last = others
+    for piece in middle:  # where each fits first leaves most to those behind it
+        found = piece.find(text, at)
+        if found < 0:
             return False
-    return all(part == (True, _ANY) for part in parts[part_no:])
+        at = found + piece.length
+    end = len(text) - last.length
+    return end >= at and last.find(text, end) == end
 
 
 @lru_cache(maxsize=8)
-def _parts(pattern: str) -> list[tuple[bool, str]]:
-    """Return the characters of *pattern*, each with whether it is a wildcard."""
-    parts = []
-    escaped = False
-    for char in pattern:
-        if char == "\\" and not escaped:
-            escaped = True
-            continue
-        parts.append((not escaped and char in (_ANY, _ONE), char))
-        escaped = False
-    if escaped:
-        parts.append((False, "\\"))
-    return parts
+def _pieces(pattern: str) -> list[_Piece]:
+    """Return what *pattern* has before, between and behind its `%`."""
+    pieces: list[list[str | None]] = [[]]  # None: any character
+    chars = iter(pattern)
+    for char in chars:
+        if char == _ANY:
+            pieces.append([])
+        else:
+            literal = next(chars, _ESCAPE) if char == _ESCAPE else char
+            pieces[-1].append(None if char == _ONE else literal)
+    return [_piece(chars) for chars in pieces]
+
+
+def _piece(chars: list[str | None]) -> _Piece:
+    literal = "".join(char for char in chars if char is not None)
+    if len(literal) == len(chars):
+        return _Piece(len(chars), lambda text, at: text.find(literal, at))
+    sought = "".join("." if char is None else re.escape(char) for char in chars)
+    expression = re.compile(sought, re.DOTALL)
+
+    def find(text: str, at: int) -> int:
+        match = expression.search(text, at)
+        return -1 if match is None else match.start()
+
+    return _Piece(len(chars), find)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-STATEMENT_THREADS: Final = 4  # so that a long SHOW keeps none waiting that replicas begin with
+STATEMENT_THREADS: Final = 4
+LONG_STATEMENT_THREADS: Final = 2  # more wait for these; each takes its share from who dumps
 LOGIN_THREADS: Final = 1
 
 
@@ -19,16 +20,19 @@ class Pools:
     Attributes:
         dumps: batches of dump sessions.
         logins: slow password hashes.
-        statements: SQL that reads the history, and looks at files that others write.
+        statements: SQL that looks at the disk and is done soon; looks at files that others write.
+        long_statements: SQL that may take its time, as SHOW BINLOG EVENTS does.
     """
 
     def __init__(self, dump_threads: int) -> None:
         self.dumps = ThreadPoolExecutor(dump_threads, thread_name_prefix="dump")
         self.logins = ThreadPoolExecutor(LOGIN_THREADS, thread_name_prefix="login")
         self.statements = ThreadPoolExecutor(STATEMENT_THREADS, thread_name_prefix="statement")
+        self.long_statements = ThreadPoolExecutor(
+            LONG_STATEMENT_THREADS, thread_name_prefix="long-statement"
+        )
 
     def close(self) -> None:
         """Return when no thread works any more; blocking."""
-        self.dumps.shutdown(cancel_futures=True)
-        self.logins.shutdown(cancel_futures=True)
-        self.statements.shutdown(cancel_futures=True)
+        for pool in (self.dumps, self.logins, self.statements, self.long_statements):
+            pool.shutdown(cancel_futures=True)

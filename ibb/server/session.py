@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from ibb.protocol import error_codes as codes
 from ibb.protocol.capabilities import SERVER_CAPABILITIES, Capability, effective
@@ -104,6 +104,9 @@ if TYPE_CHECKING:
             """Do what concerns the relay's upstream; return notes, raise SqlError."""
 
 
+T = TypeVar("T")
+
+
 class Session:
     """
     One client.
@@ -186,17 +189,19 @@ class Session:
         elif self._task is not None:
             self._task.cancel()
 
-    async def unless_gone(self, waiting: Coroutine[None, None, None]) -> None:
-        """Wait for *waiting*; raises PeerGone when the client closes before that."""
-        tasks = [asyncio.create_task(waiting), asyncio.create_task(self._connection.departed())]
+    async def unless_gone(self, work: Coroutine[None, None, T]) -> T:
+        """Return what *work* does; cancels it and raises PeerGone when the client closes first."""
+        working = asyncio.create_task(work)
+        leaving = asyncio.create_task(self._connection.departed())
         try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-        for task in done:
-            task.result()
+            working.cancel()
+            leaving.cancel()
+            await asyncio.gather(working, leaving, return_exceptions=True)
+        if working.cancelled():
+            leaving.result()
+        return working.result()
 
     async def _tell(self, error: SqlError) -> bool:
         """Send *error* as the last packet; return whether that was possible."""
@@ -281,7 +286,7 @@ class Session:
             case StmtPrepare():
                 return await runner.prepare(command.sql)
             case StmtExecute():
-                return list(await runner.execute(command))
+                return await runner.execute(command)
             case StmtSendLongData():
                 runner.send_long_data(command)
                 return []

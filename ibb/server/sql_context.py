@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ibb.protocol.character_sets import DESCRIPTIONS, encoded
+from ibb.protocol.error_codes import QUERY_INTERRUPTED
 
 from .sql_types import as_text, leading_number
 
@@ -76,6 +77,7 @@ class Context:
         probing: only the columns are wanted: nothing waits.
         shows_diagnostics: the statement asks for those of the one before.
         encryption: cipher and version of the connection's TLS, empty without.
+        interrupted: somebody has ended the command, see `stop_if_interrupted`.
         row: columns of the table's row that is looked at, by lower-case name; None: no table.
     """
 
@@ -95,6 +97,12 @@ class Context:
     waited: dict[Hashable, bool] = field(default_factory=dict)
     probing: bool = False
     shows_diagnostics: bool = False
+    interrupted: bool = False
+
+    def stop_if_interrupted(self) -> None:
+        """Raise SqlError 1317 if the client is gone, or was killed, or what it asked for was."""
+        if self.interrupted:
+            raise QUERY_INTERRUPTED.error()
 
     def literal_bytes(self, text: str) -> bytes:
         """Return a text's bytes, as if it were a literal of a statement."""

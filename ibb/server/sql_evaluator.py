@@ -71,8 +71,9 @@ def evaluate(expression: Expression, context: Context) -> Typed:
     Return value and type of *expression*.
 
     Raises:
-        SqlError: a name is unknown, an argument is wrong, or the value is out of range.
+        SqlError: a name is unknown, an argument is wrong, the value is out of range, or 1317.
     """
+    context.stop_if_interrupted()
     match expression:
         case Literal():
             return _literal(expression.typed, context)

@@ -25,7 +25,7 @@ from .system_variables import SYSTEM_VARIABLES
 from .variables import shown_value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from .sql_context import Context
     from .sql_types import SqlValue
@@ -116,15 +116,19 @@ def _columns(table: str) -> tuple[TableColumn, ...]:
     return tuple(found)
 
 
-def _variables(scope: str) -> Callable[[Context], Iterable[tuple[SqlValue, ...]]]:
-    def rows(context: Context) -> Iterable[tuple[SqlValue, ...]]:
-        for name, variable in sorted(SYSTEM_VARIABLES.items()):
-            if scope == "GLOBAL" and not variable.server:
-                continue
-            value = context.variables.read(name, scope if scope == "GLOBAL" else "", context)
-            yield name.upper(), shown_value(name, value)
+def variable_rows(
+    context: Context, scope: str, wanted: Callable[[str], bool]
+) -> Iterator[tuple[SqlValue, ...]]:
+    """Yield upper-case name and value of the system variables whose lower-case name is wanted."""
+    for name, variable in sorted(SYSTEM_VARIABLES.items()):
+        if (scope == "GLOBAL" and not variable.server) or not wanted(name):
+            continue
+        value = context.variables.read(name, scope if scope == "GLOBAL" else "", context)
+        yield name.upper(), shown_value(name, value)
 
-    return rows
+
+def _variables(scope: str) -> Callable[[Context], Iterable[tuple[SqlValue, ...]]]:
+    return lambda context: variable_rows(context, scope, lambda _: True)
 
 
 def status_values(context: Context) -> dict[str, str]:

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import contextmanager
-from datetime import date, datetime, timedelta
-from decimal import Decimal
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ibb.protocol import error_codes as codes
 from ibb.protocol.capabilities import Capability
@@ -25,11 +24,10 @@ from ibb.protocol.prepared_statement import (
 )
 from ibb.protocol.reply import ok
 from ibb.protocol.result_set import ResultSet
-from ibb.protocol.statement_command import (
-    LAST_PREPARED,
-)
+from ibb.protocol.statement_command import LAST_PREPARED
 
 from .killing import kill
+from .parameter_values import typed_parameter
 from .privileges_needed import require
 from .sql_ast import (
     ChangeMaster,
@@ -43,30 +41,22 @@ from .sql_ast import (
     ShowBinlogEvents,
 )
 from .sql_parser import Parsed, parse_prepared, parse_statements
-from .sql_types import (
-    DATE_CHARS,
-    DATETIME_CHARS,
-    MICROSECOND_DECIMALS,
-    TIME_CHARS,
-    Kind,
-    SqlType,
-    Typed,
-    decimal_type,
-    text_type,
-)
+from .sql_types import Kind, SqlType, Typed
 from .sql_wait import StatementWaits
-from .statements import Statements, blocks
+from .statement_place import Place
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterable, Iterator
+    from collections.abc import AsyncGenerator, Callable, Iterator
+    from concurrent.futures import Future
 
-    from ibb.protocol.prepared_statement import ParameterValue
     from ibb.protocol.statement_command import StmtExecute, StmtSendLongData
 
     from .session import Session, SessionHost
     from .session_charsets import SessionCharsets
     from .sql_ast import Statement
+    from .statements import Statements
 
+T = TypeVar("T")
 PREPARED_MAX: Final = 1024  # statements of one session
 LONG_DATA_BYTES_MAX: Final = 1 << 20  # of one statement's parameters
 _REFRESHED: Final = {
@@ -116,7 +106,7 @@ class StatementRunner:
     ) -> None:
         self.running: str | None = None
         self.command = "Query"
-        self._waiting: asyncio.Task[None] | None = None
+        self._waiting: asyncio.Task[None] | Future[Any] | None = None
         self._host = host
         self._session = session
         self._statements = statements
@@ -135,25 +125,27 @@ class StatementRunner:
 
     async def query(self, sql: str) -> AsyncGenerator[list[bytes], None]:
         """Yield what answers COM_QUERY, statement by statement; raises SqlError."""
-        with self._noting():
+        with self._command():
             for parsed in parse_statements(sql, several=self._multi):
-                result = await self._run(parsed)
                 info = b"Statement prepared" if isinstance(parsed.statement, Prepare) else b""
-                yield self._answer(result, more=parsed.more, info=info)
+                yield await self._run(parsed, partial(self._text, more=parsed.more, info=info))
                 await asyncio.sleep(0)  # a turn of the loop for others
+                self._statements.context.stop_if_interrupted()
 
     @contextmanager
-    def _noting(self) -> Iterator[None]:
-        """Have SHOW WARNINGS show what is raised."""
+    def _command(self) -> Iterator[None]:
+        """Begin a command that can be interrupted; have SHOW WARNINGS show what it raises."""
+        self._statements.context.interrupted = False
         try:
             yield
         except SqlError as error:
             self._statements.note(error)
             raise
 
-    def _answer(
+    def _text(
         self, result: ResultSet | None, *, more: bool = False, info: bytes = b""
     ) -> list[bytes]:
+        """Return what answers a statement that came as text."""
         status = self._statements.context.variables.status | (STATUS_MORE_RESULTS if more else 0)
         if result is None:
             return [ok(status=status, warnings=self._warnings(), info=info)]
@@ -171,8 +163,8 @@ class StatementRunner:
         context = self._statements.context
         return 0 if context.shows_diagnostics else context.diagnostics.count
 
-    async def _run(self, parsed: Parsed) -> ResultSet | None:
-        """Answer one statement, waiting for what it waits for."""
+    async def _run(self, parsed: Parsed, encode: Callable[[ResultSet | None], T]) -> T:
+        """Return what *encode* makes of a statement's result, having waited for what it waits."""
         statement = parsed.statement
         self.running = "CHANGE MASTER" if isinstance(statement, ChangeMaster) else parsed.text
         try:
@@ -180,22 +172,44 @@ class StatementRunner:
                 case Kill():
                     self._statements.begin()
                     kill(statement, self._host, self._session, self._statements.context)
-                    return None
+                    return encode(None)
                 case ReplicaCommand() | ChangeMaster():
                     await self._upstream(statement)
-                    return None
-            loop = asyncio.get_running_loop()
-            answer = self._statements.answer
+                    return encode(None)
             while True:
                 try:
-                    if blocks(statement):
-                        pool = self._host.pools.statements
-                        return await loop.run_in_executor(pool, answer, statement)
-                    return answer(statement)
+                    return await self._answered(parsed, encode)
                 except StatementWaits as wait:
                     await self._session.unless_gone(self._wait(wait))
         finally:
             self.running = None
+
+    async def _answered(self, parsed: Parsed, encode: Callable[[ResultSet | None], T]) -> T:
+        def answer() -> T:
+            return encode(self._statements.answer(parsed.statement))
+
+        match self._statements.place(parsed):
+            case Place.LOOP:
+                return answer()
+            case Place.BRIEF:
+                pool = self._host.pools.statements
+                return await asyncio.get_running_loop().run_in_executor(pool, answer)
+        return await self._session.unless_gone(self._long(answer))
+
+    async def _long(self, answer: Callable[[], T]) -> T:
+        """Return what *answer* does in its thread, which is told when nobody waits for it."""
+        self._waiting = job = self._host.pools.long_statements.submit(answer)
+        try:
+            return await asyncio.wrap_future(job)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            assert task is not None
+            if not task.cancelling():  # killed before its turn came
+                raise codes.QUERY_INTERRUPTED.error() from None
+            self._statements.context.interrupted = True
+            raise
+        finally:
+            self._waiting = None
 
     async def _wait(self, wait: StatementWaits) -> None:
         """Return when the wait has ended, with how it ended in the context."""
@@ -210,9 +224,10 @@ class StatementRunner:
             self._waiting = None
 
     def interrupt(self) -> None:
-        """End what a statement waits for with error 1317, as KILL QUERY does."""
+        """End the command that runs, if one does, with error 1317, as KILL QUERY does."""
+        self._statements.context.interrupted = True
         if self._waiting is not None:
-            self._waiting.cancel()
+            self._waiting.cancel()  # a thread goes on until it looks
 
     async def _until_ready(self, wait: StatementWaits) -> None:
         host, context = self._host, self._statements.context
@@ -238,10 +253,10 @@ class StatementRunner:
 
     async def refresh(self, options: int) -> list[bytes]:
         """Return what answers COM_REFRESH; raises SqlError."""
-        with self._noting():
+        with self._command():
             for sql in ("FLUSH TABLES", *(_REFRESHED[bit] for bit in _REFRESHED if options & bit)):
-                await self._run(parse_prepared(sql))
-        return self._answer(None)
+                await self._run(parse_prepared(sql), self._text)
+        return self._text(None)
 
     async def _upstream(self, statement: ReplicaCommand | ChangeMaster) -> None:
         context = self._statements.context
@@ -264,7 +279,7 @@ class StatementRunner:
 
     async def prepare(self, sql: str) -> list[bytes]:
         """Return what answers COM_STMT_PREPARE."""
-        with self._noting():
+        with self._command():
             return await self._prepare(parse_prepared(sql))
 
     async def _prepare(self, parsed: Parsed) -> list[bytes]:
@@ -279,7 +294,7 @@ class StatementRunner:
             context.values = [unknown] * parsed.placeholders
             context.probing = True
             try:
-                result = await self._run(parsed)
+                result = await self._run(parsed, lambda result: result)
             finally:
                 context.values, context.probing = (), False
             if result is not None and not _tells_columns_late(parsed.statement):
@@ -302,7 +317,7 @@ class StatementRunner:
             raise codes.UNKNOWN_STMT_HANDLER.error(statement_id, verb)
         return prepared
 
-    async def execute(self, command: StmtExecute) -> Iterable[bytes]:
+    async def execute(self, command: StmtExecute) -> list[bytes]:
         """Return what answers COM_STMT_EXECUTE."""
         prepared = self._found(command.statement_id, "mysqld_stmt_execute")
         values = prepared.parameters.read(
@@ -310,16 +325,19 @@ class StatementRunner:
         )
         prepared.long_data = {}
         context = self._statements.context
-        context.values = [_typed(value) for value in values]
+        context.values = [typed_parameter(value) for value in values]
         self.command = "Execute"
         try:
-            with self._noting():
-                result = await self._run(prepared.parsed)
+            with self._command():
+                return await self._run(prepared.parsed, self._binary)
         finally:
             context.values = ()
             self.command = "Query"
+
+    def _binary(self, result: ResultSet | None) -> list[bytes]:
+        """Return what answers a prepared statement."""
         if result is None:
-            return self._answer(None)
+            return self._text(None)
         return list(binary_payloads(self._whole(result, result.status)))
 
     def send_long_data(self, command: StmtSendLongData) -> None:
@@ -344,29 +362,3 @@ class StatementRunner:
 def _tells_columns_late(statement: Statement) -> bool:
     """Tell whether MariaDB describes the columns only when the statement is executed."""
     return isinstance(statement, Show) and statement.what in _LATE_COLUMNS
-
-
-def _typed(value: ParameterValue) -> Typed:
-    match value:
-        case None:
-            return Typed(None, SqlType(Kind.NULL, 0, nullable=True))
-        case int():
-            return Typed(value, SqlType(Kind.INTEGER, 21))
-        case float():
-            return Typed(value, SqlType(Kind.DOUBLE, 23, 31))
-        case bytes():
-            return Typed(value, SqlType(Kind.BINARY, len(value)))
-        case Decimal():
-            exponent = value.as_tuple().exponent
-            assert isinstance(exponent, int)  # what is no number was refused when it was read
-            decimals = max(0, -exponent)
-            return Typed(value, decimal_type(max(len(value.as_tuple().digits), decimals), decimals))
-        case datetime():
-            decimals = MICROSECOND_DECIMALS if value.microsecond else 0
-            return Typed(value, SqlType(Kind.DATETIME, DATETIME_CHARS, decimals))
-        case date():
-            return Typed(value, SqlType(Kind.DATE, DATE_CHARS))
-        case timedelta():
-            decimals = MICROSECOND_DECIMALS if value.microseconds else 0
-            return Typed(value, SqlType(Kind.TIME, TIME_CHARS, decimals))
-    return Typed(value, text_type(len(value), nullable=False))

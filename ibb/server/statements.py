@@ -1,8 +1,8 @@
 """
 The answers to statements: what a MariaDB 10.11 primary says to replicas, tools and connectors.
 
-Answering may touch the history and so the disk: `answer` is for a thread of the pool whenever
-`blocks` says so. Source: dump-protocol 2.1 to 2.3, 9.
+Answering may touch the history and so the disk, or take its time: `place` tells which thread is to
+call `answer`. Source: dump-protocol 2.1 to 2.3, 9.
 """
 
 from __future__ import annotations
@@ -48,66 +48,34 @@ from .sql_ast import (
 )
 from .sql_context import Context
 from .sql_evaluator import evaluate
-from .sql_expressions import Call, Literal, SystemVariableName, UserVariable
+from .sql_expressions import SystemVariableName, UserVariable
 from .sql_parser import parse_prepared
 from .sql_select import select
 from .sql_tables import INFORMATION_SCHEMA
 from .sql_types import as_text
+from .statement_place import Place, place_of
 from .statements_admin import administer, set_global
 from .statements_events import show_binlog_events
 from .statements_show import show
-from .system_variables import SYSTEM_VARIABLES
 
 if TYPE_CHECKING:
     from ibb.protocol.result_set import ResultSet
 
     from .accounts import Account
     from .sql_ast import Statement
-    from .sql_expressions import Expression
     from .sql_parser import Parsed
-    from .sql_types import SqlValue
+    from .sql_types import SqlValue, Typed
     from .variables import ServerFacts, SessionVariables
 
 PREPARED_BY_NAME_MAX: Final = 64  # of one session
-_BLOCKING: Final = (Show, ShowBinlogEvents, Flush, Purge, ResetMaster, CreateLease, DropLease)
 _WRITING: Final = frozenset(
     {"CREATE", "INSERT", "REPLACE", "UPDATE", "DELETE", "DROP", "ALTER", "TRUNCATE"}
 )
 _DIAGNOSTIC: Final = frozenset({"WARNINGS", "ERRORS", "COUNT WARNINGS", "COUNT ERRORS"})
-_READING_FUNCTIONS: Final = frozenset({"BINLOG_GTID_POS", "MASTER_GTID_WAIT"})
 
 
-def blocks(statement: Statement) -> bool:
-    """Tell whether answering may have to use the disk."""
-    match statement:
-        case Select():
-            return statement.table is not None or any(
-                _reads(expression) for _, expression in statement.columns
-            )
-        case Set():
-            return any(
-                isinstance(part, Assignment)
-                and (_is_global(part) or (part.value is not None and _reads(part.value)))
-                for part in statement.parts
-            )
-        case Do():
-            return any(map(_reads, statement.expressions))
-        case Execute():
-            return True
-    return isinstance(statement, _BLOCKING)
-
-
-def _is_global(part: Assignment) -> bool:
-    return isinstance(part.target, SystemVariableName) and part.target.scope == "GLOBAL"
-
-
-def _reads(expression: Expression) -> bool:
-    if isinstance(expression, SystemVariableName):
-        variable = SYSTEM_VARIABLES.get(expression.name.lower())
-        return variable is not None and variable.reads_history
-    if isinstance(expression, Call):
-        return expression.name.upper() in _READING_FUNCTIONS
-    return not isinstance(expression, Literal | UserVariable)
+def _chars(typed: Typed) -> int:
+    return len(typed.value) if isinstance(typed.value, str | bytes) else 0
 
 
 def _asks_for_warnings(statement: Statement) -> bool:
@@ -173,6 +141,19 @@ class Statements:
         """Forget what the statement before was warned of."""
         self.context.shows_diagnostics = False
         self.context.diagnostics.clear()
+
+    def place(self, parsed: Parsed) -> Place:
+        """Return where a statement is to be answered."""
+        context = self.context
+        data = self._variables.user_chars() + sum(map(_chars, context.values))
+        place = place_of(parsed.statement, len(parsed.text), data)
+        if not isinstance(parsed.statement, Execute) or place is Place.LONG:
+            return place
+        named = self._prepared.get(parsed.statement.name.lower())
+        if named is None:
+            return place
+        executed = place_of(named.statement, len(named.text), data + len(parsed.text))
+        return max(place, executed, key=lambda one: one.value)
 
     def answer(self, statement: Statement) -> ResultSet | None:
         """

@@ -45,9 +45,12 @@ def show_binlog_events(statement: ShowBinlogEvents, context: Context) -> ResultS
     Answer SHOW BINLOG EVENTS; what is left out for its size is warned of.
 
     Raises:
-        SqlError: 1220, there is no such file, or it is damaged; 1227.
+        SqlError: 1220, there is no such file, or it is damaged; 1227; 1317.
     """
     require(COMMAND, context)
+    columns = event_columns(context)
+    if context.probing:
+        return ResultSet(columns, [], context.variables.status)
     rows: list[tuple[Value, ...]] = []
     left, size = statement.offset, 0
     try:
@@ -65,7 +68,6 @@ def show_binlog_events(statement: ShowBinlogEvents, context: Context) -> ResultS
             rows.append(row)
     except (FormatError, DiskError) as error:
         raise ERROR_WHEN_EXECUTING_COMMAND.error(COMMAND, error) from error
-    columns = event_columns(context)
     return ResultSet(columns, rows, context.variables.status, context.diagnostics.count)
 
 
@@ -93,11 +95,12 @@ def _events(
         name = binlog_name(start.file_no)
         reader = GroupReader(history.pages, start)
         while (group := reader.next()) is not None:
+            context.stop_if_interrupted()
             if group.position.file_no != start.file_no:
                 return
             if group.position.offset < (statement.position or 0):
                 continue
-            for header, info in _described(group):
+            for header, info in _described(group, context):
                 yield name, 0, event_word(header.type), header.server_id, 0, info
 
 
@@ -125,13 +128,14 @@ def _start(statement: ShowBinlogEvents, context: Context) -> Position | None:
     return Position(file_no, page_no * header.page_size)
 
 
-def _described(group: StoredGroup) -> Iterator[tuple[EventHeader, str]]:
+def _described(group: StoredGroup, context: Context) -> Iterator[tuple[EventHeader, str]]:
     if group.gtid is None:
         header = EventHeader.unpack(group.head)
         yield header, event_info(header.type, group.head)
         return
     splitter = EventSplitter()
     for piece in group.pieces():
+        context.stop_if_interrupted()
         for part in splitter.feed(piece):
             if part.first:
                 info = event_info(part.header.type, part.data)

@@ -16,11 +16,12 @@ from ibb.protocol.error_codes import (
 from ibb.protocol.result_set import Column, ColumnFlag, ColumnType, ResultSet
 from ibb.storage.file_name import binlog_name
 
+from .like import is_like
 from .privileges_needed import require
 from .replica_status import ALL_STATUS_COLUMNS, STATUS_COLUMNS
 from .show_views import PRIVILEGES_SHOWN, VIEWS
 from .sql_select import STATUS_NO_INDEX_USED, of_table
-from .sql_tables import INFORMATION_SCHEMA, TABLES, status_values
+from .sql_tables import INFORMATION_SCHEMA, TABLES, status_values, variable_rows
 from .sql_types import Kind, SqlType, text_type
 from .statements_events import event_columns
 
@@ -148,17 +149,20 @@ def _count(statement: Show, context: Context) -> ResultSet:
 def _named_values(statement: Show, context: Context) -> ResultSet:
     """Answer SHOW VARIABLES and SHOW STATUS; both name the session's table, as MariaDB does."""
     what = statement.what
-    source = TABLES[f"{statement.scope or 'SESSION'}_{what}"]
-    shown = source._replace(name=f"SESSION_{what}", columns=TABLES[f"SESSION_{what}"].columns)
+    shown = TABLES[f"SESSION_{what}"]
+    like = statement.filter.like
     if what == "VARIABLES":
-        rows = source.rows
         shown = shown._replace(
-            rows=lambda c: ((str(name).lower(), value) for name, value in rows(c))
+            rows=lambda c: (
+                (str(name).lower(), value)
+                for name, value in variable_rows(
+                    c, statement.scope, lambda name: like is None or is_like(name, like)
+                )
+            )
         )
     else:
         shown = shown._replace(rows=lambda c: sorted(status_values(c).items()))
     columns = (("Variable_name", "VARIABLE_NAME"), ("Value", "VARIABLE_VALUE"))
-    like = statement.filter.like
     result = of_table(
         shown,
         columns,

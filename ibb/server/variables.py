@@ -202,6 +202,10 @@ class SessionVariables:
             raise SqlError(1041, "HY000", "Out of memory: a session's user variables are bounded")
         self._user[name] = value
 
+    def user_chars(self) -> int:
+        """Return the length of all texts in user variables."""
+        return sum(len(value) for value in self._user.values() if isinstance(value, str | bytes))
+
     def read(self, name: str, scope: str, context: Context) -> SqlValue:
         """
         Return the value of a system variable.

@@ -1,12 +1,19 @@
 """KILL: who may end what, and how that looks to who is ended."""
 
+import asyncio
+import threading
+
 import pytest
 
-from ibb.protocol.command import Query
-from ibb.protocol.reply import is_err, is_ok, parse_err
+from ibb.protocol.command import Query, SetOption
+from ibb.protocol.reply import is_eof, is_err, is_ok, parse_err
+from ibb.protocol.statement_command import StmtPrepare
+from ibb.server import statements_events
 from ibb.server.accounts import AccountBook, make_account
+from ibb.server.pools import LONG_STATEMENT_THREADS
+from ibb.storage.group_reader import GroupReader
 
-from .raw_client import RawClient, until_sessions
+from .raw_client import SECONDS_MAX, RawClient, dumping, until_sessions
 from .waiting import until
 
 
@@ -92,3 +99,127 @@ async def test_kill_user_ends_all_of_it_but_the_own_connection(serve, store):
         await until_sessions(server, 1)
         await killer.send(Query("DO 1").encode())
         assert is_ok(await killer.packet())
+
+
+class _Endless:
+    """A reader of groups that begins anew at the end."""
+
+    def __init__(self, pages, start):
+        self._reader, self._again = GroupReader(pages, start), lambda: GroupReader(pages, start)
+
+    def next(self):
+        if (group := self._reader.next()) is None:
+            self._reader = self._again()
+            group = self._reader.next()
+        return group
+
+
+EVENTS = "SHOW BINLOG EVENTS LIMIT 999999999,1"
+
+
+@pytest.fixture
+def busy(monkeypatch):
+    """Return a function that has the threads for long statements and twice as many wait."""
+    monkeypatch.setattr(statements_events, "GroupReader", _Endless)
+
+    async def begin(server):
+        clients = [await RawClient.logged_in(server) for _ in range(3 * LONG_STATEMENT_THREADS)]
+        for client in clients:
+            await client.send(Query(EVENTS).encode())
+        await until(lambda: len(running(server)) == len(clients))
+        return clients
+
+    return begin
+
+
+def running(server):
+    return [one.id for one in server.sessions() if one.runner.running == EVENTS]
+
+
+async def none_is_left(server):
+    """Wait for the threads: nothing else can run in them."""
+    await until(lambda: not running(server))
+    pool = server.pools.long_statements
+    every = threading.Barrier(LONG_STATEMENT_THREADS)
+    await asyncio.gather(
+        *(
+            asyncio.wrap_future(pool.submit(every.wait, SECONDS_MAX))
+            for _ in range(LONG_STATEMENT_THREADS)
+        )
+    )
+
+
+async def test_long_statements_keep_no_replica_from_beginning(serve, store, busy):
+    server = await serve(store)
+    clients = await busy(server)
+    dump = await dumping(server, "0-1-9", server_id=5)
+    assert [str(group.gtid) for group in await dump.groups()] == ["0-1-10"]
+    async with await RawClient.logged_in(server) as replica:
+        assert await replica.rows("SHOW VARIABLES LIKE 'SERVER_ID'") == [("server_id", "99")]
+        assert await replica.value("SELECT @@gtid_binlog_pos") == "0-1-10"
+    assert len(running(server)) == len(clients)
+    await dump.client.close()
+    for client in clients:
+        await client.close()
+
+
+@pytest.mark.parametrize("word", ["KILL QUERY", "KILL"])
+async def test_kill_ends_a_long_statement_and_one_that_waits_for_its_turn(serve, store, busy, word):
+    server = await serve(store)
+    clients = await busy(server)
+    async with await RawClient.logged_in(server) as killer:
+        for number in running(server):
+            assert await answer(killer, f"{word} {number}") == 0
+        await none_is_left(server)
+        for client in clients:
+            if word == "KILL":
+                assert await client.packet() is None
+            else:
+                assert parse_err(await client.packet()).code == 1317
+                assert await client.value("SELECT 1") == "1"
+            await client.close()
+
+
+async def test_a_long_statement_ends_with_its_client(serve, store, busy):
+    server = await serve(store)
+    for client in await busy(server):
+        await client.close()
+    await none_is_left(server)
+    await until_sessions(server, 0)
+
+
+async def test_a_server_stops_while_statements_take_long(serve, store, busy):
+    server = await serve(store)
+    clients = await busy(server)
+    async with asyncio.timeout(SECONDS_MAX):
+        await server.stop()
+    for client in clients:
+        await client.close()
+
+
+async def test_to_prepare_a_long_statement_takes_no_time(serve, store, busy):
+    server = await serve(store)
+    async with await RawClient.logged_in(server) as client:
+        await client.send(StmtPrepare(EVENTS).encode())
+        reply = await client.packet()
+        assert reply[0] == 0
+
+
+async def test_kill_query_ends_a_text_between_its_statements(serve, store):
+    server = await serve(store)
+    async with (
+        await RawClient.logged_in(server) as victim,
+        await RawClient.logged_in(server) as killer,
+    ):
+        number = int(await victim.value("SELECT CONNECTION_ID()"))
+        await victim.send(SetOption(0).encode())
+        assert is_eof(await victim.packet())
+        await victim.send(Query("DO 1;" * 800).encode())
+        assert is_ok(await victim.packet())
+        assert await answer(killer, f"KILL QUERY {number}") == 0
+        answered = 1
+        while is_ok(payload := await victim.packet()):
+            answered += 1
+        assert parse_err(payload).code == 1317
+        assert answered < 800
+        assert await victim.value("SELECT 1") == "1"

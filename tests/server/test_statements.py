@@ -14,7 +14,7 @@ from ibb.server.config import Config
 from ibb.server.pacing import Pacing
 from ibb.server.semi_sync import SemiSync
 from ibb.server.sql_parser import parse_statement
-from ibb.server.statements import Statements, blocks
+from ibb.server.statements import Statements
 from ibb.server.variables import SessionVariables
 from ibb.storage.clock import SystemClock
 
@@ -336,19 +336,3 @@ def test_user_variables_are_bounded(session):
     with pytest.raises(SqlError) as caught:
         session.run("SET @one_more=1")
     assert caught.value.code == 1041
-
-
-@pytest.mark.parametrize(
-    ("sql", "reads"),
-    [
-        ("SELECT @@gtid_binlog_pos", True),
-        ("SET @x = @@gtid_binlog_state", True),
-        ("SELECT binlog_gtid_pos('', 4)", True),
-        ("SHOW MASTER STATUS", True),
-        ("SHOW VARIABLES LIKE 'server_id'", True),
-        ("SELECT UNIX_TIMESTAMP()", False),
-        ("SET @x = 1", False),
-    ],
-)
-def test_only_what_may_read_the_disk_goes_to_the_pool(sql, reads):
-    assert blocks(parse_statement(sql)) is reads
