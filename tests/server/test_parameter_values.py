@@ -5,8 +5,8 @@ from decimal import Decimal
 
 import pytest
 
+from ibb.server.parameter_values import typed_parameter
 from ibb.server.sql_types import Kind
-from ibb.server.statement_runner import _typed
 
 MOMENT = datetime(2024, 2, 29, 1, 2, 3)  # noqa: DTZ001 - SQL's moments have no zone
 
@@ -28,6 +28,6 @@ MOMENT = datetime(2024, 2, 29, 1, 2, 3)  # noqa: DTZ001 - SQL's moments have no 
     ],
 )
 def test_a_parameter_is_declared_as_mariadb_does(value, kind, decimals):
-    found = _typed(value)
+    found = typed_parameter(value)
     assert found.value == value
     assert (found.type.kind, found.type.decimals) == (kind, decimals)
