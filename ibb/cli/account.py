@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
@@ -83,7 +82,7 @@ def add(
     user: str, path: str, host: str, methods: tuple[str, ...], password_stdin: bool, **rest: Any
 ) -> None:
     """
-    Add USER, or replace it, and make the file if it is missing.
+    Add USER, or replace it, and make the file if it is missing; its owner and mode stay.
 
     \b
     A replica, only by TLS and only from one network; the password is asked for:
@@ -98,14 +97,13 @@ def add(
 
     The file keeps what MariaDB keeps of a password, never the password.
     """  # noqa: D301 - as above
-    book = AccountBook.load(path) if Path(path).exists() else AccountBook()
     methods = methods or (DEFAULT_METHOD,)
     needed = set(methods) != {UNIX_SOCKET}
     password = _password(from_stdin=password_stdin) if needed else ""
     rest["require"] = rest["require"] or ""
     rest["dump_rate"] = parse_size(rest["dump_rate"])
-    book.add(make_account(user, host, password, methods=methods, **rest))
-    book.save(path)
+    with AccountBook.changing(path) as book:
+        book.add(make_account(user, host, password, methods=methods, **rest))
 
 
 @account.command("list")
@@ -134,10 +132,9 @@ def list_accounts(path: str, *, as_json: bool) -> None:
 @_host
 def remove(user: str, path: str, host: str) -> None:
     """Remove USER at one host pattern; its sessions go on until they end."""
-    book = AccountBook.load(path)
-    if not book.remove(user, host):
-        raise ConfigError(f"no account {user}@{host} in {path}")
-    book.save(path)
+    with AccountBook.changing(path) as book:
+        if not book.remove(user, host):
+            raise ConfigError(f"no account {user}@{host} in {path}")
 
 
 def _as_line(shown: dict[str, Any]) -> str:

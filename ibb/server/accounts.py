@@ -23,9 +23,9 @@ from __future__ import annotations
 
 import re
 import secrets
-import tempfile
 import tomllib
 from collections import Counter
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -39,6 +39,7 @@ from .config import ConfigError, check_delay, check_rate, read_text_file
 from .decoys import SECRET_BYTES, decoy_auth, outline
 from .host_pattern import check_pattern, matches, vagueness
 from .privileges import REPLICATION_SLAVE, allows, parse_grants
+from .replaced_file import locked_folder, replace_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -214,27 +215,31 @@ class AccountBook:
             book.add(account)
         return book
 
-    def save(self, path: str) -> None:
+    @classmethod
+    @contextmanager
+    def changing(cls, path: str) -> Iterator[AccountBook]:
         """
-        Replace the file at *path* at once and whole, readable only for its owner.
+        Give the accounts of a file, none if it is missing, and write them back in the end.
+
+        Others who change it wait meanwhile. An exception leaves the file as it is.
 
         Raises:
-            OSError: the file could not be written; the old one is untouched.
+            ConfigError, OSError: as `load` and `save`.
         """
-        target = Path(path)
+        with locked_folder(path):
+            book = cls.load(path) if Path(path).exists() else cls()
+            yield book
+            book.save(path)
+
+    def save(self, path: str) -> None:
+        """
+        Replace the file at *path* at once and whole; see `replace_file`.
+
+        Raises:
+            ConfigError, OSError: the file could not be written; the old one is untouched.
+        """
         secret = f'decoy_secret = "{self.decoy_secret.hex()}"\n'
-        text = "\n".join([secret, *map(_as_table, self)])
-        with tempfile.NamedTemporaryFile(  # made with mode 0600
-            "w", dir=target.parent, prefix=f".{target.name}.", delete=False, encoding="utf-8"
-        ) as file:
-            temporary = Path(file.name)
-            try:
-                file.write(text)
-                file.close()
-                temporary.replace(target)
-            except BaseException:
-                temporary.unlink(missing_ok=True)
-                raise
+        replace_file(path, "\n".join([secret, *map(_as_table, self)]))
 
     def add(self, account: Account) -> None:
         """Hold *account*, in place of one of the same user and host."""

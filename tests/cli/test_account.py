@@ -12,7 +12,7 @@ from ibb.cli.main import ibb
 from ibb.cli.serve import serve
 from ibb.protocol.native_password import hash_text, stage2
 from ibb.server.accounts import AccountBook
-from ibb.server.config import config_from
+from ibb.server.config import ConfigError, config_from
 
 
 def add(path, *arguments, password=b"secret\n"):
@@ -55,6 +55,26 @@ def test_what_cannot_be_an_account_leaves_the_file(tmp_path, arguments, password
     assert done.returncode == 2
     assert message in done.stderr
     assert not path.exists()
+
+
+def test_what_is_added_and_removed_keeps_mode_links_and_secret(tmp_path):
+    path, link = tmp_path / "accounts.toml", tmp_path / "link.toml"
+    link.symlink_to(path.name)
+    runner = CliRunner()
+    words = ["--file", str(link), "u"]
+    assert (
+        runner.invoke(ibb, ["account", "add", "--password-stdin", *words], input="x").exit_code == 0
+    )
+    path.chmod(0o640)
+    secret = AccountBook.load(str(path)).decoy_secret
+    assert runner.invoke(ibb, ["account", "remove", *words]).exit_code == 0
+    assert link.is_symlink()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    book = AccountBook.load(str(path))
+    assert (len(book), book.decoy_secret) == (0, secret)
+    before = path.read_bytes()
+    assert isinstance(runner.invoke(ibb, ["account", "remove", *words]).exception, ConfigError)
+    assert path.read_bytes() == before
 
 
 def examples(text, *words):

@@ -1,6 +1,8 @@
 """The accounts file, and who matches which account."""
 
 import stat
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -35,6 +37,28 @@ def test_a_failed_save_leaves_the_old_file(tmp_path):
         book.save(str(path))
     assert [account.user for account in AccountBook.load(str(path))] == ["old"]
     assert [entry.name for entry in tmp_path.iterdir()] == ["accounts.toml"]
+
+
+def test_a_change_begins_with_what_the_one_before_it_has_written(tmp_path):
+    path = str(tmp_path / "accounts.toml")
+    together = threading.Barrier(8)
+
+    def add(number):
+        together.wait()
+        with AccountBook.changing(path) as book:
+            book.add(make_account(f"user{number}", "%", "secret"))
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(add, range(8)))
+    book = AccountBook.load(path)
+    assert {account.user for account in book} == {f"user{number}" for number in range(8)}
+
+
+def test_a_change_that_fails_leaves_the_file(tmp_path):
+    path = tmp_path / "accounts.toml"
+    with pytest.raises(ConfigError), AccountBook.changing(str(path)) as book:
+        book.add(make_account("u", "%", ""))
+    assert not path.exists()
 
 
 def test_the_most_specific_host_wins():
