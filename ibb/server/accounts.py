@@ -35,7 +35,8 @@ from ibb.protocol.authentication import PASSWORD_BYTES_MAX
 from ibb.protocol.socket_peer import METHOD_NAME as UNIX_SOCKET
 
 from .auth_methods import DEFAULT_METHOD, METHODS
-from .config import ConfigError, check_delay, check_rate, read_text_file
+from .config import ConfigError, check_delay, check_rate
+from .config_file import read_text_file
 from .decoys import SECRET_BYTES, decoy_auth, outline
 from .host_pattern import check_pattern, matches, vagueness
 from .privileges import REPLICATION_SLAVE, allows, parse_grants

@@ -8,11 +8,8 @@ from them.
 
 from __future__ import annotations
 
-import stat
-import tomllib
 import zlib
 from dataclasses import dataclass, field, fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ibb.protocol.errors import IbbError
@@ -26,6 +23,8 @@ SERVER_ID_MAX: Final = 2**32 - 1
 DERIVED_SERVER_ID_BIT: Final = 1 << 31  # people number their servers from 1 up: stay above
 STREAM_NAME: Final = "ibb-bin.000001"  # the file that every stream says it comes from
 LOGIN_PACKET_BYTES_MAX: Final = 16 << 10  # a handshake response with its connection attributes
+EXPIRE_SECONDS_MAX: Final = 99 * 86_400  # as MariaDB's
+TOTAL_SIZE_MAX: Final = 2**64 - 1  # bytes
 SEMI_SYNC_TIMEOUT_MS_MAX: Final = 2**32 - 1  # 49 days, as MariaDB's
 BATCH_BYTES: Final = 256 << 10  # framed bytes that a dump encodes and writes at a time
 BATCH_GROUPS_MAX: Final = 8192  # groups looked at for one batch, most of them perhaps skipped
@@ -33,7 +32,6 @@ WRITE_BUFFER_BYTES: Final = 256 << 10  # unsent bytes of a connection above whic
 END_GRACE_SECONDS: Final = 5.0  # for the last packets of a connection that the server ends
 INGEST_BYTES_MAX: Final = 8 << 20  # received upstream bytes that wait for the storage thread
 READ_BYTES: Final = 256 << 10  # one read from an upstream
-CONFIG_FILE_BYTES_MAX: Final = 1 << 20
 
 _SIZE_SUFFIXES: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
@@ -108,6 +106,18 @@ class Config:
     max_binlog_size: int = _setting(1 << 30, "Size of a binlog file.", unit="bytes")
     page_size: int = _setting(16 << 10, "Page size of new binlog files.", unit="bytes")
     state_interval: int = _setting(2 << 20, "Distance of GTID state records.", unit="bytes")
+    binlog_expire_logs_seconds: int = _setting(
+        0, "Age at which binlog files go by themselves; 0: never."
+    )
+    expire_logs_days: float = _setting(
+        0.0, "The same in days of 86400 seconds, with decimals; set one of them."
+    )
+    max_binlog_total_size: int = _setting(
+        0, "Size of all binlog files above which the oldest go by themselves; 0: any.", unit="bytes"
+    )
+    slave_connections_needed_for_purge: int = _setting(
+        1, "Connected replicas that must have got past a file before it goes by itself."
+    )
     flush_log_at_commit: int = _setting(
         1,
         "What a relay waits for: 1 that groups are durable, 2 that the system has them, 0 nothing.",
@@ -206,6 +216,7 @@ class Config:
         _check(
             not (self.skip_ssl and self.require_tls), "require_tls and skip_ssl exclude each other"
         )
+        self._check_purge()
         for name in ("dump_rate", "dump_rate_total"):
             check_rate(name, getattr(self, name))
         check_delay("dump_delay", self.dump_delay)
@@ -230,6 +241,35 @@ class Config:
                     getattr(self, setting.name) in choices,
                     f"{setting.name} must be one of {', '.join(choices)}",
                 )
+
+    def _check_purge(self) -> None:
+        seconds, days = self.binlog_expire_logs_seconds, self.expire_logs_days
+        _check(
+            0 <= seconds <= EXPIRE_SECONDS_MAX,
+            f"binlog_expire_logs_seconds must be 0 to {EXPIRE_SECONDS_MAX}",
+        )
+        _check(0 <= days <= EXPIRE_SECONDS_MAX / 86_400, "expire_logs_days must be 0 to 99")
+        _check(
+            not (seconds and days),
+            "binlog_expire_logs_seconds and expire_logs_days say the same: set one of them",
+        )
+        _check(
+            0 <= self.max_binlog_total_size <= TOTAL_SIZE_MAX,
+            f"max_binlog_total_size must be 0 to {TOTAL_SIZE_MAX}",
+        )
+        _check(
+            0 <= self.slave_connections_needed_for_purge <= SERVER_ID_MAX,
+            "slave_connections_needed_for_purge must be 0 to 4294967295",
+        )
+        _check(
+            not (self.read_only and (seconds or days or self.max_binlog_total_size)),
+            "with read_only the files are another program's: no purge setting can be",
+        )
+
+    @property
+    def expire_seconds(self) -> int:
+        """Age in seconds at which files go by themselves, whichever way it was written."""
+        return self.binlog_expire_logs_seconds or int(self.expire_logs_days * 86_400)
 
 
 _SECONDS: Final = (
@@ -341,40 +381,3 @@ def _converted(name: str, value: object, default: object, unit: str) -> object:
         shown = "" if name.endswith("password") else f", not {value!r}"
         raise ConfigError(f"{name} must be a {type(default).__name__}{shown}")
     return value
-
-
-def read_config_file(path: str) -> dict[str, object]:
-    """
-    Read a TOML file of settings; the values are not judged yet.
-
-    Raises:
-        ConfigError: unreadable, not TOML, or open to others while it holds a password.
-    """
-    text = read_text_file(path, CONFIG_FILE_BYTES_MAX)
-    try:
-        values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: {error}") from error
-    if "upstream_password" in values and Path(path).stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise ConfigError(f"{path} holds a password: make its mode 0600")
-    return values
-
-
-def read_text_file(path: str, bytes_max: int) -> str:
-    """
-    Return the text of a small file.
-
-    Raises:
-        ConfigError: unreadable, longer than *bytes_max*, or not UTF-8.
-    """
-    try:
-        with Path(path).open("rb") as file:
-            data = file.read(bytes_max + 1)
-    except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror}") from error
-    if len(data) > bytes_max:
-        raise ConfigError(f"{path} is longer than {bytes_max} bytes")
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is not UTF-8") from error

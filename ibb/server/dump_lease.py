@@ -9,7 +9,8 @@ less than that finds everything when it comes back within the other half.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Final
 
 from ibb.protocol.errors import IbbError
 
@@ -24,10 +25,17 @@ if TYPE_CHECKING:
 
     from .readers import Progress
 
+_ACCOUNT: Final = re.compile(r"(?<=\breplica )(?P<id>\d+) of .+?(?=' needs it$|$)")
+
 
 def lease_name(user: str, server_id: int) -> str:
     """Return what the lease of a replica is called."""
     return f"replica {server_id} of {user}"
+
+
+def logged_name(text: str) -> str:
+    """Return the name of a lease, or a reason with one in it, as the log has it: no account."""
+    return _ACCOUNT.sub(r"\g<id>", text)
 
 
 class DumpLease:
@@ -78,5 +86,4 @@ class DumpLease:
         try:
             self._leases.renew(self._name, self._had, age_limit=float(self._seconds))
         except IbbError as error:
-            replica = self._name.partition(" of ")[0]  # no account is in the log
-            get_log().error("lease_not_renewed", lease=replica, error=str(error))
+            get_log().error("lease_not_renewed", lease=logged_name(self._name), error=str(error))

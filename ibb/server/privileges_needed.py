@@ -34,6 +34,8 @@ _REPLICA: Final = ("SUPER", "REPLICATION SLAVE ADMIN")
 _GLOBALS: Final[dict[str, tuple[str, ...]]] = {
     "binlog_expire_logs_seconds": _BINLOG,
     "expire_logs_days": _BINLOG,
+    "max_binlog_total_size": _BINLOG,
+    "slave_connections_needed_for_purge": _BINLOG,
     "max_binlog_size": _BINLOG,
     "sync_binlog": _BINLOG,
     "binlog_row_metadata": _BINLOG,

@@ -22,6 +22,7 @@ from ibb.storage.store import Store
 
 from .accounts import AccountBook, made_up_account
 from .auth_methods import make_methods
+from .automatic_purge import PURGE_VARIABLES, AutomaticPurge
 from .certificate import server_tls
 from .config import Config, ConfigError, derived_server_id, parse_address
 from .durable_signal import DurableSignal
@@ -124,6 +125,7 @@ class Server:
             self._clock,
             delay=self.config.dump_delay,
         )
+        self.purging = AutomaticPurge(self.history, days=self.config.expire_logs_days)
         self.guard = LoginGuard(self.config.max_connect_errors, self._clock.monotonic)
         self._listener = Listener(self)
         self._started_at = 0.0
@@ -162,6 +164,7 @@ class Server:
         except BaseException:
             await self._stop_inside()
             raise
+        self.purging.start(self.pools.statements)
         host, port = self.address
         get_log().info("server_started", host=host, port=port, server_id=self.server_id)
 
@@ -191,6 +194,7 @@ class Server:
     async def _stop_inside(self) -> None:
         if isinstance(self.history, Store):
             self.history.commits.gate = None
+        await self.purging.stop()
         await self.signal.close()
         await asyncio.get_running_loop().run_in_executor(None, self.pools.close)
 
@@ -283,6 +287,9 @@ class Server:
         """Change a value of the server's, already checked, for all who ask from now on."""
         if name in _SEMI_SYNC:
             setattr(self.semi_sync, _SEMI_SYNC[name], value)
+            return
+        if name in PURGE_VARIABLES:
+            self.purging.set(name, value)
             return
         if name in _PACING:
             setattr(self.pacing, _PACING[name], value)

@@ -15,7 +15,8 @@ from ibb.storage.read_only import ReadOnlyHistory
 from ibb.storage.store import Store
 
 from .accounts import AccountBook
-from .config import ConfigError, read_text_file
+from .config import ConfigError
+from .config_file import read_text_file
 from .log import get_log
 from .relay_control import RelayControl
 from .server import Server
@@ -109,11 +110,18 @@ def _opened(directory: str, config: Config) -> Iterator[Store | ReadOnlyHistory]
             state_interval=max(config.state_interval, config.page_size),
             flush_log_at_commit=config.flush_log_at_commit,
             flush_log_interval=config.flush_log_interval,
+            binlog_expire_logs_seconds=config.expire_seconds,
+            max_binlog_total_size=config.max_binlog_total_size,
+            slave_connections_needed_for_purge=config.slave_connections_needed_for_purge,
             format_description="upstream",  # a restart of ours is no restart of the writer
         )
     except ValueError as error:
         raise ConfigError(str(error)) from error
     store = Store.open(directory, options)
+    for copy in store.copies_set_aside:
+        get_log().warning("copy_set_aside", path=copy)
+    for path in store.damaged_headers:
+        get_log().warning("damaged_header_passed_over", path=path)
     try:
         yield store
     finally:

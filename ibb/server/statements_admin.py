@@ -33,6 +33,7 @@ from ibb.storage.errors import (
 from ibb.storage.leases import AGE_LIMIT_SECONDS
 from ibb.storage.store import Store
 
+from .automatic_purge import PURGE_VARIABLES, log_lapsed, log_removed
 from .log import get_log
 from .privileges_needed import require, require_for_variable
 from .sql_ast import CreateLease, DropLease, Flush, Purge, ResetMaster
@@ -125,9 +126,8 @@ def _purge(statement: Purge, context: Context) -> None:
             return
         result = _store(context).purge_before(moment.timestamp())
     _tell(result, context)
-    get_log().info(
-        "binlog_purged", connection_id=context.connection_id, removed=len(result.removed)
-    )
+    log_removed(result, "binlog_purged", connection_id=context.connection_id)
+    log_lapsed(result.lapsed)
 
 
 def _tell(result: PurgeResult, context: Context) -> None:
@@ -202,6 +202,8 @@ def set_global(name: str, value: Expression | None, context: Context) -> None:
         if text is None:
             raise WRONG_TYPE_FOR_VAR.error(name)
         _set_state(own, text, context)
+    elif value is None and own in PURGE_VARIABLES:
+        context.facts.purging.reset(own)
     elif value is None:
         context.facts.global_values.pop(own, None)
     else:

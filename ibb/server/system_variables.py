@@ -12,7 +12,7 @@ from decimal import Decimal
 from enum import Enum
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from .config import RATE_MAX, SEMI_SYNC_TIMEOUT_MS_MAX
+from .config import EXPIRE_SECONDS_MAX, RATE_MAX, SEMI_SYNC_TIMEOUT_MS_MAX, TOTAL_SIZE_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -154,7 +154,9 @@ SYSTEM_VARIABLES: Final[dict[str, SystemVariable]] = {
     "bind_address": _text(lambda c: c.facts.config.listen.rpartition(":")[0]),
     "binlog_annotate_row_events": _switch(1, session=True),
     "binlog_checksum": _choice("CRC32", "NONE", "CRC32"),
-    "binlog_expire_logs_seconds": _number(0, 0, 8_553_600),
+    "binlog_expire_logs_seconds": _number(
+        lambda c: c.facts.purging.value("binlog_expire_logs_seconds"), 0, EXPIRE_SECONDS_MAX
+    ),
     "binlog_format": _choice("ROW", "MIXED", "STATEMENT", "ROW", session=True),
     "binlog_row_image": _choice("FULL", "MINIMAL", "NOBLOB", "FULL", session=True),
     "binlog_row_metadata": _choice("NO_LOG", "NO_LOG", "MINIMAL", "FULL"),
@@ -181,7 +183,9 @@ SYSTEM_VARIABLES: Final[dict[str, SystemVariable]] = {
     "encrypt_binlog": _OFF,
     "error_count": _own(lambda c: len(c.diagnostics.errors()), read_only=True),
     "event_scheduler": _choice("OFF", "OFF", "ON", "DISABLED"),
-    "expire_logs_days": _seconds("0.000000"),
+    "expire_logs_days": SystemVariable(
+        VariableKind.SECONDS, lambda c: c.facts.purging.value("expire_logs_days"), most=99
+    ),
     "explicit_defaults_for_timestamp": _switch(1, session=True),
     "foreign_key_checks": _switch(1, session=True),
     "group_concat_max_len": _number(1 << 20, 4, _GIB, session=True),
@@ -228,6 +232,9 @@ SYSTEM_VARIABLES: Final[dict[str, SystemVariable]] = {
         lambda c: c.facts.config.max_allowed_packet, 1024, _GIB, session=True
     ),
     "max_binlog_size": _number(lambda c: c.facts.config.max_binlog_size, 4096, _GIB),
+    "max_binlog_total_size": _number(
+        lambda c: c.facts.purging.value("max_binlog_total_size"), 0, TOTAL_SIZE_MAX
+    ),
     "max_connections": _number(lambda c: c.facts.config.max_connections, 10, 100_000),
     "max_error_count": _number(64, 0, 65535, session=True),
     "max_join_size": _number(_WORD_MAX, 1, session=True),
@@ -280,6 +287,9 @@ SYSTEM_VARIABLES: Final[dict[str, SystemVariable]] = {
     "skip_replication": _switch(0, session=True, server=False),
     "slave_compressed_protocol": _switch(0),
     "slave_net_timeout": _number(lambda c: int(c.facts.config.slave_net_timeout), 1, _YEAR),
+    "slave_connections_needed_for_purge": _number(
+        lambda c: c.facts.purging.value("slave_connections_needed_for_purge"), 0, _UINT_MAX
+    ),
     "socket": _text(lambda c: c.facts.config.socket),
     "sql_auto_is_null": _switch(0, session=True),
     "sql_big_selects": _switch(1, session=True),

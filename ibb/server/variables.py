@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ibb.storage.history import History
 
     from .accounts import AccountBook
+    from .automatic_purge import AutomaticPurge
     from .certificate import ServerTls
     from .config import Config
     from .login_guard import LoginGuard
@@ -62,6 +63,7 @@ class ServerFacts(Protocol):
     server_id: int
     semi_sync: SemiSync
     pacing: Pacing
+    purging: AutomaticPurge
     place: str  # the directory that is served
     global_values: dict[str, SqlValue]  # what SET GLOBAL has changed
     accounts: AccountBook

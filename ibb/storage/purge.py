@@ -32,10 +32,11 @@ TOO_FEW_REPLICAS = "less than 'slave_connections_needed_for_purge' slaves have p
 
 
 class Need(NamedTuple):
-    """Somebody needs all files from *file_no* on."""
+    """Somebody needs all files from *file_no* on; *passes*: not for long once more is written."""
 
     file_no: int
     reason: str
+    passes: bool = False
 
 
 class PurgeResult(NamedTuple):
@@ -46,6 +47,7 @@ class PurgeResult(NamedTuple):
         removed: names of the files that are gone.
         kept: name of the file that was asked for and had to stay, or None.
         reasons: why it had to.
+        lasting: those of the reasons that do not go away by writing on.
         lapsed: leases that were too old and hold nothing any more.
         freed: bytes of the files that are gone.
         failure: what ended it, or None.
@@ -54,6 +56,7 @@ class PurgeResult(NamedTuple):
     removed: list[str]
     kept: str | None
     reasons: list[str]
+    lasting: list[str]
     lapsed: list[Lease]
     freed: int
     failure: str | None = None
@@ -206,10 +209,12 @@ class Purger:
     def needs(self) -> list[Need]:
         """Return who needs files, and from which on; leases that lapsed need none."""
         writer, pages = self._host.writer_needs(), self._host.pages()
-        needs = [Need(writer.oldest_open, IN_ACTIVE_USE)]
+        needs = [Need(writer.oldest_open, IN_ACTIVE_USE, passes=True)]
         active = pages.header(pages.last_file())
         if active is not None:
-            needs.append(Need(active.lowest_oob_file, "the active file may refer to it"))
+            needs.append(
+                Need(active.lowest_oob_file, "the active file may refer to it", passes=True)
+            )
         if writer.opened is not None:
             needs.append(Need(writer.opened, "an open transaction refers to it"))
         needs.extend(
@@ -246,10 +251,13 @@ class Purger:
         with self._holds.frozen():  # a reader that begins now will find what is left
             needs = [*self.needs(), *self._left_whole(going, replicas_needed)]
             for file in going:
-                reasons = [need.reason for need in needs if file.file_no >= need.file_no]
-                if reasons:
-                    kept, reasons = file.name, list(dict.fromkeys(reasons))
-                    return _result(removed, lapsed)._replace(kept=kept, reasons=reasons)
+                found = [need for need in needs if file.file_no >= need.file_no]
+                if found:
+                    return _result(removed, lapsed)._replace(
+                        kept=file.name,
+                        reasons=list(dict.fromkeys(need.reason for need in found)),
+                        lasting=list(dict.fromkeys(n.reason for n in found if not n.passes)),
+                    )
                 self._host.remove(file.file_no)
                 removed.append(file)
         return _result(removed, lapsed)
@@ -276,7 +284,9 @@ class Purger:
                 break
         lowered = self._lowered(stays)
         if lowered < stays < self._host.pages().last_file():  # the writer needs what is active
-            yield Need(lowered, f"groups in {binlog_name(stays)} may have pieces in it")
+            yield Need(
+                lowered, f"groups in {binlog_name(stays)} may have pieces in it", passes=True
+            )
 
     def _replicas_past(self, file_no: int) -> int:
         return sum(
@@ -302,7 +312,7 @@ class Purger:
 
 def _result(removed: list[BinlogFileInfo], lapsed: list[Lease]) -> PurgeResult:
     names, freed = [file.name for file in removed], sum(file.size for file in removed)
-    return PurgeResult(names, None, [], lapsed, freed)
+    return PurgeResult(names, None, [], [], lapsed, freed)
 
 
 def _keep_quiet(_: PurgeResult) -> None:

@@ -9,8 +9,8 @@ from ibb.server.config import (
     derived_server_id,
     parse_address,
     parse_size,
-    read_config_file,
 )
+from ibb.server.config_file import read_config_file
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ import structlog
 from ibb.protocol.command import Query
 from ibb.protocol.packet import frame
 from ibb.server.accounts import AccountBook, make_account
-from ibb.server.config import Config, ConfigError, config_from, read_config_file
+from ibb.server.config import Config, ConfigError, config_from
+from ibb.server.config_file import read_config_file
 from ibb.server.log import set_up_log
 from ibb.server.relay import Relay
 from ibb.server.server import Server

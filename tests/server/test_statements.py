@@ -10,6 +10,7 @@ from ibb.protocol.errors import SqlError
 from ibb.protocol.handshake import Greeting, HandshakeResponse
 from ibb.protocol.reply import ok
 from ibb.protocol.result_set import ColumnType
+from ibb.server.automatic_purge import AutomaticPurge
 from ibb.server.config import Config
 from ibb.server.pacing import Pacing
 from ibb.server.semi_sync import SemiSync
@@ -33,6 +34,7 @@ class Facts:
         self.semi_sync = SemiSync()
         self.pacing = Pacing(0, 0, SystemClock())
         self.place = "/binlogs"
+        self.purging = AutomaticPurge(history)
         self.global_values = {}
         self.accounts = []
         self.tls = None

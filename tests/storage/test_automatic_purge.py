@@ -40,7 +40,7 @@ def test_settings_of_an_open_store_count_from_the_next_purge_on(
     (result,) = told
     assert result is store.purger.last_automatic
     removed = [f"binlog-00000{number}.ibb" for number in range(4)]
-    assert result == PurgeResult(removed, None, [], [], 4 * FILE)
+    assert result == PurgeResult(removed, None, [], [], [], 4 * FILE)
     store.purger.settings = PurgeSettings(0, 0, 0)
     fill_to(store, 12)
     assert (names(store)[0], len(told)) == (4, 1)
@@ -51,11 +51,16 @@ def test_who_is_told_hears_what_holds_a_file_back(store: Store, told: list[Purge
     store.purger.settings = PurgeSettings(0, 2 * FILE, 1)
     store.purger.purge_automatically()
     assert (told[-1].kept, told[-1].reasons) == ("binlog-000000.ibb", [TOO_FEW_REPLICAS])
+    assert told[-1].lasting == [TOO_FEW_REPLICAS]
     with store.hold(HoldKind.REPLICA, "server id 7") as hold:
         hold.move(3)
         store.purger.purge_automatically()
     assert told[-1].removed == [f"binlog-00000{number}.ibb" for number in range(3)]
     assert told[-1].kept is None
+    store.purger.settings = PurgeSettings(0, 1, 0)
+    store.purger.purge_automatically()
+    assert told[-1].kept == "binlog-000003.ibb"
+    assert (told[-1].reasons != [], told[-1].lasting) == (True, [])
 
 
 def test_what_went_before_trouble_is_told_with_it(
