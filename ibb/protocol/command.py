@@ -312,7 +312,7 @@ def parse_command(payload: Buffer, charset: str = "utf8mb4") -> Command:
         case CommandCode.STATISTICS:
             return Statistics()
         case CommandCode.REFRESH:
-            return Refresh(FieldReader(payload, 1, what="COM_REFRESH").u8())
+            return Refresh(payload[1] if len(payload) > 1 else 0)
         case CommandCode.RESET_CONNECTION:
             return ResetConnection()
         case CommandCode.INIT_DB:

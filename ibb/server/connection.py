@@ -12,7 +12,14 @@ import socket
 import struct
 from typing import TYPE_CHECKING, Final
 
-from ibb.protocol.packet import Packet, PacketReader, frame_all
+from ibb.protocol.packet import (
+    Packet,
+    PacketReader,
+    PacketsOutOfOrder,
+    PacketTooLarge,
+    frame_all,
+    next_seq,
+)
 
 from .config import END_GRACE_SECONDS, LOGIN_PACKET_BYTES_MAX, WRITE_BUFFER_BYTES
 from .login_guard import address_key
@@ -173,13 +180,21 @@ class Connection:
             PeerGone: the connection ended first.
             ProtocolError: too long, or out of order.
         """
-        while (packet := self._packets.next_packet()) is None:
-            data = await self._read()
-            if not data:
-                inside = " inside a packet" if self._packets.buffered else ""
-                raise PeerGone(f"the client closed the connection{inside}")
-            self._packets.feed(data)
-        self.seq = (packet.seq + 1) & 0xFF
+        packets = self._packets
+        try:
+            while (packet := packets.next_packet()) is None:
+                data = await self._read()
+                if not data:
+                    inside = " inside a packet" if packets.buffered else ""
+                    raise PeerGone(f"the client closed the connection{inside}")
+                packets.feed(data)
+        except PacketsOutOfOrder:
+            self.seq = packets.expected_seq or 0
+            raise
+        except PacketTooLarge:
+            self.seq = next_seq(packets.expected_seq or 0)
+            raise
+        self.seq = next_seq(packet.seq)
         return packet
 
     async def departed(self) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from ibb.protocol import error_codes as codes
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from .decoys import Auth
     from .session import SessionHost
 
+USER_CHARS_MAX: Final = 128  # what is behind counts for nothing, as in MariaDB
 _ALPHABET: Final = bytes(range(0x21, 0x7F))
 
 
@@ -137,6 +138,7 @@ class Login:
 
     async def _check(self, response: HandshakeResponse) -> LoggedIn:
         """Have the client prove who *response* says it is."""
+        response = replace(response, user=response.user[:USER_CHARS_MAX])
         connection = self._connection
         if self._host.guard.is_blocked(connection.limit_key):
             raise codes.HOST_IS_BLOCKED.error(connection.hosts[0])

@@ -28,14 +28,12 @@ from ibb.protocol.command import (
     Refresh,
     RegisterSlave,
     ResetConnection,
-    SemiSyncAck,
     SetOption,
     Statistics,
     parse_command,
 )
 from ibb.protocol.compressed_packet import looks_compressed
 from ibb.protocol.errors import FormatError, ProtocolError, SqlError
-from ibb.protocol.packet import PacketsOutOfOrder, PacketTooLarge
 from ibb.protocol.reply import eof, err_of, ok
 from ibb.protocol.statement_command import (
     StmtClose,
@@ -45,6 +43,7 @@ from ibb.protocol.statement_command import (
     StmtSendLongData,
 )
 
+from .broken_packets import answer_to_malformed, end_of
 from .config import END_GRACE_SECONDS
 from .connection import Connection, PeerGone
 from .dump_request import make_request
@@ -167,7 +166,7 @@ class Session:
             in_order = await self._tell(error)
         except (ProtocolError, FormatError) as error:
             self._refuse(str(error), NOBODY if self.account is None else None)
-            in_order = await self._tell(_protocol_error(error))
+            in_order = await self._tell(end_of(error, logged_in=self.account is not None))
         except OSError as error:
             self._log.info("connection_lost", error=str(error))
         except Exception as error:  # noqa: BLE001 - a bug must not take the other sessions along
@@ -260,7 +259,11 @@ class Session:
                 raise ProtocolError("the client compresses, which was not offered")
             self._may_compress = False
             charsets = self._variables.charsets
-            command = parse_command(packet.payload, charsets.of_statements)
+            try:
+                command = parse_command(packet.payload, charsets.of_statements)
+            except FormatError:
+                await connection.send(answer_to_malformed(packet.payload))
+                continue
             if isinstance(command, Quit):
                 return
             if isinstance(command, BinlogDump | BinlogDumpGtid):
@@ -320,8 +323,6 @@ class Session:
                 self._require(REPLICATION_SLAVE)
                 self.registered = command
                 return [ok(status=status)]
-            case SemiSyncAck():
-                return []
         raise codes.UNKNOWN_COM_ERROR.error()
 
     @property
@@ -380,12 +381,3 @@ class Session:
         for session in self._host.sessions():
             if session is not self and session.dump_server_id == server_id:
                 session.end(codes.SLAVE_SAME_ID.error())
-
-
-def _protocol_error(error: ProtocolError | FormatError) -> SqlError:
-    """Return what a client is told that broke the protocol."""
-    if isinstance(error, PacketTooLarge):
-        return codes.NET_PACKET_TOO_LARGE.error()
-    if isinstance(error, PacketsOutOfOrder):
-        return codes.NET_PACKETS_OUT_OF_ORDER.error()
-    return codes.MALFORMED_PACKET.error()

@@ -124,9 +124,11 @@ class Statements:
         self.context.database = database
 
     def use(self, database: str) -> None:
-        """Do USE; raises SqlError 1049: there is but one database."""
+        """Do USE; raises SqlError 1049: there is but one database, and what the login named."""
         if not database:
             raise NO_DB_ERROR.error()
+        if database == self.context.database:
+            return
         if database.lower() != INFORMATION_SCHEMA:
             raise BAD_DB_ERROR.error(database)
         self.context.database = INFORMATION_SCHEMA

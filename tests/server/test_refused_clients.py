@@ -38,7 +38,7 @@ ERROR_OF_REFUSAL = {
     "other host": 1045,
     "account full": 1226,
     "address blocked": 1129,
-    "malformed": 1835,
+    "malformed": 1043,
     "out of order": 1156,
     "too large": 1153,
 } | dict.fromkeys(METHODS, 1045)

@@ -176,12 +176,24 @@ async def test_a_client_that_could_compress_is_served_plain(serve, store):
         assert await client.value("SELECT 7") == "7"
 
 
-async def test_a_malformed_command_ends_the_connection(serve, store):
+async def test_a_login_may_name_a_database_that_is_elsewhere(serve, store):
+    server = await serve(store)
+    async with await RawClient.logged_in(server) as client:
+        proof = scramble_response("secret", client.greeting.scramble)
+        await client.send(b"\x11repl\0\x14" + proof + b"shop\0")
+        assert is_ok(await client.packet())
+        await client.query("USE shop")
+        assert await client.value("SELECT DATABASE()") == "shop"
+        with pytest.raises(SqlError, match="Unknown database 'other'"):
+            await client.query("USE other")
+
+
+async def test_behind_a_malformed_command_the_session_goes_on(serve, store):
     server = await serve(store)
     async with await RawClient.logged_in(server) as client:
         await client.send(b"\x12\x04")
         assert parse_err(await client.packet()).code == 1835
-        assert await client.packet() is None
+        assert await client.value("SELECT 7") == "7"
 
 
 async def test_above_the_limit_there_is_one_place_for_an_administrator(serve, store):
