@@ -58,6 +58,7 @@ HOST_IS_BLOCKED: Final = ErrorCode(
     "Host '%s' is blocked because of many connection errors; unblock with "
     "'mariadb-admin flush-hosts'",
 )
+PASSWORD_NO_MATCH: Final = ErrorCode(1133, "28000", "Can't find any matching row in the user table")
 NONEXISTING_GRANT: Final = ErrorCode(
     1141, "42000", "There is no such grant defined for user '%s' on host '%s'"
 )
@@ -150,6 +151,7 @@ SLAVE_INCIDENT: Final = ErrorCode(
     1590, "HY000", "The incident %s occurred on the master. Message: %s"
 )
 NO_MASTER_CONNECTION: Final = ErrorCode(1617, "HY000", "There is no master connection '%s'")
+WRONG_OBJECT: Final = ErrorCode(1347, "HY000", "'%s.%s' is not of type '%s'")
 DATA_OUT_OF_RANGE: Final = ErrorCode(1690, "22003", "%s value is out of range in '%s'")
 MALFORMED_PACKET: Final = ErrorCode(1835, "HY000", "Malformed communication packet")
 CONNECTION_KILLED: Final = ErrorCode(1927, "70100", "Connection was killed")

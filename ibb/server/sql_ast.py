@@ -99,6 +99,22 @@ class Show:
 
 
 @dataclass(frozen=True, slots=True)
+class Describe:
+    """
+    What a table looks like.
+
+    Attributes:
+        what: COLUMNS (DESC, too), INDEX, CREATE TABLE or CREATE VIEW.
+        full: SHOW FULL COLUMNS.
+    """
+
+    what: str
+    table: TableName
+    full: bool = False
+    filter: ShowFilter = ShowFilter()
+
+
+@dataclass(frozen=True, slots=True)
 class ShowBinlogEvents:
     """SHOW BINLOG EVENTS [IN file] [FROM position] [LIMIT [offset,] limit]."""
 
@@ -228,10 +244,11 @@ class Prepare:
 
 @dataclass(frozen=True, slots=True)
 class Execute:
-    """EXECUTE name [USING values]."""
+    """EXECUTE name [USING values], or EXECUTE IMMEDIATE *text*."""
 
     name: str
     values: tuple[Expression, ...]
+    text: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +284,7 @@ Statement: TypeAlias = (
     Select
     | Set
     | Show
+    | Describe
     | ShowBinlogEvents
     | Kill
     | Use

@@ -112,7 +112,12 @@ class TokenCursor:
 
     def limit(self) -> tuple[int, int | None]:
         """Return offset and limit of a LIMIT that may come; (0, None) without one."""
+        if self.peek().is_word("OFFSET", "FETCH"):
+            return self._standard_limit()
         if not self.skip_word("LIMIT"):
+            return 0, None
+        if self.skip_words("ROWS", "EXAMINED"):
+            self.number()
             return 0, None
         first = self.number()
         if self.skip_sign(","):
@@ -120,3 +125,16 @@ class TokenCursor:
         if self.skip_word("OFFSET"):
             return self.number(), first
         return 0, first
+
+    def _standard_limit(self) -> tuple[int, int | None]:
+        """Read what standard SQL has for LIMIT: [OFFSET n ROWS] [FETCH FIRST n ROWS ONLY]."""
+        offset, limit = 0, None
+        if self.skip_word("OFFSET"):
+            offset = self.number()
+            self.expect_word("ROW", "ROWS")
+        if self.skip_word("FETCH"):
+            self.expect_word("FIRST", "NEXT")
+            limit = 1 if self.peek().is_word("ROW", "ROWS") else self.number()
+            self.expect_word("ROW", "ROWS")
+            self.expect_word("ONLY")
+        return offset, limit

@@ -47,7 +47,6 @@ from .sql_types import (
     as_number,
     as_text,
     decimal_type,
-    integer_type,
     merged,
     quantized,
 )
@@ -310,6 +309,8 @@ def _result_type(
 ) -> SqlType:
     left, right = types
     if operator == "NEGATE":
+        if right.kind is Kind.INTEGER:
+            return SqlType(Kind.INTEGER, right.length + 1, nullable=nullable)
         return replace(right, nullable=nullable) if exact else DOUBLE.or_null(nullable)
     if operator == "DIV":
         return SqlType(Kind.INTEGER, max(left.length - left.decimals, 1), nullable=True)
@@ -328,7 +329,9 @@ def _result_type(
     else:
         precision = max(left.whole_digits, right.whole_digits) + 1 + decimals
     if integers:
-        return replace(integer_type(precision, nullable=nullable), unsigned=unsigned)
+        return SqlType(
+            Kind.INTEGER, precision + (not unsigned), nullable=nullable, unsigned=unsigned
+        )
     return decimal_type(precision, decimals, nullable=nullable)
 
 

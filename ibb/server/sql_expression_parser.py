@@ -72,7 +72,6 @@ _CONSTANTS: Final = frozenset(
         *("LOCALTIME", "LOCALTIMESTAMP", "UTC_TIMESTAMP", "UTC_DATE", "UTC_TIME"),
     }
 )
-NULL_SIGN: Final = "\\N"
 _BOOLEANS: Final = {"TRUE": 1, "FALSE": 0}
 _BOOLEAN_TYPE: Final = SqlType(TypeKind.INTEGER, 5, signed_digits=False)
 _RESERVED: Final = frozenset(
@@ -284,7 +283,7 @@ class ExpressionParser(TokenCursor):
 
     def _word(self, token: Token) -> Expression:
         word = token.text.upper()
-        if word in ("NULL", NULL_SIGN):
+        if word == "NULL":
             return Literal(NULL)
         if word in _BOOLEANS:
             return Literal(Typed(_BOOLEANS[word], _BOOLEAN_TYPE))

@@ -45,6 +45,7 @@ class Token(NamedTuple):
 
 
 _NAME: Final = r"[A-Za-z0-9_$\u0080-\U0010ffff]+"
+NULL_SIGN: Final = "\\N"
 _ANY_NAME: Final = rf"(?:{_NAME}|`[^`]*`)"
 _TOKEN: Final = re.compile(
     rf"""
@@ -132,6 +133,8 @@ def _meaning(kind: Kind, text: str) -> str:
         return _hexadecimal(text)
     if kind is Kind.USER_VARIABLE:
         return text[2:-1] if text[1] in "`'\"" else text[1:]
+    if kind is Kind.WORD:
+        return "NULL" if text == NULL_SIGN else text
     if kind is Kind.SYSTEM_VARIABLE:
         return "".join(text[2:].replace("`", "").split())
     return text

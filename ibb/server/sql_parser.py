@@ -14,9 +14,8 @@ from ibb.protocol.character_sets import BYTE_OF_NONE, readable
 from ibb.protocol.error_codes import EMPTY_QUERY, NOT_SUPPORTED_YET
 
 from .sql_ast import Do, Nothing, OnTable, Select, TableName, Transaction, Unsupported, Use
-from .sql_expression_parser import NULL_SIGN
 from .sql_expressions import ColumnName, Literal, Star
-from .sql_lexer import Kind, uncommented
+from .sql_lexer import NULL_SIGN, Kind, uncommented
 from .sql_session_parser import SessionParser
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 _BEHIND_COLUMNS: Final = (
     *("FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "INTO", "FOR", "PROCEDURE"),
-    *("EXCEPT", "INTERSECT", "LOCK"),
+    *("EXCEPT", "INTERSECT", "LOCK", "OFFSET", "FETCH"),
 )
 _NAME_BYTES_MAX: Final = 255
 _FIRST_OF_FOUR_BYTES: Final = "\U00010000"
@@ -44,8 +43,6 @@ _TABLE_STATEMENTS: Final[tuple[tuple[str, ...], ...]] = (
     ("DROP", "TABLE"),
     ("CREATE", "TABLE"),
     ("LOCK", "TABLES"),
-    ("DESCRIBE",),
-    ("DESC",),
     ("CALL",),
 )
 _DATA_DEFINITION: Final = (
@@ -71,7 +68,6 @@ _NO_PLACE: Final = (
     "SHUTDOWN",
     "BACKUP",
     "WITH",
-    "EXPLAIN",
     "HELP",
     "VALUES",
     "BINLOG",
@@ -79,6 +75,11 @@ _NO_PLACE: Final = (
     "RESIGNAL",
     "GET",
     "MERGE",
+)
+# Words behind SELECT that change nothing here.
+_MODIFIERS: Final = (
+    *("SQL_NO_CACHE", "SQL_CACHE", "ALL", "STRAIGHT_JOIN", "SQL_CALC_FOUND_ROWS"),
+    *("HIGH_PRIORITY", "SQL_BUFFER_RESULT", "SQL_SMALL_RESULT", "SQL_BIG_RESULT"),
 )
 # Parts of SELECT that need tables.
 _JOINS: Final = ("JOIN", "INNER", "LEFT", "RIGHT", "CROSS", "NATURAL", "STRAIGHT_JOIN")
@@ -203,6 +204,8 @@ class _Parser(SessionParser):
 
     def _no_place(self) -> Unsupported:
         token = self.peek()
+        if token.is_sign("(") and self.peek(1).is_word("SELECT"):
+            raise NOT_SUPPORTED_YET.error("(SELECT ...)")
         if not token.is_word(*_NO_PLACE):
             raise self.error()
         self.rest()
@@ -213,7 +216,8 @@ class _Parser(SessionParser):
     def select(self) -> Select:
         """SELECT, of a table or without one."""
         distinct = self.skip_word("DISTINCT")
-        self.skip_word("SQL_NO_CACHE", "SQL_CACHE", "ALL", "STRAIGHT_JOIN", "SQL_CALC_FOUND_ROWS")
+        while self.skip_word(*_MODIFIERS):
+            pass
         columns = [self._column_or_star()]
         while self.skip_sign(","):
             columns.append(self._column_or_star())
@@ -230,8 +234,8 @@ class _Parser(SessionParser):
             while self.skip_sign(","):
                 order.append(self._order())
         offset, limit = self.limit()
-        if self.skip_word("FOR"):
-            self.expect_word("UPDATE")
+        if self.skip_words("FOR", "UPDATE") or self.skip_words("LOCK", "IN", "SHARE", "MODE"):
+            self.skip_word("NOWAIT")
         if self.peek().is_word(*_NO_CLAUSES):
             raise NOT_SUPPORTED_YET.error(f"SELECT ... {self.peek().text.upper()}")
         return Select(tuple(columns), table, where, tuple(order), offset, limit, distinct)
@@ -283,8 +287,11 @@ _STARTS: Final[dict[str, Callable[[_Parser], Statement]]] = {
     "CHANGE": _Parser.change_master,
     "COMMIT": _Parser.end,
     "DEALLOCATE": _Parser.deallocate,
+    "DESC": _Parser.describe,
+    "DESCRIBE": _Parser.describe,
     "DO": lambda parser: Do(parser.expressions()),
     "EXECUTE": _Parser.execute,
+    "EXPLAIN": _Parser.describe,
     "FLUSH": _Parser.flush,
     "KILL": _Parser.kill,
     "PREPARE": _Parser.prepare,

@@ -11,14 +11,13 @@ from ibb.protocol.error_codes import (
     NO_SUCH_TABLE,
     NO_TABLES_USED,
     NOT_SUPPORTED_YET,
-    UNKNOWN_TABLE,
 )
 from ibb.protocol.result_set import ResultSet
 
 from .like import PATTERN_CHARS_MAX, is_like
 from .sql_evaluator import evaluate, is_true
 from .sql_expressions import Call, ColumnName, Star
-from .sql_tables import INFORMATION_SCHEMA, TABLES
+from .sql_tables import INFORMATION_SCHEMA, found_table
 from .sql_types import Kind, SqlType, Typed, as_text
 
 if TYPE_CHECKING:
@@ -110,10 +109,7 @@ def _found(name: TableName, context: Context) -> Table:
         raise NO_DB_ERROR.error()
     if database.lower() != INFORMATION_SCHEMA:
         raise NO_SUCH_TABLE.error(database, name.name)
-    table = TABLES.get(name.name.upper())
-    if table is None:
-        raise UNKNOWN_TABLE.error(name.name, INFORMATION_SCHEMA)
-    return table
+    return found_table(name.name)
 
 
 def _row(table: Table, names: list[str], row: Sequence[SqlValue]) -> dict[str, Typed]:

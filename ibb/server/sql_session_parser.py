@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from ibb.protocol.error_codes import NOT_SUPPORTED_YET
+
 from .sql_admin_parser import AdminParser
 from .sql_ast import (
     Assignment,
@@ -126,7 +128,9 @@ class SessionParser(AdminParser):
     # Transactions
 
     def begin(self) -> Transaction:
-        """BEGIN [WORK]."""
+        """BEGIN [WORK]; a block of statements is not here."""
+        if self.skip_words("NOT", "ATOMIC"):
+            raise NOT_SUPPORTED_YET.error("BEGIN NOT ATOMIC")
         self.skip_word("WORK")
         return Transaction("BEGIN")
 
@@ -179,9 +183,12 @@ class SessionParser(AdminParser):
         return Prepare(name, self.expression())
 
     def execute(self) -> Execute:
-        """EXECUTE name [USING values]."""
+        """EXECUTE name | IMMEDIATE text [USING values]."""
+        text = None
         name = self.name()
-        return Execute(name, self.expressions() if self.skip_word("USING") else ())
+        if name.upper() == "IMMEDIATE" and not (self.at_end() or self.peek().is_word("USING")):
+            text = self.expression()
+        return Execute(name, self.expressions() if self.skip_word("USING") else (), text)
 
     def deallocate(self) -> Deallocate:
         """DEALLOCATE PREPARE name."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from .sql_ast import OnTable, Show, ShowBinlogEvents, ShowFilter, TableName, Unsupported
+from .sql_ast import Describe, OnTable, Show, ShowBinlogEvents, ShowFilter, TableName, Unsupported
 from .sql_expression_parser import SCOPES, ExpressionParser
+from .sql_lexer import Kind
 
 if TYPE_CHECKING:
     from .sql_ast import Statement
@@ -37,6 +38,8 @@ _SHOWS: Final[dict[tuple[str, ...], tuple[str, str]]] = {
     ("OPEN", "TABLES"): ("OPEN TABLES", "DF"),
     ("TRIGGERS",): ("TRIGGERS", "DF"),
     ("EVENTS",): ("EVENTS", "DF"),
+    ("PACKAGE", "STATUS"): ("ROUTINES", "F"),
+    ("PACKAGE", "BODY", "STATUS"): ("ROUTINES", "F"),
     ("PROCEDURE", "STATUS"): ("ROUTINES", "F"),
     ("FUNCTION", "STATUS"): ("ROUTINES", "F"),
     ("PLUGINS",): ("PLUGINS", ""),
@@ -49,8 +52,12 @@ _SHOWS: Final[dict[tuple[str, ...], tuple[str, str]]] = {
     ("PROFILES",): ("PROFILES", ""),
 }
 _UNSUPPORTED: Final = (
-    *("ENGINE", "AUTHORS", "CONTRIBUTORS", "EXPLAIN", "PROFILE", "PACKAGE", "LOCALES"),
+    *("ENGINE", "AUTHORS", "CONTRIBUTORS", "EXPLAIN", "ANALYZE", "PROFILE"),
     *("USER_STATISTICS", "TABLE_STATISTICS", "INDEX_STATISTICS", "CLIENT_STATISTICS"),
+)
+_EXPLAINED: Final = (
+    *("SELECT", "INSERT", "UPDATE", "DELETE", "REPLACE", "EXTENDED", "PARTITIONS", "FORMAT", "FOR"),
+    *("WITH", "VALUES", "TABLE", "ANALYZE"),
 )
 # Words after which MariaDB complains about what follows them, not about themselves.
 _FIRST_WORDS: Final = frozenset(words[0] for words in _SHOWS if len(words) > 1) | {
@@ -65,9 +72,11 @@ class ShowParser(ExpressionParser):
         """Read what is to be shown; raises SqlError 1064."""
         if self.skip_words("BINLOG", "EVENTS"):
             return self._binlog_events()
-        if self.skip_words("RELAYLOG", "EVENTS"):
+        if self.skip_word("RELAYLOG"):
+            name = self.string() if self.peek().kind is Kind.STRING else ""
+            self.expect_word("EVENTS")
             self._binlog_events()
-            return Show("RELAYLOG EVENTS")
+            return Show("RELAYLOG EVENTS", name=name)
         if self.skip_words("COUNT") and self.skip_sign("("):
             self.expect_sign("*")
             self.expect_sign(")")
@@ -76,18 +85,14 @@ class ShowParser(ExpressionParser):
             return Show("GRANTS", name=self._grantee())
         if self.skip_word("CREATE"):
             return self._create()
-        if self.skip_word("COLUMNS", "FIELDS", "INDEX", "INDEXES", "KEYS"):
-            self.expect_word("FROM", "IN")
-            return OnTable("SHOW", self.table_name())
+        if (described := self._describe()) is not None:
+            return described
         scope, full = "", False
         if self.peek().is_word(*SCOPES) and self.peek(1).is_word("VARIABLES", "STATUS"):
             scope = SCOPES[self.take().text.upper()]
-        if self.peek().is_word("FULL") and self.peek(1).is_word("PROCESSLIST", "TABLES", "COLUMNS"):
+        if self.peek().is_word("FULL") and self.peek(1).is_word("PROCESSLIST", "TABLES"):
             self.take()
             full = True
-            if self.skip_word("COLUMNS"):
-                self.expect_word("FROM", "IN")
-                return OnTable("SHOW", self.table_name())
         if self.peek().is_word("SLAVE", "REPLICA") and self.peek(2).is_word("STATUS"):
             self.take()
             name = self.string()
@@ -104,6 +109,33 @@ class ShowParser(ExpressionParser):
             return Unsupported(f"SHOW {what}")
         self.skip_word(*_FIRST_WORDS)
         raise self.error()
+
+    def _describe(self) -> Describe | None:
+        """Read COLUMNS or INDEX of a table, if it is one of them."""
+        full = self.peek().is_word("FULL") and self.peek(1).is_word("COLUMNS", "FIELDS")
+        if full:
+            self.take()
+        if not self.peek().is_word("COLUMNS", "FIELDS", "INDEX", "INDEXES", "KEYS"):
+            return None
+        what = "COLUMNS" if self.take().is_word("COLUMNS", "FIELDS") else "INDEX"
+        self.expect_word("FROM", "IN")
+        table = self.table_name()
+        if self.skip_word("FROM", "IN"):
+            table = TableName(self.name(), table.name)
+        if what == "INDEX" and not self.peek().is_word("WHERE"):
+            return Describe(what, table)
+        return Describe(what, table, full, self._filter())
+
+    def describe(self) -> Statement:
+        """DESC table [column | pattern]; DESC of a statement explains it, which is not here."""
+        if self.peek().is_word(*_EXPLAINED):
+            self.rest()
+            return Unsupported("EXPLAIN")
+        table = self.table_name()
+        if self.at_end():
+            return Describe("COLUMNS", table)
+        like = self.string() if self.peek().kind is Kind.STRING else self.name()
+        return Describe("COLUMNS", table, filter=ShowFilter(like=like))
 
     def _behind(self, what: str, behind: str, scope: str, *, full: bool) -> Show:
         database, found, offset, limit = "", ShowFilter(), 0, None
@@ -131,15 +163,17 @@ class ShowParser(ExpressionParser):
 
     def _grantee(self) -> str:
         """Read FOR account; the own one is the empty text."""
-        if not self.skip_word("FOR"):
-            return ""
+        return self._account() if self.skip_word("FOR") else ""
+
+    def _account(self) -> str:
+        """Read an account; the own one is the empty text."""
         if self.skip_word("CURRENT_USER"):
             if self.skip_sign("("):
                 self.expect_sign(")")
             return ""
         token = self.take()
         user = token.text
-        host = self.take().text if self.peek().kind.name == "USER_VARIABLE" else "%"
+        host = self.take().text if self.peek().kind is Kind.USER_VARIABLE else "%"
         if not user:
             raise self.error(token)
         return f"{user}@{host}"
@@ -147,8 +181,12 @@ class ShowParser(ExpressionParser):
     def _create(self) -> Statement:
         if self.skip_word("DATABASE", "SCHEMA"):
             return Show("CREATE DATABASE", name=self.name())
+        if self.skip_word("USER"):
+            return Show("CREATE USER", name="" if self.at_end() else self._account())
         verb = self.expect_word("TABLE", "VIEW", "PROCEDURE", "FUNCTION", "TRIGGER", "EVENT")
-        return OnTable("SHOW" if verb in ("TABLE", "VIEW") else verb, self.table_name())
+        if verb in ("TABLE", "VIEW"):
+            return Describe(f"CREATE {verb}", self.table_name())
+        return OnTable(verb, self.table_name())
 
     def table_name(self) -> TableName:
         """Read a table's name, perhaps with its database."""

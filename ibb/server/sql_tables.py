@@ -17,9 +17,10 @@ from ibb.protocol.character_sets import (
     charset_of,
     encoded,
 )
+from ibb.protocol.error_codes import NOT_SUPPORTED_YET, UNKNOWN_TABLE
 from ibb.protocol.result_set import Column, ColumnFlag, ColumnType
 
-from .schema_columns import SCHEMA_COLUMNS
+from .schema_columns import SCHEMA_COLUMNS, TABLES_ELSEWHERE
 from .sql_types import Kind, SqlType
 from .system_variables import SYSTEM_VARIABLES
 from .variables import shown_value
@@ -45,6 +46,13 @@ _WIRE: Final = {
     "DT": (Kind.DATETIME, ColumnType.DATETIME),
 }
 _BYTES_PER_CHARACTER: Final = 4
+_LONG_TEXT_BYTES: Final = (1 << 32) - 1
+_INTEGERS: Final = {  # their words, and digits
+    ColumnType.LONGLONG: ("bigint", 19),
+    ColumnType.LONG: ("int", 10),
+    ColumnType.SHORT: ("smallint", 5),
+    ColumnType.TINY: ("tinyint", 3),
+}
 
 
 class TableColumn(NamedTuple):
@@ -211,6 +219,74 @@ def _character_sets(_: Context) -> Iterable[tuple[SqlValue, ...]]:
         yield name, DEFAULT_COLLATIONS[name], description, size
 
 
+def described_columns(table: Table) -> Iterable[tuple[SqlValue, ...]]:
+    """Yield the rows of COLUMNS that tell of one table."""
+    for place, column in enumerate(table.columns, 1):
+        type_, written = column.type, written_type(column)
+        word = written.partition("(")[0].partition(" ")[0]
+        characters, octets, digits, decimals = _sizes(column, word)
+        is_text = type_.kind is Kind.TEXT
+        yield (
+            *("def", INFORMATION_SCHEMA, table.name, column.name, place, None),
+            *("YES" if type_.nullable else "NO", word, characters, octets, digits, decimals),
+            type_.decimals if type_.kind is Kind.DATETIME else None,
+            *(("utf8mb3", "utf8mb3_general_ci") if is_text else (None, None)),
+            *(written, "", "", "select", "", "NEVER", None),
+        )
+
+
+def written_type(column: TableColumn) -> str:
+    """Return a column's type as SHOW COLUMNS writes it."""
+    type_, wire = column.type, column.definition.type
+    size = column.definition.length
+    match type_.kind:
+        case Kind.TEXT if wire == ColumnType.BLOB:
+            return "longtext"
+        case Kind.TEXT:
+            return f"varchar({size // _BYTES_PER_CHARACTER})"
+        case Kind.BINARY:
+            return "blob"
+        case Kind.DATETIME:
+            return f"datetime({type_.decimals})" if type_.decimals else "datetime"
+        case Kind.DECIMAL:
+            return f"decimal({type_.precision},{type_.decimals})"
+    word, _ = _INTEGERS[ColumnType(wire)]
+    return f"{word}({size}){' unsigned' if type_.unsigned else ''}"
+
+
+def _sizes(column: TableColumn, word: str) -> tuple[int | None, int | None, int | None, int | None]:
+    """Return a column's size in characters and bytes, or its digits and decimals."""
+    if word == "longtext":
+        return _LONG_TEXT_BYTES, _LONG_TEXT_BYTES, None, None
+    if word in ("varchar", "blob"):
+        size = column.definition.length
+        characters = size // _BYTES_PER_CHARACTER
+        return (
+            (size, size, None, None) if word == "blob" else (characters, 3 * characters, None, None)
+        )
+    if word == "decimal":
+        return None, None, column.type.precision, column.type.decimals
+    if word == "datetime":
+        return None, None, None, None
+    _, digits = _INTEGERS[ColumnType(column.definition.type)]
+    return None, None, digits + (word == "bigint" and column.type.unsigned), 0
+
+
+def _column_rows(_: Context) -> Iterable[tuple[SqlValue, ...]]:
+    for name in sorted(TABLES):
+        yield from described_columns(TABLES[name])
+
+
+def found_table(name: str) -> Table:
+    """Return a table of information_schema; raises SqlError 1109, or 1235 for one not here."""
+    table = TABLES.get(name.upper())
+    if table is None and name.upper() in TABLES_ELSEWHERE:
+        raise NOT_SUPPORTED_YET.error(f"{INFORMATION_SCHEMA}.{name}")
+    if table is None:
+        raise UNKNOWN_TABLE.error(name, INFORMATION_SCHEMA)
+    return table
+
+
 def _nothing(_: Context) -> Iterable[tuple[SqlValue, ...]]:
     return ()
 
@@ -218,6 +294,7 @@ def _nothing(_: Context) -> Iterable[tuple[SqlValue, ...]]:
 _ROWS: Final[dict[str, Callable[[Context], Iterable[tuple[SqlValue, ...]]]]] = {
     "CHARACTER_SETS": _character_sets,
     "COLLATIONS": _collations,
+    "COLUMNS": _column_rows,
     "GLOBAL_STATUS": _status,
     "GLOBAL_VARIABLES": _variables("GLOBAL"),
     "PLUGINS": _plugins,

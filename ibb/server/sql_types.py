@@ -255,7 +255,8 @@ def number_as_written(text: str, *, negative: bool = False) -> Typed:
         return Typed(value, SqlType(Kind.DOUBLE, len(text) + negative, DOUBLE_DECIMALS))
     if "." in text or len(text) > 20 or int(text) >= 1 << 64:
         whole, _, fraction = text.partition(".")
-        whole, fraction = whole.lstrip("0") or whole[:1], fraction[:DECIMALS_MAX]
+        whole = whole if len(whole) < PRECISION_MAX else whole.lstrip("0") or "0"
+        fraction = fraction[:DECIMALS_MAX]
         if len(whole) > PRECISION_MAX:  # MariaDB takes its greatest number, too
             whole, fraction = "9" * PRECISION_MAX, ""
         exact = Decimal(f"{'-' * negative}{whole or 0}.{fraction}")

@@ -14,6 +14,7 @@ from .like import PATTERN_CHARS_MAX, is_like
 from .sql_ast import (
     Assignment,
     CreateLease,
+    Describe,
     Do,
     DropLease,
     Execute,
@@ -60,7 +61,7 @@ def place_of(statement: Statement, chars: int, data_chars: int) -> Place:
     Return where a statement is to be answered.
 
     Args:
-        statement: any but EXECUTE, for which the statement that it executes decides.
+        statement: any; of EXECUTE its own expressions, not what it executes.
         chars: length of its text.
         data_chars: of the values that it may compute with, besides those in its text.
     """
@@ -70,7 +71,7 @@ def place_of(statement: Statement, chars: int, data_chars: int) -> Place:
         return Place.LONG  # looks each of them up in the files
     inside = [part for one in _expressions(statement) for part in _parts(one)]
     has_rows = isinstance(statement, Select) and statement.table is not None
-    has_rows = has_rows or (isinstance(statement, Show) and bool(inside))
+    has_rows = has_rows or (isinstance(statement, Show | Describe) and bool(inside))
     if any(isinstance(part, Call | Operation | Case | Cast) for part in inside):
         effort = chars * (data_chars + chars + _CALL_CHARS) * (_ROWS if has_rows else 1)
         if effort > EFFORT_MAX:
@@ -125,10 +126,12 @@ def _expressions(statement: Statement) -> Iterable[Expression]:
         case Do():
             return statement.expressions
         case Execute():
-            return statement.values
+            return (
+                statement.values if statement.text is None else [*statement.values, statement.text]
+            )
         case Prepare():
             return [statement.text]
-        case Show() if statement.filter.where is not None:
+        case Show() | Describe() if statement.filter.where is not None:
             return [statement.filter.where]
     return []
 

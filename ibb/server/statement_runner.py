@@ -32,6 +32,7 @@ from .privileges_needed import require
 from .sql_ast import (
     ChangeMaster,
     Deallocate,
+    Describe,
     Execute,
     Kill,
     Prepare,
@@ -166,6 +167,12 @@ class StatementRunner:
     async def _run(self, parsed: Parsed, encode: Callable[[ResultSet | None], T]) -> T:
         """Return what *encode* makes of a statement's result, having waited for what it waits."""
         statement = parsed.statement
+        if isinstance(statement, Execute):
+            inner = await self._awaited(parsed, lambda: self._statements.executed(statement))
+            try:
+                return await self._run(inner, encode)
+            finally:
+                self._statements.context.values = ()
         self.running = "CHANGE MASTER" if isinstance(statement, ChangeMaster) else parsed.text
         try:
             match statement:
@@ -176,18 +183,19 @@ class StatementRunner:
                 case ReplicaCommand() | ChangeMaster():
                     await self._upstream(statement)
                     return encode(None)
-            while True:
-                try:
-                    return await self._answered(parsed, encode)
-                except StatementWaits as wait:
-                    await self._session.unless_gone(self._wait(wait))
+            return await self._awaited(parsed, lambda: encode(self._statements.answer(statement)))
         finally:
             self.running = None
 
-    async def _answered(self, parsed: Parsed, encode: Callable[[ResultSet | None], T]) -> T:
-        def answer() -> T:
-            return encode(self._statements.answer(parsed.statement))
+    async def _awaited(self, parsed: Parsed, answer: Callable[[], T]) -> T:
+        """Return what *answer* does for a statement, again when a wait of its has ended."""
+        while True:
+            try:
+                return await self._answered(parsed, answer)
+            except StatementWaits as wait:
+                await self._session.unless_gone(self._wait(wait))
 
+    async def _answered(self, parsed: Parsed, answer: Callable[[], T]) -> T:
         match self._statements.place(parsed):
             case Place.LOOP:
                 return answer()
@@ -289,7 +297,7 @@ class StatementRunner:
             raise codes.MAX_PREPARED_STMT_COUNT_REACHED.error(PREPARED_MAX)
         context = self._statements.context
         columns = []
-        if isinstance(parsed.statement, Select | Show | ShowBinlogEvents):
+        if isinstance(parsed.statement, Select | Show | Describe | ShowBinlogEvents):
             unknown = Typed(None, SqlType(Kind.NULL, 0, nullable=True))
             context.values = [unknown] * parsed.placeholders
             context.probing = True

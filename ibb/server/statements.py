@@ -19,6 +19,7 @@ from ibb.protocol.error_codes import (
     SP_DOES_NOT_EXIST,
     UNKNOWN_STMT_HANDLER,
     UNKNOWN_TABLE,
+    UNSUPPORTED_PS,
 )
 from ibb.protocol.errors import SqlError
 
@@ -27,6 +28,7 @@ from .sql_ast import (
     Assignment,
     CreateLease,
     Deallocate,
+    Describe,
     Do,
     DropLease,
     Execute,
@@ -57,12 +59,14 @@ from .statement_place import Place, place_of
 from .statements_admin import administer, set_global
 from .statements_events import show_binlog_events
 from .statements_show import show
+from .table_descriptions import describe
 
 if TYPE_CHECKING:
     from ibb.protocol.result_set import ResultSet
 
     from .accounts import Account
     from .sql_ast import Statement
+    from .sql_expressions import Expression
     from .sql_parser import Parsed
     from .sql_types import SqlValue, Typed
     from .variables import ServerFacts, SessionVariables
@@ -148,14 +152,7 @@ class Statements:
         """Return where a statement is to be answered."""
         context = self.context
         data = self._variables.user_chars() + sum(map(_chars, context.values))
-        place = place_of(parsed.statement, len(parsed.text), data)
-        if not isinstance(parsed.statement, Execute) or place is Place.LONG:
-            return place
-        named = self._prepared.get(parsed.statement.name.lower())
-        if named is None:
-            return place
-        executed = place_of(named.statement, len(named.text), data + len(parsed.text))
-        return max(place, executed, key=lambda one: one.value)
+        return place_of(parsed.statement, len(parsed.text), data)
 
     def answer(self, statement: Statement) -> ResultSet | None:
         """
@@ -200,10 +197,10 @@ class Statements:
                 return select(statement, context)
             case Show():
                 return show(statement, context)
+            case Describe():
+                return describe(statement, context)
             case ShowBinlogEvents():
                 return show_binlog_events(statement, context)
-            case Execute():
-                return self._execute(statement)
             case Set():
                 for part in statement.parts:
                     self._set(part)
@@ -228,7 +225,7 @@ class Statements:
             case Nothing():
                 pass
             case _:
-                raise AssertionError(statement)  # KILL and the relay's are the session's
+                raise AssertionError(statement)  # KILL, EXECUTE and the relay's are the runner's
         return None
 
     # SET
@@ -286,11 +283,18 @@ class Statements:
     # Prepared statements by name
 
     def _prepare(self, statement: Prepare) -> None:
-        text = as_text(evaluate(statement.text, self.context).value) or ""
-        parsed = parse_prepared(text)
+        parsed = self._parsed(statement.text)
         if len(self._prepared) >= PREPARED_BY_NAME_MAX:
             raise NOT_SUPPORTED_YET.error(f"more than {PREPARED_BY_NAME_MAX} prepared statements")
         self._prepared[statement.name.lower()] = parsed
+
+    def _parsed(self, text: Expression) -> Parsed:
+        """Return the statement of a text that an expression gives; raises SqlError."""
+        value = as_text(evaluate(text, self.context).value)
+        parsed = parse_prepared("NULL" if value is None else value)
+        if isinstance(parsed.statement, Prepare | Execute | Deallocate):
+            raise UNSUPPORTED_PS.error()
+        return parsed
 
     def _named(self, name: str, verb: str) -> Parsed:
         parsed = self._prepared.get(name.lower())
@@ -298,16 +302,25 @@ class Statements:
             raise UNKNOWN_STMT_HANDLER.error(name, verb)
         return parsed
 
-    def _execute(self, statement: Execute) -> ResultSet | None:
-        parsed = self._named(statement.name, "EXECUTE")
-        if parsed.placeholders != len(statement.values) or isinstance(parsed.statement, Execute):
+    def executed(self, statement: Execute) -> Parsed:
+        """
+        Return what EXECUTE executes, with the values of its placeholders in the context.
+
+        Raises:
+            SqlError: 1243 there is none of that name, 1210 other placeholders, and as a parser.
+            StatementWaits: a value is not known yet.
+        """
+        if statement.text is None:
+            parsed = self._named(statement.name, "EXECUTE")
+        else:
+            parsed = self._parsed(statement.text)
+        if parsed.placeholders != len(statement.values):
             raise SqlError(1210, "HY000", "Incorrect arguments to EXECUTE")
         context = self.context
+        context.now = context.facts.now()
         context.values = [evaluate(value, context) for value in statement.values]
-        try:
-            return self._answer(parsed.statement)
-        finally:
-            context.values = ()
+        context.waited.clear()
+        return parsed
 
     def _no_table(self, statement: OnTable) -> SqlError:
         table = statement.table
@@ -320,7 +333,7 @@ class Statements:
             account = self.context.account
             user, host = ("", "") if account is None else (account.user, account.host)
             return DBACCESS_DENIED_ERROR.error(user, host, INFORMATION_SCHEMA)
-        if database.lower() == INFORMATION_SCHEMA and statement.verb != "SHOW":
+        if database.lower() == INFORMATION_SCHEMA:
             return UNKNOWN_TABLE.error(table.name, INFORMATION_SCHEMA)
         if statement.verb == "DROP":
             return SqlError(1051, "42S02", f"Unknown table '{database}.{table.name}'")

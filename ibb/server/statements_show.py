@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from ibb.protocol.error_codes import (
     BAD_DB_ERROR,
-    DBACCESS_DENIED_ERROR,
     NO_DB_ERROR,
     NO_MASTER_CONNECTION,
-    NONEXISTING_GRANT,
     NOT_SUPPORTED_YET,
 )
 from ibb.protocol.result_set import Column, ColumnFlag, ColumnType, ResultSet
@@ -24,6 +22,7 @@ from .sql_select import STATUS_NO_INDEX_USED, of_table
 from .sql_tables import INFORMATION_SCHEMA, TABLES, status_values, variable_rows
 from .sql_types import Kind, SqlType, text_type
 from .statements_events import event_columns
+from .statements_grants import show_create_user, show_grants
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
 _INFO_CHARS: Final = 100  # of a statement in SHOW PROCESSLIST
 _NAME_BYTES: Final = 3  # of a character in utf8mb3, in which MariaDB keeps what it shows
 _NO_DEFAULT: Final = 0x1000  # flag of a column
-_GRANTS_CHARS: Final = 1024
 _IN_DATABASE: Final = frozenset({"TABLES", "TABLE STATUS", "TRIGGERS", "EVENTS"})
 
 
@@ -267,8 +265,9 @@ def _open_tables(_: Show, context: Context) -> ResultSet:
     return ResultSet(shown, [], context.variables.status | STATUS_NO_INDEX_USED)
 
 
-def _relay_log_events(_: Show, context: Context) -> ResultSet:
+def _relay_log_events(statement: Show, context: Context) -> ResultSet:
     """Answer with nothing: a relay keeps no relay log."""
+    _check_connection(statement.name)
     return _result(context, event_columns(context), [])
 
 
@@ -297,31 +296,13 @@ def _profiles(_: Show, context: Context) -> ResultSet:
     return _result(context, columns, [])
 
 
-def _grants(statement: Show, context: Context) -> ResultSet:
-    """Answer SHOW GRANTS; hashes of passwords are left out."""
-    account = context.account
-    assert account is not None
-    own = f"{account.user}@{account.host}"
-    wanted = statement.name or own
-    found = account
-    if wanted != own:
-        if not account.may("ALL PRIVILEGES"):
-            raise DBACCESS_DENIED_ERROR.error(account.user, account.host, "mysql")
-        user, _, host = wanted.rpartition("@")
-        others = [one for one in context.facts.accounts if (one.user, one.host) == (user, host)]
-        if not others:
-            raise NONEXISTING_GRANT.error(user, host)
-        found = others[0]
-    grants = ", ".join(sorted(found.grants)) or "USAGE"
-    if found.may("ALL PRIVILEGES"):
-        grants = "ALL PRIVILEGES"
-    line = f"GRANT {grants} ON *.* TO `{found.user}`@`{found.host}`"
-    return _result(context, [_text(context, f"Grants for {wanted}", _GRANTS_CHARS)], [(line,)])
+def _check_connection(name: str) -> None:
+    if name:
+        raise NO_MASTER_CONNECTION.error(name)
 
 
 def _replica_status(statement: Show, context: Context) -> ResultSet:
-    if statement.name:
-        raise NO_MASTER_CONNECTION.error(statement.name)
+    _check_connection(statement.name)
     columns = [column.definition(context.variables.charset) for column in STATUS_COLUMNS]
     row = context.facts.replica_status()
     rows = [] if row is None else [tuple(row[column.name] for column in STATUS_COLUMNS)]
@@ -379,9 +360,10 @@ _ANSWERS: Final[dict[str, Callable[[Show, Context], ResultSet]]] = {
     "COUNT ERRORS": _count,
     "COUNT WARNINGS": _count,
     "CREATE DATABASE": _create_database,
+    "CREATE USER": show_create_user,
     "DATABASES": _databases,
     "ERRORS": _warnings,
-    "GRANTS": _grants,
+    "GRANTS": show_grants,
     "OPEN TABLES": _open_tables,
     "PRIVILEGES": _privileges,
     "PROCESSLIST": _processlist,
