@@ -13,6 +13,7 @@ from ibb.protocol.reply import err
 
 from .config import parse_address
 from .connection import Connection, keep_alive
+from .descriptors import connections_possible
 from .log import get_log
 from .session import Session
 
@@ -40,6 +41,7 @@ class Listener:
         self._servers: list[asyncio.Server] = []
         self._sessions: dict[int, Session] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._room = 0  # for connections, as the system allows
 
     async def start(self) -> None:
         """
@@ -49,6 +51,14 @@ class Listener:
             OSError: one of them cannot be had.
         """
         config = self._host.config
+        self._room = connections_possible()
+        if self._room < config.max_connections:
+            get_log().warning(
+                "connections_limited",
+                max_connections=config.max_connections,
+                possible=self._room,
+                reason="the system gives no more file descriptors: raise LimitNOFILE or ulimit -n",
+            )
         host, port = parse_address(config.listen)
         server = await asyncio.start_server(self._accept, host, port, backlog=_BACKLOG)
         self._servers.append(server)
@@ -87,7 +97,8 @@ class Listener:
         key = connection.limit_key
         if self._host.guard.is_blocked(key):
             return HOST_IS_BLOCKED.error(connection.hosts[0])
-        if len(self._sessions) > config.max_connections:  # the last place is an administrator's
+        limit = min(config.max_connections, self._room)
+        if len(self._sessions) > limit:  # the last place is an administrator's
             return CON_COUNT_ERROR.error()
         near = [session for session in self._sessions.values() if session.limit_key == key]
         strangers = sum(session.account is None for session in near)
@@ -108,7 +119,7 @@ class Listener:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         if (error := self._no_room(connection)) is not None:
-            await _turn_away(connection, error)
+            await self._turn_away(connection, error)
             return
         session = Session(self._host, connection, self.accepted)
         self._sessions[session.id] = session
@@ -120,15 +131,15 @@ class Listener:
         finally:
             del self._sessions[session.id]
 
-
-async def _turn_away(connection: Connection, error: SqlError) -> None:
-    """Send *error* in place of the greeting, and so without an sqlstate."""
-    get_log().warning("client_refused", peer=connection.peer, reason=error.message)
-    try:
-        await connection.send([err(error.code, "", error.message)])
-    except (OSError, TimeoutError):
-        connection.abort()
-    await connection.close()  # at once: there may be many of them
+    async def _turn_away(self, connection: Connection, error: SqlError) -> None:
+        """Send *error* in place of the greeting, and so without an sqlstate."""
+        key, reason = connection.limit_key, error.message
+        self._host.refusals.tell(key, "client_refused", peer=connection.peer, reason=reason)
+        try:
+            await connection.send([err(error.code, "", error.message)])
+        except (OSError, TimeoutError):
+            connection.abort()
+        await connection.close()  # at once: there may be many of them
 
 
 def _remove_stale_socket(path: Path) -> None:

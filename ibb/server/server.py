@@ -32,6 +32,7 @@ from .login_guard import LoginGuard
 from .pacing import Pacing
 from .pools import Pools
 from .readers import lease_lines, process_line, reader_lines
+from .refusal_log import RefusalLog
 from .semi_sync import SemiSync
 
 if TYPE_CHECKING:
@@ -127,6 +128,7 @@ class Server:
         )
         self.purging = AutomaticPurge(self.history, days=self.config.expire_logs_days)
         self.guard = LoginGuard(self.config.max_connect_errors, self._clock.monotonic)
+        self.refusals = RefusalLog(self._clock.monotonic)
         self._listener = Listener(self)
         self._started_at = 0.0
 

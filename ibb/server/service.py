@@ -17,6 +17,7 @@ from ibb.storage.store import Store
 from .accounts import AccountBook
 from .config import ConfigError
 from .config_file import read_text_file
+from .descriptors import raise_limit
 from .log import get_log
 from .relay_control import RelayControl
 from .server import Server
@@ -48,6 +49,7 @@ async def serve(directory: str, config: Config, on_ready: Callable[[Server], Non
     tls = UpstreamTls.from_config(config)  # whether or not an upstream is named: SQL may name one
     address = _upstream(config, tls)
     accounts = AccountBook.load(config.accounts) if config.accounts else None
+    raise_limit()
     with _opened(directory, config) as history:
         server = Server(history, config=config, accounts=accounts, place=_absolute(directory))
         stopping = asyncio.Event()

@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from .login_guard import LoginGuard
     from .pools import Pools
     from .readers import Progress
+    from .refusal_log import RefusalLog
     from .semi_sync import SemiSync
     from .sql_ast import ChangeMaster, ReplicaCommand
     from .variables import ServerFacts
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
         accounts: AccountBook
         methods: Mapping[str, Method]  # by their names in accounts
         guard: LoginGuard
+        refusals: RefusalLog
         signal: DurableSignal
         pools: Pools
         semi_sync: SemiSync
@@ -214,10 +216,10 @@ class Session:
         """Log why the client is sent away; failing to log in as somebody may block its address."""
         if self.account is None:
             self._host.aborted_connects += 1
-        self._log.warning("client_refused", reason=reason)
-        key = self._connection.limit_key
+        tell, key, peer = self._host.refusals.tell, self.limit_key, self._connection.peer
+        tell(key, "client_refused", connection_id=self.id, peer=peer, reason=reason)
         if failed_as is not None and (seconds := self._host.guard.failed(key, failed_as)):
-            self._log.warning("address_blocked", address=key, seconds=seconds)
+            tell(key, "address_blocked", address=key, seconds=seconds)
 
     async def _log_in(self, change: bytes | None = None) -> None:
         """Log the client in, or in again as its COM_CHANGE_USER *change* says."""
