@@ -95,8 +95,8 @@ class DumpService:
         )
         self._log = get_log().bind(peer=connection.peer, replica_server_id=request.server_id)
 
-    def end(self, error: SqlError) -> None:
-        """Have the dump end with *error*, behind the group that is being sent."""
+    def end(self, error: SqlError | None) -> None:
+        """Have the dump end with *error*, or EOF, behind the group that is being sent."""
         self._session.end(error)
 
     def lease_to(self, account: Account) -> None:

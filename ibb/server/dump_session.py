@@ -73,8 +73,8 @@ class DumpSession:
         self._ended_by: SqlError | None = None
         self.idle = False
 
-    def end(self, error: SqlError) -> None:
-        """Have `run` raise *error* behind the group that is being sent."""
+    def end(self, error: SqlError | None) -> None:
+        """Have `run` raise *error*, or return, behind the group that is being sent."""
         self._ended_by = error
         self._stream.stopping = True
         self._ending.set()
@@ -98,8 +98,10 @@ class DumpSession:
             if batch.data:
                 upcoming = self._begin_next(batch)
                 await self._connection.write(batch.data)
-            if self._ended_by is not None and upcoming is None and self._stream.between_groups:
-                raise self._ended_by
+            if self._ending.is_set() and upcoming is None and self._stream.between_groups:
+                if self._ended_by is not None:
+                    raise self._ended_by
+                return
             if batch.outcome is Outcome.END:
                 if not self._stream.at_boundary:
                     raise StreamBroken(str(batch.error))
@@ -123,7 +125,7 @@ class DumpSession:
 
     def _begin_next(self, batch: Batch) -> asyncio.Future[Batch] | None:
         """Start making the next batch, unless the dump ends, waits or may have to rest first."""
-        ends = self._ended_by is not None and self._stream.between_groups
+        ends = self._ending.is_set() and self._stream.between_groups
         if batch.outcome is not Outcome.MORE or ends or self._pace.limited:
             return None
         return self._in_pool(self._stream.next_batch)
@@ -150,8 +152,8 @@ class DumpSession:
     async def _wait(self, seen: int) -> None:
         """Return when there may be more, or a reason to end; send heartbeats until then."""
         self.idle = True
-        while self._signal.count == seen and self._ended_by is None:
+        while self._signal.count == seen and not self._ending.is_set():
             period = self._heartbeat_period()
             await self._signal.wait(seen, period)
-            if period is not None and self._signal.count == seen and self._ended_by is None:
+            if period is not None and self._signal.count == seen and not self._ending.is_set():
                 await self._connection.write(self._stream.heartbeat())

@@ -29,7 +29,7 @@ def kill(statement: Kill, host: SessionHost, session: Session, context: Context)
         SqlError: as `kill_connection`.
     """
     if statement.user is not None:
-        _kill_user(statement.user, host, session)
+        _kill_user(statement.user, host, session, query_only=statement.query_only)
         return
     assert statement.target is not None
     wanted = _thread_id(as_number(evaluate(statement.target, context).value) or 0)
@@ -45,34 +45,50 @@ def kill_connection(
     End a connection, or with *query_only* what it does; a dump ends its connection with it.
 
     Raises:
-        SqlError: 1094 there is none, 1095 not one's own, 1317 it is *session* itself.
+        SqlError: 1094 there is none, 1095 not one's own; it is *session* itself: 1317 with
+            *query_only*, else 1927, which ends it.
     """
-    victim, own = host.session(connection_id), session.account
-    if victim is None or victim.account is None:
+    victim = host.session(connection_id)
+    if victim is None:
         raise codes.NO_SUCH_THREAD.error(connection_id)
-    assert own is not None
-    if victim.account.user != own.user and not own.may(CONNECTION_ADMIN):
-        raise codes.KILL_DENIED_ERROR.error(connection_id)
-    if victim is session:
+    _check_may_kill(victim, session)
+    if victim is session and query_only:
         raise codes.QUERY_INTERRUPTED.error()
-    if not query_only or victim.dump_server_id is not None:
-        victim.end(codes.CONNECTION_KILLED.error())
+    if victim is session:
+        session.leave()
+        raise codes.CONNECTION_KILLED.error()
+    if query_only:
+        victim.interrupt()
     else:
-        victim.runner.interrupt()
+        victim.end(codes.CONNECTION_KILLED.error())
 
 
-def _kill_user(user: str, host: SessionHost, session: Session) -> None:
-    own = session.account
-    assert own is not None
+def _kill_user(user: str, host: SessionHost, session: Session, *, query_only: bool) -> None:
+    """End what all connections of a user do, or those; one's own gets its answer first."""
     victims = [
         victim
         for victim in host.sessions()
-        if victim is not session and victim.account is not None and victim.account.user == user
+        if victim.account is not None and victim.account.user == user
     ]
-    if victims and user != own.user and not own.may(CONNECTION_ADMIN):
-        raise codes.KILL_DENIED_ERROR.error(victims[0].id)
     for victim in victims:
-        victim.end(codes.CONNECTION_KILLED.error())
+        _check_may_kill(victim, session)
+    for victim in victims:
+        if victim is session:
+            if not query_only:
+                victim.leave()
+        elif query_only:
+            victim.interrupt()
+        else:
+            victim.end(codes.CONNECTION_KILLED.error())
+
+
+def _check_may_kill(victim: Session, session: Session) -> None:
+    """Raise SqlError 1095 for who is neither of the same user nor to be killed by everybody."""
+    own = session.account
+    assert own is not None
+    is_own = victim.account is not None and victim.account.user == own.user
+    if not is_own and not own.may(CONNECTION_ADMIN):
+        raise codes.KILL_DENIED_ERROR.error(victim.id)
 
 
 def _thread_id(number: Decimal | float) -> int:

@@ -139,6 +139,7 @@ class Session:
         self._attributes: dict[str, str] = {}
         self._may_compress = False  # the client wants to; we have not offered it
         self._dump: DumpService | None = None
+        self._leaving = False
         self._task: asyncio.Task[None] | None = None
         self._log = get_log().bind(connection_id=connection_id, peer=connection.peer)
 
@@ -185,10 +186,24 @@ class Session:
     def end(self, error: SqlError) -> None:
         """End the session from outside; a dump tells its client *error* first."""
         if self._dump is not None:
-            self._dump.end(error)
-            asyncio.get_running_loop().call_later(END_GRACE_SECONDS, self._connection.abort)
+            self._end_dump(self._dump, error)
         elif self._task is not None:
             self._task.cancel()
+
+    def interrupt(self) -> None:
+        """End what the session does, as KILL QUERY does: a dump with EOF, and its connection."""
+        if self._dump is not None:
+            self._end_dump(self._dump, None)
+        elif self.account is not None:
+            self.runner.interrupt()
+
+    def leave(self) -> None:
+        """End the session behind the answer to the command that it is about."""
+        self._leaving = True
+
+    def _end_dump(self, dump: DumpService, error: SqlError | None) -> None:
+        dump.end(error)
+        asyncio.get_running_loop().call_later(END_GRACE_SECONDS, self._connection.abort)
 
     async def unless_gone(self, work: Coroutine[None, None, T]) -> T:
         """Return what *work* does; cancels it and raises PeerGone when the client closes first."""
@@ -245,10 +260,10 @@ class Session:
     # Commands
 
     async def _serve(self) -> None:
-        """Answer commands until the client quits, or a dump has ended."""
+        """Answer commands until the client quits, a dump has ended, or it has killed itself."""
         connection = self._connection
         config = self._host.config
-        while True:
+        while not self._leaving:
             connection.expect(config.max_allowed_packet)
             async with asyncio.timeout(config.wait_timeout):
                 packet = await connection.receive()

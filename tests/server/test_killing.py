@@ -83,10 +83,10 @@ async def test_nobody_kills_others_without_the_privilege(serve, store):
         assert await answer(killer, "KILL USER nobody") == 0
         assert await answer(killer, "KILL USER poor") == 0
         assert await other.packet() is None
-        assert await killer.value("SELECT 1") == "1"
+        assert await killer.packet() is None
 
 
-async def test_kill_user_ends_all_of_it_but_the_own_connection(serve, store):
+async def test_kill_user_ends_all_connections_of_that_user(serve, store):
     server = await serve(store)
     async with (
         await RawClient.logged_in(server, "poor") as first,
@@ -223,3 +223,79 @@ async def test_kill_query_ends_a_text_between_its_statements(serve, store):
         assert parse_err(payload).code == 1317
         assert answered < 800
         assert await victim.value("SELECT 1") == "1"
+
+
+@pytest.mark.parametrize("sql", ["KILL CONNECTION_ID()", "DO 1; KILL SOFT CONNECTION_ID(); DO 2"])
+async def test_to_kill_oneself_is_an_error_and_the_end(serve, store, sql):
+    server = await serve(store)
+    async with await RawClient.logged_in(server) as client:
+        await client.send(SetOption(0).encode())
+        assert is_eof(await client.packet())
+        await client.send(Query(sql).encode())
+        while is_ok(payload := await client.packet()):
+            pass
+        assert parse_err(payload).code == 1927
+        assert await client.packet() is None
+    async with await RawClient.logged_in(server) as client:
+        number = int(await client.value("SELECT CONNECTION_ID()"))
+        await client.send(b"\x0c" + number.to_bytes(4, "little"))  # COM_PROCESS_KILL
+        assert parse_err(await client.packet()).code == 1927
+        assert await client.packet() is None
+
+
+async def test_kill_query_of_oneself_is_an_error_only(serve, store):
+    async with await RawClient.logged_in(await serve(store)) as client:
+        assert await answer(client, "KILL QUERY CONNECTION_ID()") == 1317
+        assert await answer(client, "KILL QUERY USER repl") == 0
+        assert await client.value("SELECT 1") == "1"
+
+
+async def test_kill_query_user_ends_statements_and_no_connection(serve, store):
+    server = await serve(store)
+    async with (
+        await RawClient.logged_in(server, "poor") as victim,
+        await RawClient.logged_in(server) as killer,
+    ):
+        await sleeping(victim, server, "DO SLEEP(3600)")
+        assert await answer(killer, "KILL QUERY USER poor") == 0
+        assert parse_err(await victim.packet()).code == 1317
+        assert await victim.value("SELECT 1") == "1"
+
+
+async def test_an_administrator_ends_connections_that_have_not_logged_in(serve, store):
+    server = await serve(store)
+    async with (
+        await RawClient.logged_in(server) as killer,
+        await RawClient.logged_in(server, "poor") as poor,
+        await RawClient.connect(server.address) as stranger,
+    ):
+        await stranger.read_greeting()
+        ((number, *_),) = [
+            row for row in await killer.rows("SHOW PROCESSLIST") if row[1] == "unauthenticated user"
+        ]
+        assert await answer(poor, f"KILL {number}") == 1095
+        assert await answer(killer, f"KILL QUERY {number}") == 0
+        assert server.session(int(number)) is not None
+        assert await answer(killer, f"KILL {number}") == 0
+        assert await stranger.packet() is None
+        await until_sessions(server, 2)
+        assert await answer(killer, f"KILL {number}") == 1094
+
+
+async def test_kill_query_of_a_dump_ends_it_with_eof(serve, store):
+    server = await serve(store)
+    dump = await dumping(server, "0-1-5", server_id=5, non_block=False)
+    (number,) = [one.id for one in server.sessions()]
+    assert len(await dump.groups(5)) == 5
+    async with await RawClient.logged_in(server) as killer:
+        assert await answer(killer, f"KILL QUERY {number}") == 0
+    assert await dump.next_group() is None
+    assert await dump.client.packet() is None
+    await dump.client.close()
+
+
+async def test_what_only_the_session_can_do_can_be_prepared_by_name(serve, store):
+    async with await RawClient.logged_in(await serve(store)) as client:
+        assert await answer(client, "PREPARE s FROM 'KILL QUERY ?'") == 0
+        assert await answer(client, "EXECUTE s USING 99") == 1094
+        assert await client.value("SELECT 1") == "1"
