@@ -94,6 +94,7 @@ ERROR_WHEN_EXECUTING_COMMAND: Final = ErrorCode(
     1220, "HY000", "Error when executing command %s: %s"
 )
 WRONG_USAGE: Final = ErrorCode(1221, "HY000", "Incorrect usage of %s and %s")
+DUP_ARGUMENT: Final = ErrorCode(1225, "HY000", "Option '%s' used twice in statement")
 USER_LIMIT_REACHED: Final = ErrorCode(
     1226, "42000", "User '%s' has exceeded the '%s' resource (current value: %d)"
 )
@@ -152,7 +153,22 @@ SLAVE_INCIDENT: Final = ErrorCode(
 )
 NO_MASTER_CONNECTION: Final = ErrorCode(1617, "HY000", "There is no master connection '%s'")
 WRONG_OBJECT: Final = ErrorCode(1347, "HY000", "'%s.%s' is not of type '%s'")
+VARIABLE_IS_READONLY: Final = ErrorCode(
+    1621, "HY000", "%s variable '%s' is read-only. Use SET %s to assign the value"
+)
+SLAVE_HEARTBEAT_VALUE_OUT_OF_RANGE: Final = ErrorCode(
+    1624,
+    "HY000",
+    "The requested value for the heartbeat period is either negative or exceeds the maximum "
+    "allowed (%d seconds)",
+)
 DATA_OUT_OF_RANGE: Final = ErrorCode(1690, "22003", "%s value is out of range in '%s'")
+SLAVE_HEARTBEAT_VALUE_OUT_OF_RANGE_MAX: Final = ErrorCode(
+    1704,
+    "HY000",
+    "The requested value for the heartbeat period exceeds the value of `slave_net_timeout' "
+    "seconds. A sensible value for the period should be less than the timeout",
+)
 MALFORMED_PACKET: Final = ErrorCode(1835, "HY000", "Malformed communication packet")
 CONNECTION_KILLED: Final = ErrorCode(1927, "70100", "Connection was killed")
 INCORRECT_GTID_STATE: Final = ErrorCode(1941, "HY000", "Could not parse GTID list")

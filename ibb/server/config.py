@@ -156,6 +156,7 @@ class Config:
     )
     connect_timeout: float = _setting(10.0, "Seconds that a login may take.")
     wait_timeout: float = _setting(28800.0, "Seconds that a session may be idle.")
+    interactive_timeout: float = _setting(28800.0, "The same where a person types statements.")
     net_write_timeout: float = _setting(60.0, "Seconds that a client may refuse to read.")
     max_allowed_packet: int = _setting(1 << 20, "Largest command of a client.", unit="bytes")
     dump_rate: int = _setting(0, "Bytes a second for each reader; 0: no limit.", unit="bytes")
@@ -276,6 +277,7 @@ _SECONDS: Final = (
     "flush_log_interval",
     "connect_timeout",
     "wait_timeout",
+    "interactive_timeout",
     "net_write_timeout",
     "poll_interval",
     "master_heartbeat_period",

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 READ_BYTES: Final = 64 << 10
 LINGER_BYTES_MAX: Final = 1 << 20  # that a peer may still send after we have ended the connection
 LINGER_SECONDS: Final = 2.0
+_LOOKS: Final = 8  # at what a client reads, in the time that it may read nothing
 _PEER_CREDENTIALS: Final = struct.Struct("3i")  # process, user, group
 
 
@@ -53,10 +54,11 @@ class Connection:
 
     Args:
         reader, writer: the transport.
-        write_timeout: seconds that the client may leave a write waiting.
+        write_timeout: as below, at first.
 
     Attributes:
         seq: sequence id of the next packet that is sent.
+        write_timeout: seconds that the client may read nothing while something waits for it.
         is_tcp: no unix socket.
         limit_key: what limits by address count by; on a unix socket, the system's user.
         fingerprint: of the certificate that the client was shown, b"" without TLS.
@@ -72,7 +74,7 @@ class Connection:
         self.seq = 0
         self._reader = reader
         self._writer = writer
-        self._write_timeout = write_timeout
+        self.write_timeout = write_timeout
         self._packets = PacketReader(LOGIN_PACKET_BYTES_MAX)
         self._tls: TlsChannel | None = None
         self.fingerprint = b""
@@ -172,18 +174,23 @@ class Connection:
         self._packets.packet_bytes_max = packet_bytes_max
         self._packets.expected_seq = seq
 
-    async def receive(self) -> Packet:
+    async def receive(self, read_timeout: float | None = None) -> Packet:
         """
         Return the next packet; the answer goes on with the sequence id after its own.
 
+        Args:
+            read_timeout: seconds that the client may be silent inside the packet.
+
         Raises:
             PeerGone: the connection ended first.
+            TimeoutError: the client does not go on with a packet.
             ProtocolError: too long, or out of order.
         """
         packets = self._packets
         try:
             while (packet := packets.next_packet()) is None:
-                data = await self._read()
+                async with asyncio.timeout(read_timeout if packets.buffered else None):
+                    data = await self._read()
                 if not data:
                     inside = " inside a packet" if packets.buffered else ""
                     raise PeerGone(f"the client closed the connection{inside}")
@@ -240,8 +247,20 @@ class Connection:
 
     async def flushed(self) -> None:
         """Return when little is left to be sent; raises TimeoutError as `send` does."""
-        async with asyncio.timeout(self._write_timeout):
-            await self._writer.drain()
+        time, waiting = asyncio.get_running_loop().time, self._writer.transport
+        left, since = waiting.get_write_buffer_size(), time()
+        while True:
+            try:
+                async with asyncio.timeout(self.write_timeout / _LOOKS):
+                    await self._writer.drain()
+            except TimeoutError:
+                before, left = left, waiting.get_write_buffer_size()
+                if left < before:
+                    since = time()
+                elif time() - since >= self.write_timeout:
+                    raise
+            else:
+                return
 
     async def end(self) -> None:
         """

@@ -143,7 +143,7 @@ class DumpService:
         try:
             await self._until_either_ends(self._session.run())
         except TimeoutError as error:
-            seconds = self._host.config.net_write_timeout
+            seconds = self._connection.write_timeout
             reason = f"the client did not read for {seconds:g} s"
             self._log.warning("dump_dropped", reason=reason)
             self._connection.abort()  # to close in order would wait for the client once more

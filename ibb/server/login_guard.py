@@ -53,12 +53,12 @@ class LoginGuard:
     Counts failures by address.
 
     Args:
-        failures_max: before an address is blocked.
+        failures_max: before an address is blocked; may change.
         monotonic: the clock, in seconds.
     """
 
     def __init__(self, failures_max: int, monotonic: Callable[[], float]) -> None:
-        self._failures_max = failures_max
+        self.failures_max = failures_max
         self._monotonic = monotonic
         self._records: OrderedDict[str, _Record] = OrderedDict()
 
@@ -85,7 +85,7 @@ class LoginGuard:
         if name not in record.failures and len(record.failures) >= USERS_MAX:
             name = _OTHERS
         record.failures[name] += 1
-        above = record.failures.total() - self._failures_max
+        above = record.failures.total() - self.failures_max
         seconds = 0.0
         if above >= 0:
             doublings = min(above, _DOUBLINGS_MAX)

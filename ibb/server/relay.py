@@ -108,6 +108,7 @@ class Relay:
         cipher: what the connection is encrypted by, "" if by nothing.
         acknowledges: it is told what is safe here.
         acknowledged: how often it was told.
+        config: settings, looked at when they are needed.
         last_error: what went wrong last; None once it goes well again.
         upstream_id: server id of the upstream, 0 before it has said.
     """
@@ -134,7 +135,7 @@ class Relay:
         self._storing = False  # something that has come
         self._store = store
         self._address = address
-        self._config = config
+        self.config = config
         self._server_id = server_id
         self._port = port
         self._sleep = sleep
@@ -169,18 +170,18 @@ class Relay:
                     if self._progress:
                         delay = RETRY_SECONDS_MIN
                     if cure is Cure.LATER:
-                        delay = self._config.master_connect_retry
+                        delay = self.config.master_connect_retry
                     self._log.warning(
                         "relay_interrupted", error=for_log(error), retry_seconds=delay
                     )
                 await self._sleep(delay)
-                delay = min(delay * 2, self._config.master_connect_retry)
+                delay = min(delay * 2, self.config.master_connect_retry)
         finally:
             await asyncio.get_running_loop().run_in_executor(None, self._thread.shutdown)
 
     async def _follow(self) -> None:
         """Connect and take groups; never returns, raises what ends it."""
-        config = self._config
+        config = self.config
         await self._in_thread(self._store.sync)  # the state says what is durable only
         state = await self._in_thread(self._store.state)
         position = state.position()
@@ -243,7 +244,7 @@ class Relay:
     async def _read(self, upstream: Upstream, queue: ByteQueue) -> None:
         """Bring what the upstream sends to the queue, until it ends."""
         try:
-            while data := await upstream.read(self._config.slave_net_timeout):
+            while data := await upstream.read(self.config.slave_net_timeout):
                 await queue.put(data)
         except (OSError, TimeoutError) as error:
             await queue.end(error)

@@ -7,18 +7,24 @@ What CHANGE MASTER says holds until the program ends; the configuration is what 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from ibb.protocol.error_codes import BAD_SLAVE, NOT_SUPPORTED_YET, SLAVE_MUST_STOP
+from ibb.protocol.error_codes import (
+    BAD_SLAVE,
+    BINLOG_IN_USE,
+    NOT_SUPPORTED_YET,
+    SLAVE_MUST_STOP,
+)
 from ibb.protocol.errors import SqlError
 from ibb.protocol.gtid import GtidPosition
 
+from .change_master import change_master
 from .log import get_log
 from .readers import Process
 from .relay import Relay
 from .replica_status import status_row
 from .sql_ast import ChangeMaster
+from .sql_context import Warned
 from .system_variables import OF_UPSTREAM, SYSTEM_VARIABLES
 from .upstream import UpstreamAddress
 from .upstream_tls import OFF, VERIFY
@@ -33,23 +39,11 @@ if TYPE_CHECKING:
 
 _PORT_DEFAULT: Final = 3306
 _CLIENT_ERROR: Final = 2003  # what a replica calls every failure to connect
-_NOTE_STOPPED: Final = SqlError(1255, "HY000", "Slave already has been stopped")
-_NOTE_RUNNING: Final = SqlError(1254, "HY000", "Slave is already running")
-_NOTE_ONE_STARTED: Final = SqlError(1937, "HY000", "SLAVE '' started")
-_NOTE_ONE_STOPPED: Final = SqlError(1938, "HY000", "SLAVE '' stopped")
+_NOTE_STOPPED: Final = Warned("Note", 1255, "Slave already has been stopped")
+_NOTE_RUNNING: Final = Warned("Note", 1254, "Slave is already running")
+_NOTE_ONE_STARTED: Final = Warned("Note", 1937, "SLAVE '' started")
+_NOTE_ONE_STOPPED: Final = Warned("Note", 1938, "SLAVE '' stopped")
 _RETRIES_SHOWN: Final = 100_000  # as a replica says it; we try for ever
-# Options of CHANGE MASTER that change nothing here, with the one value that they may have.
-_FIXED_OPTIONS: Final[dict[str, tuple[str | int, ...]]] = {
-    "MASTER_USE_GTID": ("SLAVE_POS", "REPLICA_POS", "CURRENT_POS"),
-    "MASTER_DELAY": (0,),
-    "IGNORE_SERVER_IDS": ("",),
-    "IGNORE_DOMAIN_IDS": ("",),
-    "MASTER_DEMOTE_TO_SLAVE": (0,),
-}
-_SECONDS: Final = {
-    "MASTER_CONNECT_RETRY": "master_connect_retry",
-    "MASTER_HEARTBEAT_PERIOD": "master_heartbeat_period",
-}
 
 
 class RelayControl:
@@ -86,13 +80,26 @@ class RelayControl:
         return self._task is not None and not self._task.done()
 
     def start(self) -> None:
-        """Begin to relay, if an upstream is named and nothing runs."""
+        """
+        Begin to relay, if an upstream is named and nothing runs.
+
+        Raises:
+            SqlError: 4243, RESET MASTER is at work.
+        """
         if self._address is None or self.is_running:
             return
+        if not self._server.resetting.acquire(blocking=False):
+            raise BINLOG_IN_USE.error()
+        try:
+            self._begin(self._address)
+        finally:
+            self._server.resetting.release()
+
+    def _begin(self, address: UpstreamAddress) -> None:
         server = self._server
         self._relay = Relay(
             self._store,
-            self._address,
+            address,
             config=server.config,
             server_id=server.server_id,
             port=server.port,
@@ -101,6 +108,11 @@ class RelayControl:
         self._started_at = server.uptime()
         self._task = asyncio.create_task(self._relay.run())
         self._task.add_done_callback(self._ended)
+
+    def take_settings(self) -> None:
+        """Have the relay go by the server's settings of now, some from its next connection on."""
+        if self._relay is not None:
+            self._relay.config = self._server.config
 
     def _take_over(self, name: str, value: str) -> None:
         """Say from now on what the upstream says of a variable that shapes events."""
@@ -123,16 +135,16 @@ class RelayControl:
         if not task.cancelled() and (error := task.exception()) is not None:
             self._failure.set_exception(error)
 
-    async def do(self, statement: ReplicaCommand | ChangeMaster) -> list[SqlError]:
+    async def do(self, statement: ReplicaCommand | ChangeMaster) -> list[Warned]:
         """
-        Do a statement; return what to note.
+        Do a statement; return what to warn of.
 
         Raises:
-            SqlError: 1198 it runs, 1200 no upstream is named, 1235 not here, 1941 no GTID list.
+            SqlError: 1198 it runs, 1200 no upstream is named, 1235 not here, 1941 no GTID list,
+                1210, 1225 or 1624 a wrong option, 4243 RESET MASTER is at work.
         """
         if isinstance(statement, ChangeMaster):
-            self._change(statement)
-            return []
+            return self._change(statement)
         if statement.action == "STOP":
             running = self.is_running
             await self.stop()
@@ -147,7 +159,7 @@ class RelayControl:
             self._address = self._relay = None
         return []
 
-    def _start(self, statement: ReplicaCommand) -> list[SqlError]:
+    def _start(self, statement: ReplicaCommand) -> list[Warned]:
         if statement.until is not None:
             GtidPosition.parse(statement.until)
             raise NOT_SUPPORTED_YET.error("START SLAVE UNTIL of a relay")
@@ -160,28 +172,16 @@ class RelayControl:
         self.start()
         return [_NOTE_ONE_STARTED] if statement.every else []
 
-    def _change(self, statement: ChangeMaster) -> None:
+    def _change(self, statement: ChangeMaster) -> list[Warned]:
         if self.is_running:
             raise SLAVE_MUST_STOP.error("", "")
-        address = self._address or self._no_address
-        config = self._server.config
-        for name, value in statement.options:
-            match name:
-                case "MASTER_HOST":
-                    address = replace(address, host=str(value))
-                case "MASTER_USER":
-                    address = replace(address, user=str(value))
-                case "MASTER_PASSWORD":
-                    address = replace(address, password=str(value))
-                case "MASTER_PORT":
-                    address = replace(address, port=int(value))
-                case _ if name in _SECONDS:
-                    config = replace(config, **{_SECONDS[name]: float(value)})  # type: ignore[arg-type]
-                case _ if value not in _FIXED_OPTIONS.get(name, ()):
-                    raise NOT_SUPPORTED_YET.error(f"{name} of a relay")
-        self._address = address if address.host else None
-        self._server.config = config
-        get_log().info("upstream_changed", upstream=str(address))
+        server = self._server
+        before = self._address or self._no_address
+        changed = change_master(statement.options, before, server.config)
+        self._address = changed.address if changed.address.host else None
+        server.settings.change(**changed.settings)
+        get_log().info("upstream_changed", upstream=str(changed.address))
+        return changed.warnings
 
     def processes(self) -> list[Process]:
         """Return the line of SHOW PROCESSLIST for the relay, if it runs."""

@@ -13,7 +13,6 @@ import asyncio
 import socket
 import threading
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ibb.protocol.error_codes import OPTION_PREVENTS_STATEMENT, SERVER_SHUTDOWN
@@ -22,11 +21,12 @@ from ibb.storage.store import Store
 
 from .accounts import AccountBook, made_up_account
 from .auth_methods import make_methods
-from .automatic_purge import PURGE_VARIABLES, AutomaticPurge
+from .automatic_purge import AutomaticPurge
 from .certificate import server_tls
 from .config import Config, ConfigError, derived_server_id, parse_address
 from .durable_signal import DurableSignal
 from .listener import Listener
+from .live_settings import LiveSettings
 from .log import get_log
 from .login_guard import LoginGuard
 from .pacing import Pacing
@@ -36,7 +36,7 @@ from .refusal_log import RefusalLog
 from .semi_sync import SemiSync
 
 if TYPE_CHECKING:
-    from ibb.protocol.errors import FormatError, SqlError
+    from ibb.protocol.errors import FormatError
     from ibb.protocol.result_set import Value
     from ibb.storage.clock import Clock
     from ibb.storage.history import History
@@ -46,25 +46,10 @@ if TYPE_CHECKING:
     from .relay_control import RelayControl
     from .session import Session
     from .sql_ast import ChangeMaster, ReplicaCommand
-    from .sql_context import Context
+    from .sql_context import Context, Warned
     from .sql_types import SqlValue
 
 MADE_UP_USER = "repl"
-# System variables that stand for a setting.
-_SETTINGS = {
-    name: name
-    for name in (
-        *("connect_timeout", "wait_timeout", "net_write_timeout", "slave_net_timeout"),
-        *("max_allowed_packet", "max_connections", "gtid_strict_mode", "dump_lease"),
-        "rpl_semi_sync_slave_enabled",
-    )
-}
-_SEMI_SYNC = {
-    "rpl_semi_sync_master_enabled": "enabled",
-    "rpl_semi_sync_master_timeout": "timeout_ms",
-    "rpl_semi_sync_master_wait_no_slave": "wait_no_slave",
-}
-_PACING = {"dump_rate": "rate", "dump_rate_total": "total_rate", "dump_delay": "delay"}
 _LOOPBACK = ("127.", "::1", "localhost")
 
 
@@ -88,6 +73,9 @@ class Server:
         upstream: the relay that fills the history, None without one; whoever runs it sets it.
         place: as above.
         global_values: what SET GLOBAL has changed and no setting holds.
+        settings: changes `config` while the server runs.
+        resetting: held by RESET MASTER. Who is about to read or to write first can be seen doing
+            so, then waits for it.
     """
 
     def __init__(
@@ -105,7 +93,8 @@ class Server:
         self.upstream: RelayControl | None = None
         self.place = place
         self.global_values: dict[str, SqlValue] = {}
-        self._settings_mutex = threading.Lock()
+        self.settings = LiveSettings(self)
+        self.resetting = threading.Lock()
         self.server_id = self.config.server_id or derived_server_id(socket.gethostname(), place)
         self.questions = 0
         self.aborted_connects = 0
@@ -225,6 +214,11 @@ class Server:
         return socket.gethostname()
 
     @property
+    def relay_runs(self) -> bool:
+        """Whether the history grows from an upstream."""
+        return self.upstream is not None and self.upstream.is_running
+
+    @property
     def relays(self) -> bool:
         """Whether the history comes from an upstream."""
         return self.upstream is not None and self.upstream.is_configured
@@ -270,13 +264,22 @@ class Server:
         """Tell whether somebody reads the binlog."""
         return any(session.dump_server_id is not None for session in self.sessions())
 
+    async def reset_ended(self) -> None:
+        """Return when no RESET MASTER is at work."""
+        if self.resetting.locked():
+            await asyncio.to_thread(self._pass_reset)
+
+    def _pass_reset(self) -> None:
+        with self.resetting:
+            pass
+
     def replica_status(self) -> dict[str, Value] | None:
         """Return SHOW REPLICA STATUS by column name, None without an upstream."""
         return None if self.upstream is None else self.upstream.status()
 
-    async def upstream_command(self, statement: ReplicaCommand | ChangeMaster) -> list[SqlError]:
+    async def upstream_command(self, statement: ReplicaCommand | ChangeMaster) -> list[Warned]:
         """
-        Do CHANGE MASTER, START, STOP or RESET SLAVE; return what to note.
+        Do CHANGE MASTER, START, STOP or RESET SLAVE; return what to warn of.
 
         Raises:
             SqlError: 1290, nobody here can relay; or why it cannot be done.
@@ -286,24 +289,17 @@ class Server:
         return await self.upstream.do(statement)
 
     def set_global(self, name: str, value: SqlValue) -> None:
-        """Change a value of the server's, already checked, for all who ask from now on."""
-        if name in _SEMI_SYNC:
-            setattr(self.semi_sync, _SEMI_SYNC[name], value)
-            return
-        if name in PURGE_VARIABLES:
-            self.purging.set(name, value)
-            return
-        if name in _PACING:
-            setattr(self.pacing, _PACING[name], value)
-            return
-        setting = _SETTINGS.get(name)
-        if setting is None:
-            self.global_values[name] = value
-            return
-        assert isinstance(value, int)
-        with self._settings_mutex:
-            old = getattr(self.config, setting)
-            self.config = replace(self.config, **{setting: type(old)(value)})
+        """
+        Change a value of the server's, already checked, for all who ask from now on.
+
+        Raises:
+            ConfigError: no setting may have it.
+        """
+        self.settings.set(name, value)
+
+    def reset_global(self, name: str) -> None:
+        """Change a value of the server's back to what was configured."""
+        self.settings.reset(name)
 
     def statistics(self) -> str:
         """Return what answers COM_STATISTICS."""

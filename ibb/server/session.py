@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from .refusal_log import RefusalLog
     from .semi_sync import SemiSync
     from .sql_ast import ChangeMaster, ReplicaCommand
+    from .sql_context import Warned
     from .variables import ServerFacts
 
     class SessionHost(ServerFacts, Protocol):
@@ -99,10 +100,11 @@ if TYPE_CHECKING:
         def sessions(self) -> list[Session]:
             """Return all sessions that are connected."""
 
-        async def upstream_command(
-            self, statement: ReplicaCommand | ChangeMaster
-        ) -> list[SqlError]:
-            """Do what concerns the relay's upstream; return notes, raise SqlError."""
+        async def reset_ended(self) -> None:
+            """Return when no RESET MASTER is at work."""
+
+        async def upstream_command(self, statement: ReplicaCommand | ChangeMaster) -> list[Warned]:
+            """Do what concerns the relay's upstream; return warnings, raise SqlError."""
 
 
 T = TypeVar("T")
@@ -244,7 +246,9 @@ class Session:
             done = await (login.run() if change is None else login.change_user(change))
         self.account, response = done.account, done.response
         self._host.guard.succeeded(self._connection.limit_key, response.user)
-        self._variables = SessionVariables(response.collation or UTF8MB4)
+        interactive = bool(response.capabilities & Capability.INTERACTIVE)
+        collation = response.collation or UTF8MB4
+        self._variables = SessionVariables(collation, interactive=interactive)
         user = f"{response.user}@{self._connection.hosts[0]}"
         statements = Statements(self._host, self._variables, self.id, user, self.account)
         if response.database:
@@ -262,11 +266,12 @@ class Session:
     async def _serve(self) -> None:
         """Answer commands until the client quits, a dump has ended, or it has killed itself."""
         connection = self._connection
-        config = self._host.config
         while not self._leaving:
-            connection.expect(config.max_allowed_packet)
-            async with asyncio.timeout(config.wait_timeout):
-                packet = await connection.receive()
+            variables = self._variables
+            connection.expect(variables.packet_bytes_max)
+            connection.write_timeout = variables.timeouts["net_write_timeout"]
+            async with asyncio.timeout(variables.timeouts["wait_timeout"]):
+                packet = await connection.receive(variables.timeouts["net_read_timeout"])
             self._host.questions += 1
             self.began_at = self._host.uptime()
             if packet.payload[:1] == bytes([CHANGE_USER]):
@@ -388,6 +393,7 @@ class Session:
             self._end_namesakes(command.server_id)
         self.dump_server_id = command.server_id
         try:
+            await self._host.reset_ended()
             await self._dump.run()
         finally:
             self.dump_server_id = None

@@ -155,8 +155,11 @@ class AdminParser(ShowParser):
             return name, ",".join(map(str, self._domains()))
         if name in _NUMBERS:
             return name, self.number()
-        if self.peek().kind is Kind.NUMBER:
-            return name, self.take().text
+        if name == "MASTER_HEARTBEAT_PERIOD":
+            number = self.take()
+            if number.kind is not Kind.NUMBER:
+                raise self.error(number)
+            return name, number.text
         return name, self.string()
 
     def create_lease(self, *, replace: bool) -> CreateLease:

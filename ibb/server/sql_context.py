@@ -9,9 +9,11 @@ from ibb.protocol.character_sets import DESCRIPTIONS, encoded
 from ibb.protocol.error_codes import QUERY_INTERRUPTED
 
 from .sql_types import as_text, leading_number
+from .time_zone import session_zone_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
+    from datetime import tzinfo
 
     from .accounts import Account
     from .sql_types import SqlValue, Typed
@@ -70,7 +72,7 @@ class Context:
         account: whose privileges count; None for a session of our own, which may everything.
         database: that USE chose.
         diagnostics: of the last statement.
-        now: when the statement began, seconds since 1970.
+        now: when the statement began, seconds since 1970; or what the session said it is.
         found_rows, row_count: of the statement before.
         values: of the placeholders of a prepared statement.
         waited: how waits for something ended (`sql_wait`).
@@ -115,6 +117,10 @@ class Context:
     def in_transaction(self) -> bool:
         """Tell whether BEGIN has been said."""
         return self.variables.in_transaction
+
+    def zone(self) -> tzinfo | None:
+        """Return the session's time zone, None for the machine's."""
+        return session_zone_of(str(self.variables.read("time_zone", "", self)))
 
     def warning_count(self) -> int:
         """Return how much the last statement was warned of."""

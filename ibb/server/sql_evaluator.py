@@ -50,7 +50,7 @@ from .sql_types import (
     merged,
     quantized,
 )
-from .variables import system_variable_type, user_variable_type
+from .variable_values import system_variable_type, user_variable_type
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from .sql_types import Kind, SqlType, Typed, as_number, as_text
+from .time_zone import local_time, time_zone_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,8 +22,6 @@ _TIME: Final = SqlType(Kind.TIME, 10)
 _TIME_MAX: Final = timedelta(hours=838, minutes=59, seconds=59)
 _TIMESTAMP_YEARS: Final = range(1969, 2039)  # in some zone
 _TIMESTAMPS: Final = 1 << 31  # seconds
-_OFFSET: Final = re.compile(r"([+-])([0-9]{1,2}):([0-9]{2})")
-_OFFSET_MAX: Final = timedelta(hours=13)
 
 
 def moment_of(value: SqlValue) -> datetime | None:
@@ -55,13 +53,18 @@ def _moment(context: Context, argument: Typed) -> datetime | None:
     return moment
 
 
-def local_time(seconds: float) -> datetime:
-    """Return a moment in the machine's time zone, to the second."""
-    return datetime.fromtimestamp(int(seconds))  # noqa: DTZ006 - as above
+def _local(context: Context) -> datetime:
+    """Return when the statement began, as the session's clock shows it."""
+    return local_time(context.now, context.zone())
 
 
 def _now(context: Context, _: _Arguments) -> Typed:
-    return Typed(local_time(context.now), _DATETIME)
+    return Typed(_local(context), _DATETIME)
+
+
+def _sysdate(context: Context, _: _Arguments) -> Typed:
+    """Return the time as it is, whatever the session takes it for."""
+    return Typed(local_time(context.facts.now(), context.zone()), _DATETIME)
 
 
 def _utc(context: Context) -> datetime:
@@ -77,11 +80,11 @@ def _unix_timestamp(context: Context, arguments: _Arguments) -> Typed:
     if not arguments:
         return Typed(int(context.now), type_)
     moment = _moment(context, arguments[0])
-    seconds = None if moment is None else _unix_seconds(moment)
+    seconds = None if moment is None else _unix_seconds(moment, context.zone())
     return Typed(None if seconds is None else int(seconds), type_)
 
 
-def _unix_seconds(moment: datetime, zone: tzinfo | None = None) -> float | None:
+def _unix_seconds(moment: datetime, zone: tzinfo | None) -> float | None:
     """Return *moment* in *zone*, None: the machine's, if a TIMESTAMP can hold it."""
     if moment.year not in _TIMESTAMP_YEARS:
         return None  # the machine may not be able to tell at all
@@ -89,30 +92,11 @@ def _unix_seconds(moment: datetime, zone: tzinfo | None = None) -> float | None:
     return seconds if 0 <= seconds < _TIMESTAMPS else None
 
 
-def _zone(value: SqlValue) -> tzinfo | None:
-    """
-    Return a time zone, None for the machine's.
-
-    Raises:
-        ValueError: it is none, or has a name: as where MariaDB's tables of zones are empty.
-    """
-    if str(value).upper() == "SYSTEM":
-        return None
-    found = _OFFSET.fullmatch(str(value))
-    if found is None:
-        raise ValueError(value)
-    sign, hours, minutes = found.groups()
-    offset = timedelta(hours=int(hours), minutes=int(minutes))
-    if offset > _OFFSET_MAX:
-        raise ValueError(value)
-    return timezone(-offset if sign == "-" else offset)
-
-
 def _convert_tz(context: Context, arguments: _Arguments) -> Typed:
     type_ = _DATETIME.or_null()
     moment = _moment(context, arguments[0])
     try:
-        source, target = (_zone(argument.value) for argument in arguments[1:])
+        source, target = (time_zone_of(str(argument.value)) for argument in arguments[1:])
     except ValueError:
         return Typed(None, type_)
     seconds = None if moment is None else _unix_seconds(moment, source)
@@ -126,12 +110,12 @@ def _date(context: Context, arguments: _Arguments) -> Typed:
     return Typed(None if moment is None else moment.date(), _DATE.or_null())
 
 
-def _from_unixtime(_: Context, arguments: _Arguments) -> Typed:
+def _from_unixtime(context: Context, arguments: _Arguments) -> Typed:
     seconds = as_number(arguments[0].value)
     type_ = _DATETIME.or_null()
     if seconds is None or not 0 <= seconds <= UNIX_SECONDS_MAX:
         return Typed(None, type_)
-    return Typed(local_time(float(seconds)), type_)
+    return Typed(local_time(float(seconds), context.zone()), type_)
 
 
 def _datediff(context: Context, arguments: _Arguments) -> Typed:
@@ -157,18 +141,18 @@ def _timediff(context: Context, arguments: _Arguments) -> Typed:
 # Fewest and most arguments, and what computes it.
 TIME_FUNCTIONS: Final[dict[str, tuple[int, int, Callable[[Context, _Arguments], Typed]]]] = {
     "CONVERT_TZ": (3, 3, _convert_tz),
-    "CURDATE": (0, 0, lambda c, _: Typed(local_time(c.now).date(), _DATE)),
-    "CURRENT_DATE": (0, 0, lambda c, _: Typed(local_time(c.now).date(), _DATE)),
-    "CURRENT_TIME": (0, 0, lambda c, _: Typed(_time_of(local_time(c.now)), _TIME)),
+    "CURDATE": (0, 0, lambda c, _: Typed(_local(c).date(), _DATE)),
+    "CURRENT_DATE": (0, 0, lambda c, _: Typed(_local(c).date(), _DATE)),
+    "CURRENT_TIME": (0, 0, lambda c, _: Typed(_time_of(_local(c)), _TIME)),
     "CURRENT_TIMESTAMP": (0, 1, _now),
-    "CURTIME": (0, 0, lambda c, _: Typed(_time_of(local_time(c.now)), _TIME)),
+    "CURTIME": (0, 0, lambda c, _: Typed(_time_of(_local(c)), _TIME)),
     "DATE": (1, 1, _date),
     "DATEDIFF": (2, 2, _datediff),
     "FROM_UNIXTIME": (1, 1, _from_unixtime),
     "LOCALTIME": (0, 1, _now),
     "LOCALTIMESTAMP": (0, 1, _now),
     "NOW": (0, 1, _now),
-    "SYSDATE": (0, 1, _now),
+    "SYSDATE": (0, 1, _sysdate),
     "TIMEDIFF": (2, 2, _timediff),
     "UNIX_TIMESTAMP": (0, 1, _unix_timestamp),
     "UTC_DATE": (0, 0, lambda c, _: Typed(_utc(c).date(), _DATE)),

@@ -47,12 +47,15 @@ class SessionParser(AdminParser):
             self.rest()
             return Unsupported(f"SET {what}")
         self.clause = "SET"
-        parts = [self._set_part()]
-        while self.skip_sign(","):
-            parts.append(self._set_part())
-        return Set(tuple(parts))
+        parts, scope = [], "SESSION"
+        while True:
+            if self.peek().is_word(*SCOPES) and self.peek(1).kind in (Kind.WORD, Kind.QUOTED):
+                scope = SCOPES[self.peek().text.upper()]  # also for those behind it without one
+            parts.append(self._set_part(scope))
+            if not self.skip_sign(","):
+                return Set(tuple(parts))
 
-    def _set_part(self) -> Assignment | SetNames | SetTransaction:
+    def _set_part(self, scope: str) -> Assignment | SetNames | SetTransaction:
         if self.peek().is_word("TRANSACTION") or (
             self.peek().is_word(*SCOPES) and self.peek(1).is_word("TRANSACTION")
         ):
@@ -61,7 +64,7 @@ class SessionParser(AdminParser):
             return self._set_names()
         if self.skip_word("CHARSET") or self.skip_words("CHARACTER", "SET"):
             return SetNames(self._charset(), literals=False)
-        target = self._target()
+        target = self._target(scope)
         self.expect_sign("=", ":=")
         return Assignment(target, self._set_value())
 
@@ -99,16 +102,16 @@ class SessionParser(AdminParser):
             raise self.error(token)
         return "" if token.is_word("DEFAULT") else token.text
 
-    def _target(self) -> UserVariable | SystemVariableName:
+    def _target(self, scope: str) -> UserVariable | SystemVariableName:
         token = self.take()
         if token.kind is Kind.USER_VARIABLE:
             return UserVariable(token.text)
         if token.kind is Kind.SYSTEM_VARIABLE:
             return self.system_variable(token)
         if token.is_word(*SCOPES) and self.peek().kind in (Kind.WORD, Kind.QUOTED):
-            return SystemVariableName(SCOPES[token.text.upper()], self.take().text)
+            return SystemVariableName(scope, self.take().text)
         if token.kind in (Kind.WORD, Kind.QUOTED):
-            return SystemVariableName("SESSION", token.text)
+            return SystemVariableName(scope, token.text)
         raise self.error(token)
 
     def _set_value(self) -> Expression | None:

@@ -23,7 +23,7 @@ from ibb.protocol.result_set import Column, ColumnFlag, ColumnType
 from .schema_columns import SCHEMA_COLUMNS, TABLES_ELSEWHERE
 from .sql_types import Kind, SqlType
 from .system_variables import SYSTEM_VARIABLES
-from .variables import shown_value
+from .variable_values import shown_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

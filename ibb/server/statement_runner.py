@@ -281,7 +281,7 @@ class StatementRunner:
         if statement.connection:
             raise codes.NO_MASTER_CONNECTION.error(statement.connection)
         for note in await self._host.upstream_command(statement):
-            context.diagnostics.add("Note", note.code, note.message)
+            context.diagnostics.add(*note)
 
     # Prepared statements
 

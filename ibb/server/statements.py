@@ -115,6 +115,7 @@ class Statements:
         account: Account | None = None,
     ) -> None:
         self.context = Context(facts, variables, connection_id, user, account)
+        variables.begin(self.context)
         self._variables = variables
         self._prepared: dict[str, Parsed] = {}
 
@@ -139,7 +140,7 @@ class Statements:
 
     def reset(self) -> None:
         """Forget what the session has set, as COM_RESET_CONNECTION does."""
-        self._variables.reset()
+        self._variables.begin(self.context)
         self._prepared.clear()
         self.context.diagnostics.clear()
 
@@ -163,7 +164,7 @@ class Statements:
             StatementWaits: it takes its time; answer again when the wait has ended.
         """
         context = self.context
-        context.now = context.facts.now()
+        context.now = self._variables.timestamp(context)
         context.row = None
         if isinstance(statement, Flush | ResetMaster) or statement == Nothing(commits=True):
             self._variables.end_transaction()
@@ -256,7 +257,7 @@ class Statements:
         else:
             require_for_variable(target.name, context, is_global=False)
             if part.value is None:
-                variables.set_default(target.name)
+                variables.set_default(target.name, context)
             else:
                 variables.set_system(target.name, evaluate(part.value, context).value, context)
 

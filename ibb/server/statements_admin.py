@@ -7,6 +7,7 @@ to change: MariaDB's error 1290 says so.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ibb.protocol.binlog_state import BinlogState
@@ -17,9 +18,12 @@ from ibb.protocol.error_codes import (
     LOCAL_VARIABLE,
     NOT_SUPPORTED_YET,
     OPTION_PREVENTS_STATEMENT,
+    SLAVE_HEARTBEAT_VALUE_OUT_OF_RANGE_MAX,
+    SLAVE_MUST_STOP,
     UNKNOWN_ERROR,
     UNKNOWN_TARGET_BINLOG,
     WRONG_TYPE_FOR_VAR,
+    WRONG_VALUE_FOR_VAR,
 )
 from ibb.protocol.errors import IbbError, SqlError
 from ibb.protocol.gtid import GtidPosition
@@ -33,16 +37,22 @@ from ibb.storage.errors import (
 from ibb.storage.leases import AGE_LIMIT_SECONDS
 from ibb.storage.store import Store
 
-from .automatic_purge import PURGE_VARIABLES, log_lapsed, log_removed
+from .automatic_purge import log_lapsed, log_removed
+from .config import ConfigError
 from .log import get_log
 from .privileges_needed import require, require_for_variable
 from .sql_ast import CreateLease, DropLease, Flush, Purge, ResetMaster
 from .sql_evaluator import evaluate
 from .sql_functions_time import moment_of
 from .sql_types import as_number, as_text
-from .variables import checked_value, find_variable
+from .system_variables import FIXED, own_name
+from .time_zone import seconds_of
+from .variable_values import checked_value, find_variable
+from .variables import global_value
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ibb.storage.purge import PurgeResult
 
     from .sql_context import Context
@@ -120,11 +130,13 @@ def _purge(statement: Purge, context: Context) -> None:
         assert statement.before is not None
         value = evaluate(statement.before, context).value
         moment = moment_of(value)
+        if value in (None, 0):
+            return
         if moment is None:
             text = f"Incorrect datetime value: '{as_text(value)}'"
             context.diagnostics.add("Warning", _WRONG_VALUE, text)
             return
-        result = _store(context).purge_before(moment.timestamp())
+        result = _store(context).purge_before(seconds_of(moment, context.zone()))
     _tell(result, context)
     log_removed(result, "binlog_purged", connection_id=context.connection_id)
     log_lapsed(result.lapsed)
@@ -145,13 +157,17 @@ def _reset(statement: ResetMaster, context: Context) -> None:
     store = _store(context)
     if statement.number is not None:
         raise NOT_SUPPORTED_YET.error("RESET MASTER TO")
-    if context.facts.has_dumps():
-        raise BINLOG_IN_USE.error()
-    try:
-        store.reset()
-    except StoreBusy as error:
-        raise BINLOG_IN_USE_TRX.error() from error
-    context.facts.semi_sync.forget_history()
+    facts = context.facts
+    with facts.resetting:
+        if facts.has_dumps():
+            raise BINLOG_IN_USE.error()
+        if facts.relay_runs:  # it would go on at a place that the history does not know
+            raise SLAVE_MUST_STOP.error("", "")
+        try:
+            store.reset()
+        except StoreBusy as error:
+            raise BINLOG_IN_USE_TRX.error() from error
+        facts.semi_sync.forget_history()
     get_log().warning("binlog_reset", connection_id=context.connection_id)
 
 
@@ -188,7 +204,7 @@ def set_global(name: str, value: Expression | None, context: Context) -> None:
 
     Raises:
         SqlError: 1193 unknown, 1228 or 1238 not to be set so, 1227 without the privilege, 1231 or
-            1232 a wrong value.
+            1232 a wrong value. What is fixed here takes the value that it has.
     """
     variable = find_variable(name)
     if not variable.server:
@@ -196,19 +212,32 @@ def set_global(name: str, value: Expression | None, context: Context) -> None:
     if variable.read_only:
         raise INCORRECT_GLOBAL_LOCAL_VAR.error(name, "read only")
     require_for_variable(name, context, is_global=True)
-    own = name.lower()
+    own = own_name(name)
     if own in ("gtid_binlog_state", "gtid_slave_pos"):
         text = None if value is None else as_text(evaluate(value, context).value)
         if text is None:
             raise WRONG_TYPE_FOR_VAR.error(name)
         _set_state(own, text, context)
-    elif value is None and own in PURGE_VARIABLES:
-        context.facts.purging.reset(own)
     elif value is None:
-        context.facts.global_values.pop(own, None)
+        _change(name, context, partial(context.facts.reset_global, own))
     else:
         checked = checked_value(name, variable, evaluate(value, context).value, context)
-        context.facts.set_global(own, checked)
+        if own not in FIXED:
+            _change(name, context, partial(context.facts.set_global, own, checked))
+        elif checked != global_value(name, context):
+            raise INCORRECT_GLOBAL_LOCAL_VAR.error(name, "read only")
+
+
+def _change(name: str, context: Context, do: Callable[[], None]) -> None:
+    """Change a variable of the server's; tell what else that has changed."""
+    period = context.facts.config.master_heartbeat_period
+    try:
+        do()
+    except ConfigError as error:
+        raise WRONG_VALUE_FOR_VAR.error(name, error) from error
+    if context.facts.config.master_heartbeat_period != period:
+        warning = SLAVE_HEARTBEAT_VALUE_OUT_OF_RANGE_MAX.error()
+        context.diagnostics.add("Warning", warning.code, warning.message)
 
 
 def _set_state(name: str, text: str, context: Context) -> None:

@@ -122,8 +122,12 @@ def _own(value: _Source, *, read_only: bool = False) -> SystemVariable:
     )
 
 
-def _seconds(value: str, *, session: bool = False) -> SystemVariable:
-    return SystemVariable(VariableKind.SECONDS, Decimal(value), session)
+def _seconds(
+    value: str, most: int = _YEAR, *, session: bool = False, read_only: bool = False
+) -> SystemVariable:
+    return SystemVariable(
+        VariableKind.SECONDS, Decimal(value), session, read_only=read_only, most=most
+    )
 
 
 def _history(value: Callable[[Context], SqlValue], *, read_only: bool) -> SystemVariable:
@@ -152,6 +156,7 @@ SYSTEM_VARIABLES: Final[dict[str, SystemVariable]] = {
     "auto_increment_offset": _number(1, 1, 65535, session=True),
     "autocommit": _switch(1, session=True),
     "bind_address": _text(lambda c: c.facts.config.listen.rpartition(":")[0]),
+    "binlog_cache_size": _fixed(32768),
     "binlog_annotate_row_events": _switch(1, session=True),
     "binlog_checksum": _choice("CRC32", "NONE", "CRC32"),
     "binlog_expire_logs_seconds": _number(
@@ -207,10 +212,11 @@ SYSTEM_VARIABLES: Final[dict[str, SystemVariable]] = {
     "init_connect": _text("", read_only=False),
     "init_file": _text(""),
     "init_slave": _text("", read_only=False),
+    "innodb_flush_log_at_trx_commit": _fixed(lambda c: c.facts.config.flush_log_at_commit),
     "innodb_version": _text(lambda c: c.facts.config.server_version.partition("-")[0]),
     "insert_id": _own(0),
     "interactive_timeout": _number(
-        lambda c: int(c.facts.config.wait_timeout), 1, _YEAR, session=True
+        lambda c: int(c.facts.config.interactive_timeout), 1, _YEAR, session=True
     ),
     "last_gtid": _text("", session=True, server=False),
     "last_insert_id": _own(0),
@@ -222,6 +228,9 @@ SYSTEM_VARIABLES: Final[dict[str, SystemVariable]] = {
     "log_bin": _ON,
     "log_bin_basename": _text(lambda c: f"{c.facts.place}/binlog"),
     "log_bin_compress": _switch(0),
+    "log_bin_compress_min_len": _fixed(256),
+    "log_bin_index": _text(""),
+    "log_bin_trust_function_creators": _OFF,
     "log_output": _text("FILE", read_only=False),
     "log_slave_updates": _ON,
     "long_query_time": _seconds("10.000000", session=True),
@@ -235,11 +244,13 @@ SYSTEM_VARIABLES: Final[dict[str, SystemVariable]] = {
     "max_binlog_total_size": _number(
         lambda c: c.facts.purging.value("max_binlog_total_size"), 0, TOTAL_SIZE_MAX
     ),
+    "max_connect_errors": _number(lambda c: c.facts.config.max_connect_errors, 1, _UINT_MAX),
     "max_connections": _number(lambda c: c.facts.config.max_connections, 10, 100_000),
     "max_error_count": _number(64, 0, 65535, session=True),
     "max_join_size": _number(_WORD_MAX, 1, session=True),
     "max_prepared_stmt_count": _number(16382, 0, _UINT_MAX),
     "max_statement_time": _seconds("0.000000", session=True),
+    "max_user_connections": _number(lambda c: c.facts.config.max_user_connections, 0, 100_000),
     "net_buffer_length": _number(16384, 1024, 1 << 20, session=True),
     "net_read_timeout": _number(30, 1, _YEAR, session=True),
     "net_retry_count": _number(10, 1, _UINT_MAX, session=True),
@@ -258,6 +269,7 @@ SYSTEM_VARIABLES: Final[dict[str, SystemVariable]] = {
     "replicate_annotate_row_events": _ON,
     "report_host": _text(""),
     "report_port": _fixed(lambda c: c.facts.port()),
+    "require_secure_transport": _switch(lambda c: int(c.facts.config.require_tls)),
     "rpl_semi_sync_master_enabled": _switch(lambda c: int(c.facts.semi_sync.enabled)),
     "rpl_semi_sync_master_timeout": _number(
         lambda c: c.facts.semi_sync.timeout_ms, 0, SEMI_SYNC_TIMEOUT_MS_MAX
@@ -273,6 +285,7 @@ SYSTEM_VARIABLES: Final[dict[str, SystemVariable]] = {
     ),
     "rpl_semi_sync_slave_kill_conn_timeout": _number(5, 0, _UINT_MAX),
     "rpl_semi_sync_slave_trace_level": _number(32),
+    "secure_auth": _ON,
     "secure_file_priv": _text(None),
     "server_id": _number(lambda c: c.facts.server_id, 1, _UINT_MAX, session=True),
     "session_track_schema": _switch(1, session=True),
@@ -286,10 +299,16 @@ SYSTEM_VARIABLES: Final[dict[str, SystemVariable]] = {
     "skip_parallel_replication": _switch(0, session=True, server=False),
     "skip_replication": _switch(0, session=True, server=False),
     "slave_compressed_protocol": _switch(0),
+    "slave_max_allowed_packet": _fixed(_GIB),
     "slave_net_timeout": _number(lambda c: int(c.facts.config.slave_net_timeout), 1, _YEAR),
     "slave_connections_needed_for_purge": _number(
         lambda c: c.facts.purging.value("slave_connections_needed_for_purge"), 0, _UINT_MAX
     ),
+    "slave_parallel_max_queued": _fixed(131_072),
+    "slave_parallel_mode": _text("optimistic"),
+    "slave_parallel_threads": _fixed(0),
+    "slave_parallel_workers": _fixed(0),
+    "slave_type_conversions": _text(""),
     "socket": _text(lambda c: c.facts.config.socket),
     "sql_auto_is_null": _switch(0, session=True),
     "sql_big_selects": _switch(1, session=True),
@@ -300,14 +319,26 @@ SYSTEM_VARIABLES: Final[dict[str, SystemVariable]] = {
     "sql_safe_updates": _switch(0, session=True),
     "sql_select_limit": _number(_WORD_MAX, session=True),
     "sql_warnings": _switch(0, session=True),
+    "ssl_ca": _text(lambda c: c.facts.config.ssl_ca or None),
+    "ssl_capath": _text(None),
+    "ssl_cert": _text(lambda c: c.facts.config.ssl_cert or None),
+    "ssl_cipher": _text(None),
+    "ssl_crl": _text(None),
+    "ssl_crlpath": _text(None),
+    "ssl_key": _text(lambda c: c.facts.config.ssl_key or None),
     "storage_engine": _text("InnoDB", session=True),
-    "sync_binlog": _number(1, 0, _UINT_MAX),
+    "sync_binlog": _number(lambda c: int(c.facts.config.flush_log_at_commit == 1), 0, _UINT_MAX),
     "system_time_zone": _text(lambda c: c.facts.time_zone()),
     "system_versioning_alter_history": _choice("ERROR", "ERROR", "KEEP", session=True),
     "time_zone": _text("SYSTEM", session=True),
     "timestamp": SystemVariable(
-        VariableKind.SECONDS, lambda c: Decimal(f"{c.now:.6f}"), session=True, server=False
+        VariableKind.SECONDS,
+        lambda c: Decimal(f"{c.now:.6f}"),
+        session=True,
+        server=False,
+        most=(1 << 31) - 1,
     ),
+    "tls_version": _text(lambda c: c.facts.config.tls_version),
     "tx_isolation": _ISOLATION,
     "tx_read_only": _switch(0, session=True),
     "unique_checks": _switch(1, session=True),
@@ -322,9 +353,35 @@ SYSTEM_VARIABLES: Final[dict[str, SystemVariable]] = {
 }
 # What shapes events: a relay says what its upstream says, since readers decode by it.
 OF_UPSTREAM: Final = ("binlog_format", "binlog_row_image", "binlog_row_metadata")
+# What describes the stream to readers: SET GLOBAL changes what they are told.
+DESCRIBING: Final = frozenset({*OF_UPSTREAM, "binlog_checksum"})
+# What nothing here goes by, or what only a start can change: SET GLOBAL takes what it is already.
+FIXED: Final = frozenset(
+    {
+        *(
+            "max_binlog_size",
+            "sync_binlog",
+            "server_id",
+            "gtid_domain_id",
+            "gtid_ignore_duplicates",
+            "read_only",
+            "local_infile",
+        ),
+        *("init_connect", "init_slave", "event_scheduler", "log_output", "query_cache_size"),
+        *("log_bin_compress", "master_verify_checksum", "slave_compressed_protocol"),
+        *("rpl_semi_sync_master_trace_level", "rpl_semi_sync_slave_trace_level"),
+        *("rpl_semi_sync_slave_delay_master", "rpl_semi_sync_slave_kill_conn_timeout"),
+        *("max_prepared_stmt_count", "net_buffer_length"),
+    }
+)
 # Names that newer drivers know a variable by; `@@` finds them, SHOW VARIABLES does too.
-for _alias, _name in (
-    ("transaction_isolation", "tx_isolation"),
-    ("transaction_read_only", "tx_read_only"),
-):
-    SYSTEM_VARIABLES[_alias] = SYSTEM_VARIABLES[_name]
+_ALIASES: Final = {
+    "transaction_isolation": "tx_isolation",
+    "transaction_read_only": "tx_read_only",
+}
+SYSTEM_VARIABLES.update({alias: SYSTEM_VARIABLES[name] for alias, name in _ALIASES.items()})
+
+
+def own_name(name: str) -> str:
+    """Return the one name that a variable's value is kept by, of *name* in any case."""
+    return _ALIASES.get(name.lower(), name.lower())

@@ -1,33 +1,32 @@
 """
 The variables of one session: its user variables and its own values of system variables.
 
-Setting follows MariaDB's rules: numbers out of bounds are cut with a warning, words are checked,
-a switch takes ON, OFF, 1 and 0.
+A session begins with the server's values of that moment, which SET GLOBAL does not change later.
 """
 
 from __future__ import annotations
 
-import re
-from decimal import Decimal
 from typing import TYPE_CHECKING, Final, Protocol
 
 from ibb.protocol.error_codes import (
     GLOBAL_VARIABLE,
     INCORRECT_GLOBAL_LOCAL_VAR,
-    UNKNOWN_SYSTEM_VARIABLE,
-    UNKNOWN_TIME_ZONE,
-    WRONG_TYPE_FOR_VAR,
-    WRONG_VALUE_FOR_VAR,
+    VARIABLE_IS_READONLY,
 )
 from ibb.protocol.errors import SqlError
 from ibb.protocol.handshake import STATUS_AUTOCOMMIT
-from ibb.protocol.result_set import ColumnType
 
 from .session_charsets import SessionCharsets
-from .sql_types import Kind, SqlType, as_text, text_type
-from .system_variables import SQL_MODES, SYSTEM_VARIABLES, SystemVariable, VariableKind
+from .system_variables import (
+    OF_UPSTREAM,
+    SystemVariable,
+    own_name,
+)
+from .variable_values import checked_value, find_variable
 
 if TYPE_CHECKING:
+    import threading
+
     from ibb.protocol.result_set import Value as WireValue
     from ibb.storage.history import History
 
@@ -49,10 +48,8 @@ USER_VARIABLE_CHARS_MAX: Final = 4 << 20  # a GTID list with 100,000 domains
 
 STATUS_IN_TRANSACTION: Final = 0x0001
 STATUS_IN_READ_ONLY_TRANSACTION: Final = 0x2000
-_TIME_ZONE: Final = re.compile(r"SYSTEM|UTC|[+-](0?\d|1[0-4]):[0-5]\d", re.IGNORECASE)
-_USER_TEXT_CHARS: Final = 0xFFFFFF
-_VARIABLE_DIGITS: Final = 21
-_SWITCH_WORDS: Final = {"ON": 1, "TRUE": 1, "1": 1, "OFF": 0, "FALSE": 0, "0": 0}
+# Which of a session's values are waited by, and may be fractions by configuration.
+_TIMEOUTS: Final = ("wait_timeout", "net_read_timeout", "net_write_timeout")
 
 
 class ServerFacts(Protocol):
@@ -69,6 +66,11 @@ class ServerFacts(Protocol):
     accounts: AccountBook
     guard: LoginGuard
     tls: ServerTls | None
+    resetting: threading.Lock  # held while RESET MASTER looks whether it may, and does it
+
+    @property
+    def relay_runs(self) -> bool:
+        """Whether the history grows from an upstream."""
 
     @property
     def relays(self) -> bool:
@@ -108,58 +110,36 @@ class ServerFacts(Protocol):
         """Return SHOW REPLICA STATUS by column name, None without an upstream."""
 
     def set_global(self, name: str, value: SqlValue) -> None:
-        """Change a value of the server's, already checked, for all who ask from now on."""
+        """Change a value of the server's, already checked; raises ConfigError."""
 
-
-def find_variable(name: str) -> SystemVariable:
-    """Return a system variable; raises SqlError 1193."""
-    variable = SYSTEM_VARIABLES.get(name.lower())
-    if variable is None:
-        raise UNKNOWN_SYSTEM_VARIABLE.error(name)
-    return variable
+    def reset_global(self, name: str) -> None:
+        """Change a value of the server's back to what was configured."""
 
 
 def global_value(name: str, context: Context) -> SqlValue:
     """Return the server's value of a system variable; raises SqlError 1193."""
     variable = find_variable(name)
     changed = context.facts.global_values
-    if name.lower() in changed:
-        return changed[name.lower()]
+    if own_name(name) in changed:
+        return changed[own_name(name)]
+    return _first_value(variable, context)
+
+
+def _first_value(variable: SystemVariable, context: Context) -> SqlValue:
+    """Return what a variable is that nobody has set."""
     return variable.value(context) if callable(variable.value) else variable.value
 
 
-def system_variable_type(name: str, value: SqlValue) -> SqlType:
-    """Return the type that SELECT declares for a system variable."""
-    match find_variable(name).kind:
-        case VariableKind.SWITCH:
-            return SqlType(Kind.INTEGER, 1, nullable=True, wire=ColumnType.LONGLONG)
-        case VariableKind.NUMBER:
-            return SqlType(Kind.INTEGER, _VARIABLE_DIGITS, nullable=True, unsigned=True)
-        case VariableKind.SECONDS:
-            return SqlType(Kind.DOUBLE, _VARIABLE_DIGITS, 6, nullable=True)
-    return text_type(len(as_text(value) or ""))
-
-
-def user_variable_type(value: SqlValue) -> SqlType:
-    """Return the type that SELECT declares for a user variable."""
-    if isinstance(value, int):
-        return SqlType(Kind.INTEGER, _VARIABLE_DIGITS - 1, nullable=True, wire=ColumnType.LONGLONG)
-    if isinstance(value, Decimal):
-        return SqlType(Kind.DECIMAL, 83, 38, nullable=True)
-    if isinstance(value, float):
-        return SqlType(Kind.DOUBLE, 23, 31, nullable=True)
-    if value is None:
-        return SqlType(
-            Kind.BINARY, _USER_TEXT_CHARS + 1, 39, nullable=True, wire=ColumnType.LONG_BLOB
-        )
-    return SqlType(Kind.TEXT, _USER_TEXT_CHARS, nullable=True, wire=ColumnType.LONG_BLOB)
-
-
-def shown_value(name: str, value: SqlValue) -> str:
-    """Return *value* as SHOW VARIABLES has it: switches as ON and OFF, NULL as nothing."""
-    if SYSTEM_VARIABLES[name].kind is VariableKind.SWITCH:
-        return "ON" if value else "OFF"
-    return as_text(value) or ""
+def _variable_of_session(name: str) -> SystemVariable:
+    """Return a system variable that sessions may set; raises SqlError 1193, 1229, 1238, 1621."""
+    variable = find_variable(name)
+    if variable.read_only:
+        raise INCORRECT_GLOBAL_LOCAL_VAR.error(name, "read only")
+    if not variable.session:
+        raise GLOBAL_VARIABLE.error(name)
+    if name.lower() in ("max_allowed_packet", "net_buffer_length"):
+        raise VARIABLE_IS_READONLY.error("SESSION", name, "GLOBAL")
+    return variable
 
 
 class SessionVariables:
@@ -168,24 +148,64 @@ class SessionVariables:
 
     User variables are told apart in upper or lower case alike; one never set is NULL.
 
+    Args:
+        charset: collation id of the login.
+        interactive: a person types the statements: `interactive_timeout` is for them.
+
     Attributes:
         charsets: of the client.
+        timeouts: `wait_timeout`, `net_read_timeout`, `net_write_timeout` in force, in seconds.
         in_transaction, read_only_transaction: what BEGIN and COMMIT have left.
         savepoints: their names, in lower case.
     """
 
-    def __init__(self, charset: int) -> None:
+    def __init__(self, charset: int, *, interactive: bool = False) -> None:
         self.charsets = SessionCharsets(charset)
+        self.timeouts: dict[str, float] = {}
         self.in_transaction = False
         self.read_only_transaction = False
         self.savepoints: list[str] = []
+        self._interactive = interactive
         self._user: dict[str, SqlValue] = {}
         self._system: dict[str, SqlValue] = {}
+        self._inherited: dict[str, SqlValue] = {}  # what SET GLOBAL had changed at the login
 
     @property
     def charset(self) -> int:
         """Collation id of texts sent to the client."""
         return self.charsets.results
+
+    def begin(self, context: Context) -> None:
+        """Take the server's values of now; forget everything else."""
+        self._user.clear()
+        self._system.clear()
+        self.end_transaction()
+        self.charsets.take_login()
+        self._inherited = dict(context.facts.global_values)
+        config = context.facts.config
+        idle = config.interactive_timeout if self._interactive else config.wait_timeout
+        self._system |= {
+            "wait_timeout": int(idle),
+            "interactive_timeout": int(config.interactive_timeout),
+            "net_write_timeout": int(config.net_write_timeout),
+            "max_allowed_packet": config.max_allowed_packet,
+        }
+        reading = self.read("net_read_timeout", "", context)
+        assert isinstance(reading, int)
+        times = (idle, reading, config.net_write_timeout)
+        self.timeouts = dict(zip(_TIMEOUTS, times, strict=True))
+
+    @property
+    def packet_bytes_max(self) -> int:
+        """Longest command that the session may send."""
+        size = self._system["max_allowed_packet"]
+        assert isinstance(size, int)
+        return size
+
+    def timestamp(self, context: Context) -> float:
+        """Return the time as the session's statements see it, in seconds since 1970."""
+        said = self._system.get("timestamp")
+        return context.facts.now() if said is None else float(str(said))
 
     def user(self, name: str) -> SqlValue:
         """Return the value of `@name`, None if it was never set."""
@@ -225,41 +245,53 @@ class SessionVariables:
             raise INCORRECT_GLOBAL_LOCAL_VAR.error(name, "SESSION")
         if scope == "SESSION" and not variable.session:
             raise INCORRECT_GLOBAL_LOCAL_VAR.error(name, "GLOBAL")
-        own = name.lower()
+        own = own_name(name)
         if scope != "GLOBAL" and own in self.charsets.values:
             return self.charsets.values[own]
         if scope != "GLOBAL" and own in self._system:
             return self._system[own]
-        return global_value(name, context)
+        if scope == "GLOBAL" or not variable.session or own in OF_UPSTREAM:
+            return global_value(name, context)
+        if own in self._inherited:
+            return self._inherited[own]
+        return _first_value(variable, context)
 
     def set_system(self, name: str, value: SqlValue, context: Context) -> None:
         """
         Set the session's value of a system variable.
 
         Raises:
-            SqlError: 1193 unknown, 1229 or 1238 not a session's to set, 1231 or 1232 a wrong value.
+            SqlError: 1193 unknown, 1229, 1238 or 1621 not a session's to set, or a wrong value.
         """
-        variable = find_variable(name)
-        if variable.read_only:
-            raise INCORRECT_GLOBAL_LOCAL_VAR.error(name, "read only")
-        if not variable.session:
-            raise GLOBAL_VARIABLE.error(name)
-        own = name.lower().replace("transaction_", "tx_")
-        checked = checked_value(name, variable, value, context)
+        variable = _variable_of_session(name)
+        self._set(name, checked_value(name, variable, value, context))
+
+    def _set(self, name: str, checked: SqlValue) -> None:
+        own = own_name(name)
         if self.charsets.assign(own, None if checked is None else str(checked)):
             return
-        if own == "time_zone" and not _TIME_ZONE.fullmatch(str(checked)):
-            raise UNKNOWN_TIME_ZONE.error(checked)
         if own == "autocommit" and checked == 1:
             self.end_transaction()
+        if own in self.timeouts:
+            assert isinstance(checked, int)
+            self.timeouts[own] = checked
+        if own == "timestamp" and not checked:
+            self._system.pop(own, None)
+            return
         self._system[own] = checked
-        if own.startswith("tx_"):
-            self._system[own.replace("tx_", "transaction_")] = checked
 
-    def set_default(self, name: str) -> None:
-        """Set the session's value back to the server's; raises SqlError 1193."""
-        find_variable(name)
-        self._system.pop(name.lower(), None)
+    def set_default(self, name: str, context: Context) -> None:
+        """
+        Set the session's value to the server's.
+
+        Raises:
+            SqlError: 1193 unknown, 1229, 1238 or 1621 not a session's to set.
+        """
+        variable = _variable_of_session(name)
+        if variable.server:
+            self._set(name, global_value(name, context))
+        else:
+            self._system.pop(own_name(name), None)
 
     def begin_transaction(self, *, read_only: bool = False) -> None:
         """Do BEGIN; what was open before has ended."""
@@ -284,13 +316,6 @@ class SessionVariables:
         self.in_transaction = self.read_only_transaction = False
         self.savepoints = []
 
-    def reset(self) -> None:
-        """Forget every variable, as COM_RESET_CONNECTION does."""
-        self._user.clear()
-        self._system.clear()
-        self.end_transaction()
-        self.charsets.take_login()
-
     @property
     def status(self) -> int:
         """Status flags of the session's OK and EOF packets."""
@@ -305,47 +330,3 @@ class SessionVariables:
     def skip_replication(self) -> bool:
         """The session wants no events that are marked for skipping."""
         return self._system.get("skip_replication") == 1
-
-
-def checked_value(
-    name: str, variable: SystemVariable, value: SqlValue, context: Context
-) -> SqlValue:
-    """
-    Return *value* as the variable takes it.
-
-    Raises:
-        SqlError: 1231 or 1232, it does not.
-    """
-    shown = "NULL" if value is None else as_text(value)
-    match variable.kind:
-        case VariableKind.SWITCH:
-            on = _SWITCH_WORDS.get(str(shown).upper())
-            if on is None:
-                raise WRONG_VALUE_FOR_VAR.error(name, shown)
-            return on
-        case VariableKind.NUMBER:
-            if not isinstance(value, int):
-                raise WRONG_TYPE_FOR_VAR.error(name)
-            bounded = max(variable.least, min(value, variable.most))
-            if bounded != value:
-                text = f"Truncated incorrect {name} value: '{value}'"
-                context.diagnostics.add("Warning", 1292, text)
-            return bounded
-        case VariableKind.SECONDS:
-            if not isinstance(value, int | float | Decimal):
-                raise WRONG_TYPE_FOR_VAR.error(name)
-            return Decimal(str(value))
-        case VariableKind.CHOICE:
-            words = {word.upper(): word for word in variable.words}
-            if isinstance(value, int) and 0 <= value < len(variable.words):
-                return variable.words[value]
-            if str(shown).upper() not in words:
-                raise WRONG_VALUE_FOR_VAR.error(name, shown)
-            return words[str(shown).upper()]
-    if name.lower() == "sql_mode":
-        modes = [word for word in str(shown).upper().split(",") if word]
-        wrong = [mode for mode in modes if mode not in SQL_MODES]
-        if wrong:
-            raise WRONG_VALUE_FOR_VAR.error(name, wrong[0])
-        return ",".join(dict.fromkeys(modes))
-    return None if value is None else as_text(value)

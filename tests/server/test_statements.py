@@ -258,7 +258,7 @@ def test_a_session_has_its_own_system_variables(session):
     assert session.row("SHOW GLOBAL VARIABLES LIKE 'autocommit'") == ("autocommit", "ON")
     assert session.variables.status == 0
     assert session.variables.skip_replication
-    session.variables.reset()
+    session.statements.reset()
     assert not session.variables.skip_replication
 
 

@@ -5,7 +5,10 @@ SELECT @@version, @@server_id, @@hostname, @@autocommit, @@sql_mode, @@max_allow
 SELECT @@global.gtid_domain_id, @@session.gtid_domain_id, @@gtid_binlog_pos, @@gtid_current_pos, @@gtid_slave_pos, @@gtid_binlog_state
 SELECT @@tx_isolation, @@wait_timeout, @@character_set_client, @@collation_connection, @@time_zone
 SELECT @@system_time_zone, @@binlog_format, @@expire_logs_days, @@sync_binlog, @@log_bin
-[read only] SELECT @@read_only
+[fixed settings] SELECT @@read_only
+[fixed settings] SET GLOBAL sync_binlog=100
+SET GLOBAL sync_binlog=1
+SELECT @@sync_binlog
 SELECT @@long_query_time, @@sql_select_limit, @@last_insert_id, @@binlog_checksum, @@init_connect
 ~ SELECT @@timestamp, @@pseudo_thread_id, @@port
 SELECT @@character_set_results, @@collation_server, @@have_ssl
@@ -67,7 +70,30 @@ SHOW WARNINGS
 SET GLOBAL max_connections=512
 SET GLOBAL version='x'
 SET version='x'
+SET GLOBAL wait_timeout=77
+SELECT @@global.wait_timeout, @@session.wait_timeout
 SET GLOBAL wait_timeout=DEFAULT
+SELECT @@global.wait_timeout
+SET GLOBAL lock_wait_timeout=7, @x=1, net_retry_count=8, SESSION lock_wait_timeout=5, net_retry_count=6
+SELECT @@global.lock_wait_timeout, @@lock_wait_timeout, @@global.net_retry_count, @@net_retry_count
+SET lock_wait_timeout=DEFAULT
+SELECT @@lock_wait_timeout
+SET GLOBAL lock_wait_timeout=DEFAULT, net_retry_count=DEFAULT
+SET GLOBAL time_zone='nozone'
+SET GLOBAL sql_mode='loose'
+SET GLOBAL character_set_server='klingon'
+SET collation_server='klingon'
+SET character_set_client=NULL
+SET version=DEFAULT
+SET max_connections=DEFAULT
+SET SESSION max_allowed_packet=4096
+SET GLOBAL max_connect_errors=0
+SHOW WARNINGS
+SET GLOBAL max_connect_errors=DEFAULT
+SHOW VARIABLES LIKE 'max_connect%'
+SHOW VARIABLES LIKE 'ssl%'
+SHOW VARIABLES LIKE 'slave_parallel%'
+SELECT @@ssl_ca, @@tls_version, @@require_secure_transport, @@secure_auth, @@slave_type_conversions
 SET GLOBAL last_insert_id=1
 SET max_connections=5
 SET character_set_results=NULL
@@ -82,11 +108,27 @@ SET tx_isolation='READ-COMMITTED'
 SET tx_isolation='X'
 SET sql_log_bin=0
 SET sql_log_bin=1
+SET time_zone='+13:01'
+SET time_zone='-13:00'
+SET time_zone='+5:7'
+SET time_zone='+05:30', timestamp=1000000000.25
+SELECT NOW(), UNIX_TIMESTAMP(), @@timestamp, CURDATE(), UTC_TIMESTAMP(), SYSDATE() > NOW()
+SELECT FROM_UNIXTIME(0), UNIX_TIMESTAMP('2024-01-01 00:00:00'), @@time_zone
+SET time_zone=DEFAULT
+SET timestamp=-1
+SHOW WARNINGS
+SET timestamp='a'
 SET timestamp=0
+SELECT @@timestamp > 1000000001
+SET max_statement_time=-1
+SHOW WARNINGS
+SELECT @@max_statement_time
 SET @x=1, @y='a'
 SET @x
 SET
 SET GLOBAL rpl_semi_sync_master_timeout=5000
+SELECT @@rpl_semi_sync_master_timeout
+SET GLOBAL rpl_semi_sync_master_timeout=DEFAULT
 SELECT @@rpl_semi_sync_master_timeout
 SET GLOBAL rpl_semi_sync_master_timeout=10000
 SET GLOBAL rpl_semi_sync_master_enabled=ON
