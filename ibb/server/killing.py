@@ -13,7 +13,8 @@ from .sql_types import as_number
 if TYPE_CHECKING:
     from decimal import Decimal
 
-    from .session import Session, SessionHost
+    from .session import Session
+    from .session_host import SessionHost
     from .sql_ast import Kill
     from .sql_context import Context
 

@@ -18,7 +18,7 @@ from .log import get_log
 from .session import Session
 
 if TYPE_CHECKING:
-    from .session import SessionHost
+    from .session_host import SessionHost
 
 _BACKLOG = 1024  # connections that wait to be accepted
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from .accounts import Account
     from .connection import Connection
     from .decoys import Auth
-    from .session import SessionHost
+    from .session_host import SessionHost
 
 USER_CHARS_MAX: Final = 128  # what is behind counts for nothing, as in MariaDB
 _ALPHABET: Final = bytes(range(0x21, 0x7F))

@@ -59,53 +59,11 @@ from .tls_channel import TlsFailed
 from .variables import SessionVariables
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Mapping
-    from typing import Protocol
+    from collections.abc import Coroutine
 
-    from ibb.protocol.authentication import Method
-
-    from .accounts import Account, AccountBook
-    from .durable_signal import DurableSignal
-    from .login_guard import LoginGuard
-    from .pools import Pools
+    from .accounts import Account
     from .readers import Progress
-    from .refusal_log import RefusalLog
-    from .semi_sync import SemiSync
-    from .sql_ast import ChangeMaster, ReplicaCommand
-    from .sql_context import Warned
-    from .variables import ServerFacts
-
-    class SessionHost(ServerFacts, Protocol):
-        """What a session needs of the server around it."""
-
-        accounts: AccountBook
-        methods: Mapping[str, Method]  # by their names in accounts
-        guard: LoginGuard
-        refusals: RefusalLog
-        signal: DurableSignal
-        pools: Pools
-        semi_sync: SemiSync
-        questions: int  # commands answered so far, of all sessions
-        aborted_connects: int
-
-        def uptime(self) -> float:
-            """Return seconds since the start."""
-
-        def statistics(self) -> str:
-            """Return what answers COM_STATISTICS."""
-
-        def session(self, connection_id: int) -> Session | None:
-            """Return a session that is connected."""
-
-        def sessions(self) -> list[Session]:
-            """Return all sessions that are connected."""
-
-        async def reset_ended(self) -> None:
-            """Return when no RESET MASTER is at work."""
-
-        async def upstream_command(self, statement: ReplicaCommand | ChangeMaster) -> list[Warned]:
-            """Do what concerns the relay's upstream; return warnings, raise SqlError."""
-
+    from .session_host import SessionHost
 
 T = TypeVar("T")
 

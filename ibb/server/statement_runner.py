@@ -52,8 +52,9 @@ if TYPE_CHECKING:
 
     from ibb.protocol.statement_command import StmtExecute, StmtSendLongData
 
-    from .session import Session, SessionHost
+    from .session import Session
     from .session_charsets import SessionCharsets
+    from .session_host import SessionHost
     from .sql_ast import Statement
     from .statements import Statements
 

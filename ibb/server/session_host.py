@@ -1,0 +1,54 @@
+"""What a session needs of the server around it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from .variables import ServerFacts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ibb.protocol.authentication import Method
+
+    from .accounts import AccountBook
+    from .durable_signal import DurableSignal
+    from .login_guard import LoginGuard
+    from .pools import Pools
+    from .refusal_log import RefusalLog
+    from .semi_sync import SemiSync
+    from .session import Session
+    from .sql_ast import ChangeMaster, ReplicaCommand
+    from .sql_context import Warned
+
+
+class SessionHost(ServerFacts, Protocol):
+    """What a session needs of the server, beside what its statements do."""
+
+    accounts: AccountBook
+    methods: Mapping[str, Method]  # by their names in accounts
+    guard: LoginGuard
+    refusals: RefusalLog
+    signal: DurableSignal
+    pools: Pools
+    semi_sync: SemiSync
+    questions: int  # commands answered so far, of all sessions
+    aborted_connects: int
+
+    def uptime(self) -> float:
+        """Return seconds since the start."""
+
+    def statistics(self) -> str:
+        """Return what answers COM_STATISTICS."""
+
+    def session(self, connection_id: int) -> Session | None:
+        """Return a session that is connected."""
+
+    def sessions(self) -> list[Session]:
+        """Return all sessions that are connected."""
+
+    async def reset_ended(self) -> None:
+        """Return when no RESET MASTER is at work."""
+
+    async def upstream_command(self, statement: ReplicaCommand | ChangeMaster) -> list[Warned]:
+        """Do what concerns the relay's upstream; return warnings, raise SqlError."""
