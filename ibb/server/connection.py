@@ -101,9 +101,7 @@ class Connection:
         if not self.is_tcp:
             return ["localhost"]
         address = self.address
-        if address in ("127.0.0.1", "::1"):
-            return ["localhost", address]
-        return [address, "localhost"] if address.startswith("127.") else [address]
+        return ["localhost", address] if address in ("127.0.0.1", "::1") else [address]
 
     @property
     def encrypted(self) -> bool:

@@ -3,8 +3,8 @@ Patterns of accounts' hosts, as MariaDB has them: `%` and `_`, or a network and 
 
     10.0.%   192.168.7.0/255.255.255.0   192.168.7.0/24   fd00::/8   localhost
 
-The second form of the mask, a number of bits, is ours. Names other than localhost match nothing
-unless the server knows them: client addresses are not looked up in the DNS.
+The second form of the mask, a number of bits, is ours. Client addresses are not looked up in the
+DNS: the only name is localhost, and others are refused where they would never match.
 """
 
 from __future__ import annotations
@@ -21,7 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 HOST_CHARS_MAX: Final = 255
+LOCALHOST: Final = "localhost"
 _PARSED_MAX: Final = 4096
+_ESCAPED: Final = re.compile(r"\\.")
+_WILD: Final = re.compile(r"[%_]")
+_RUNS: Final = re.compile(r"%+")
+_OF_ADDRESSES: Final = re.compile(r"[0-9a-f:.%_\\]+")
 
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -31,14 +36,23 @@ def check_pattern(pattern: str) -> None:
     Check an account's host.
 
     Raises:
-        ConfigError: empty, too long, unprintable, or a network that is none.
+        ConfigError: empty, too long, unprintable, or nothing that a client can be known by.
     """
     if not 0 < len(pattern) <= HOST_CHARS_MAX:
         raise ConfigError(f"an account's host has 1 to {HOST_CHARS_MAX} characters")
     if not pattern.isprintable():
         raise ConfigError("an account's host is printable")
-    if "/" in pattern and _network(pattern) is None:
-        raise ConfigError(f"not a network: {pattern!r} (write 192.168.7.0/24)")
+    if pattern != pattern.lower():
+        raise ConfigError(f"an account's host is in lower case: write {pattern.lower()}")
+    if "/" in pattern:
+        if _network(pattern) is None:
+            raise ConfigError(f"not a network: {pattern!r} (write 192.168.7.0/24)")
+    elif _WILD.search(pattern) is None:
+        _check_literal(pattern)
+    elif not (_OF_ADDRESSES.fullmatch(pattern) or is_like(LOCALHOST, pattern)):
+        raise ConfigError(
+            f"no client's address is like {pattern!r}, and host names are not looked up"
+        )
 
 
 def matches(pattern: str, hosts: Iterable[str]) -> bool:
@@ -49,14 +63,42 @@ def matches(pattern: str, hosts: Iterable[str]) -> bool:
     return network is not None and any(_is_in(host, network) for host in hosts)
 
 
-def vagueness(pattern: str) -> tuple[int, int]:
-    """Return a key that is least for literal hosts, then small networks, then long beginnings."""
+def vagueness(pattern: str) -> tuple[int, ...]:
+    """
+    Return a key that is least for the pattern that fewest hosts match, by MariaDB's reckoning.
+
+    That is hosts without wildcards, networks, patterns with `_` alone, and those with `%`, where
+    the characters count that must be there. Of equal ones MariaDB takes the later first wildcard
+    for the vaguer. It does not order literal hosts and networks, all of which are alike to it.
+    """
     network = _network(pattern) if "/" in pattern else None
     if network is not None:
         return 1, network.max_prefixlen - network.prefixlen
-    literal = re.match(r"[^%_]*", pattern)
-    assert literal is not None
-    return (2 if literal.end() < len(pattern) else 0), -literal.end()
+    plain = _ESCAPED.sub("x", pattern)
+    first = _WILD.search(plain)
+    if first is None:
+        return (0,)
+    singles, runs = plain.count("_"), len(_RUNS.findall(plain))
+    if not runs:
+        return 2, singles, first.start()
+    return 3, plain.count("%") - len(plain), runs, singles, first.start()
+
+
+def _check_literal(host: str) -> None:
+    """Raise ConfigError unless *host* is what some client is known by."""
+    if host == LOCALHOST:
+        return
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError as error:
+        raise ConfigError(
+            f"not an address: {host!r} (host names are not looked up; write an address, "
+            "192.168.7.0/24, a pattern such as 192.168.7.%, or localhost)"
+        ) from error
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    known_by = str(mapped or address)
+    if host != known_by:
+        raise ConfigError(f"no client is known by {host!r}: write {known_by}")
 
 
 @lru_cache(maxsize=_PARSED_MAX)

@@ -8,6 +8,7 @@ import pytest
 
 from ibb.server.accounts import Account, AccountBook, made_up_account, make_account
 from ibb.server.config import ConfigError
+from ibb.server.host_pattern import vagueness
 
 HASH = "*14E65567ABDB5135D0CFD9A70B3032C179A49EE7"  # of "secret", by MariaDB's PASSWORD()
 AUTH = f'auth.mysql_native_password = "{HASH}"'
@@ -93,6 +94,34 @@ def test_hosts_are_patterns_or_networks_as_mariadb_has_them():
         assert book.find("u", [address]).host == host
     assert AccountBook([make_account("u", "10.1.2._", "x")]).find("u", ["10.1.2.33"]) is None
     assert AccountBook([make_account("u", "10.0.0.0/8", "x")]).find("u", ["localhost"]) is None
+
+
+@pytest.mark.parametrize(
+    ("host", "reason"),
+    [
+        ("replica1.example.com", "not an address: 'replica1.example.com' .host names are not"),
+        ("10.0.0", "not an address"),
+        ("127.000.000.001", "not an address"),
+        ("2001:db8:0:0::1", "write 2001:db8::1"),
+        ("::ffff:10.0.0.1", "write 10.0.0.1"),
+        ("::ffff:a00:1", "write 10.0.0.1"),
+        ("%.example.com", "no client's address is like '%.example.com'"),
+        ("relay_", "no client's address is like"),
+        ("LocalHost", "in lower case: write localhost"),
+        ("10.0.0.1/8", "not a network"),
+    ],
+)
+def test_hosts_that_nobody_can_come_from_are_refused(host, reason):
+    with pytest.raises(ConfigError, match=reason):
+        make_account("u", host, "x")
+
+
+def test_the_pattern_counts_that_fewest_hosts_match():
+    inward = (
+        *("10.0.0.1", "10.0.0.0/30", "10.0.0.0/8", "_0.0.0.1", "10.0.0._", "10.0._._"),
+        *("10.0.0.%", "%0.0.1", "10.0.%", "%.0.%", "1%1", "10%", "_%", "%"),
+    )
+    assert sorted(inward, key=vagueness) == list(inward)
 
 
 def test_a_book_keeps_every_method_requirement_and_limit(tmp_path):
