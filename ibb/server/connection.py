@@ -113,9 +113,8 @@ class Connection:
         """Whether nobody else can read it: TLS, or a unix socket."""
         return self.encrypted or not self.is_tcp
 
-    @property
     def peer_user(self) -> str:
-        """The system's name of who is at the other end of a unix socket, "" where unknown."""
+        """Return the system's name of who is at a unix socket's other end, or ""; may block."""
         uid = self._peer_uid()
         try:
             return "" if uid is None else pwd.getpwuid(uid).pw_name

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import stat
+import errno
+import socket
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,7 @@ class Listener:
         self._servers: list[asyncio.Server] = []
         self._sessions: dict[int, Session] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._unix_socket: tuple[int, int] | None = None
         self._room = 0  # for connections, as the system allows
 
     async def start(self) -> None:
@@ -64,10 +66,17 @@ class Listener:
         self._servers.append(server)
         self.address = server.sockets[0].getsockname()[:2]
         if config.socket:
-            _remove_stale_socket(Path(config.socket))
-            self._servers.append(
-                await asyncio.start_unix_server(self._accept, config.socket, backlog=_BACKLOG)
-            )
+            try:
+                await self._start_unix(Path(config.socket))
+            except BaseException:
+                server.close()
+                raise
+
+    async def _start_unix(self, path: Path) -> None:
+        _remove_stale_socket(path)
+        server = await asyncio.start_unix_server(self._accept, str(path), backlog=_BACKLOG)
+        self._servers.append(server)
+        self._unix_socket = _identity(path)
 
     def session(self, connection_id: int) -> Session | None:
         """Return a session that is connected."""
@@ -88,8 +97,8 @@ class Listener:
             await asyncio.wait(self._tasks)
         for server in self._servers:
             await server.wait_closed()
-        if self._host.config.socket:
-            _remove_stale_socket(Path(self._host.config.socket))
+        if self._unix_socket is not None:
+            _remove_own_socket(Path(self._host.config.socket), self._unix_socket)
 
     def _no_room(self, connection: Connection) -> SqlError | None:
         """Return why the client cannot even try to log in, or None."""
@@ -143,6 +152,31 @@ class Listener:
 
 
 def _remove_stale_socket(path: Path) -> None:
-    """Remove what a server that was killed has left; anything but a socket stays."""
-    if path.exists() and stat.S_ISSOCK(path.stat().st_mode):
+    """Remove what a server that was killed has left; raises OSError if one that lives uses it."""
+    if not path.is_socket():
+        return
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.setblocking(False)
+        try:
+            probe.connect(str(path))
+        except ConnectionRefusedError:
+            path.unlink()
+            return
+        except BlockingIOError:
+            pass  # it lives, and many wait for it
+    raise OSError(errno.EADDRINUSE, "another server listens on this socket", str(path))
+
+
+def _remove_own_socket(path: Path, identity: tuple[int, int]) -> None:
+    """Remove the socket unless another is there by now."""
+    if _identity(path) == identity:
         path.unlink()
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return what tells the file at *path* from one that comes after it, None without one."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from ibb.protocol import error_codes as codes
-from ibb.protocol import native_password
+from ibb.protocol import native_password, socket_peer
 from ibb.protocol.authentication import Channel, Verdict, certificate_proof
 from ibb.protocol.capabilities import SERVER_CAPABILITIES, Capability
 from ibb.protocol.change_user import parse_change_user
@@ -192,8 +192,7 @@ class Login:
         connection = self._connection
         native = method.plugin == native_password.PLUGIN_NAME
         challenge = self._scramble if native else random_text(method.challenge_bytes)
-        channel = Channel(private=connection.private, peer_user=connection.peer_user)
-        exchange = method.exchange(text, challenge, channel)
+        exchange = method.exchange(text, challenge, await self._channel(method))
         step = await self._advance(method, exchange, None)
         switched = answer is not None
         if answer is not None:
@@ -207,6 +206,14 @@ class Login:
             self._used_password = self._used_password or bool(answer)
             step = await self._advance(method, exchange, answer)
         return step
+
+    async def _channel(self, method: Method) -> Channel:
+        """Return what *method* may know of the connection."""
+        connection, peer_user = self._connection, ""
+        if method.name == socket_peer.METHOD_NAME:  # a directory in the network may be asked for it
+            loop = asyncio.get_running_loop()
+            peer_user = await loop.run_in_executor(self._host.pools.logins, connection.peer_user)
+        return Channel(private=connection.private, peer_user=peer_user)
 
     async def _advance(
         self, method: Method, exchange: Exchange, answer: bytes | None

@@ -10,6 +10,7 @@ The server: a history that others can replicate from.
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import socket
 import threading
 import time
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
     from .sql_types import SqlValue
 
 MADE_UP_USER = "repl"
-_LOOPBACK = ("127.", "::1", "localhost")
 
 
 class Server:
@@ -122,9 +122,10 @@ class Server:
         self._started_at = 0.0
 
     def _make_up_account(self) -> AccountBook:
-        if not parse_address(self.config.listen)[0].startswith(_LOOPBACK):
+        if not _is_loopback(parse_address(self.config.listen)[0]):
             raise ConfigError(
-                f"without accounts only loopback is listened on, not {self.config.listen}"
+                "without accounts only loopback (localhost, 127.0.0.1, [::1]) is listened on, "
+                f"not {self.config.listen}"
             )
         account, password = made_up_account(MADE_UP_USER)
         self.made_up = (account.user, password)
@@ -325,6 +326,14 @@ class Server:
         }
         shown = {name: str(value) for name, value in values.items()} | self.semi_sync.status()
         return shown if self.upstream is None else shown | self.upstream.semi_sync_status()
+
+
+def _is_loopback(host: str) -> bool:
+    """Tell whether only this machine reaches *host*; other names mean what somebody else says."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _log_healed(wrong: FormatError) -> None:

@@ -82,7 +82,7 @@ async def serve(accounts):
     servers = []
 
     async def start(history, **settings):
-        config = Config(listen="127.0.0.1:0", server_id=99, **settings)
+        config = Config(**{"listen": "127.0.0.1:0", "server_id": 99} | settings)
         server = Server(history, config=config, accounts=accounts)
         servers.append(server)
         await server.start()

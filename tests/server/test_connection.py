@@ -1,7 +1,10 @@
 """One client's connection, below its packets."""
 
 import socket
+import threading
 
+from ibb.protocol.reply import is_ok
+from ibb.server.accounts import make_account
 from ibb.server.upstream import Upstream, UpstreamAddress
 
 from .raw_client import RawClient
@@ -27,3 +30,22 @@ async def test_unix_sockets_have_no_such_need(serve, store, tmp_path):
         await client.log_in()
         (session,) = server.sessions()
         assert not keepalive(session._connection._writer)
+
+
+async def test_names_of_system_users_are_asked_for_only_where_needed_and_beside_the_loop(
+    serve, store, accounts, tmp_path, monkeypatch
+):
+    asked = []
+
+    def getpwuid(_):
+        asked.append(threading.current_thread())
+        raise KeyError
+
+    monkeypatch.setattr("pwd.getpwuid", getpwuid)
+    accounts.add(make_account("me", "localhost", "", methods=["unix_socket"]))
+    await serve(store, socket=str(tmp_path / "s"))
+    for user, times in (("repl", 0), ("me", 1)):
+        async with await RawClient.connect(str(tmp_path / "s")) as client:
+            assert is_ok(await client.log_in(user)) == (user == "repl")
+            assert len(asked) == times
+    assert asked[0] is not threading.main_thread()

@@ -357,9 +357,17 @@ async def test_a_store_alone_is_enough_to_serve(store):
     await server.stop()
 
 
-async def test_without_accounts_no_address_but_loopback_is_served(store):
+@pytest.mark.parametrize(
+    "host", ["0.0.0.0", "[::]", "localhost.example.org", "127.example.org", "127.1", "LOCALHOST."]
+)
+async def test_without_accounts_no_address_but_loopback_is_served(store, host):
     with pytest.raises(ConfigError, match="loopback"):
-        Server(store, config=Config(listen="0.0.0.0:0"))
+        Server(store, config=Config(listen=f"{host}:0"))
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.9", "[::1]"])
+async def test_without_accounts_loopback_is_served(store, host):
+    assert Server(store, config=Config(listen=f"{host}:0")).made_up is not None
 
 
 async def test_a_unix_socket_is_served_and_a_stale_one_replaced(serve, store, tmp_path):
