@@ -18,22 +18,23 @@ from .binlog_files import BinlogFiles
 from .clock import Clock
 from .disk import Disk
 from .durable import DurableOffset
-from .errors import DiskError, GroupError, StateTooLarge, StoreFailed, StoreFull
+from .errors import DiskError, StoreFailed, StoreFull
+from .file_shape import FileShape
 from .healed_reads import HealedReads
 from .housekeeper import Housekeeper
 from .live_pages import LivePages
-from .mini_transaction import RecordBound, bound_of
 from .opening import Opened, open_writer
-from .options import STATE_BYTES_MAX, StoreOptions
+from .options import StoreOptions
 from .page_fifo import PageFifo
 from .page_flusher import PageFlusher
 from .position import Position
 from .purge import WriterNeeds
-from .record import RecordType, encode_state
+from .record import RecordType
+from .record_bound import RecordBound, bound_of, bound_with, check_first_state
 from .redo import RedoLog
 from .reset_marker import ResetMarker
 from .synced_note import SyncedNote
-from .writer import NewRecord, Writer, state_fits
+from .writer import NewRecord, Writer
 
 FLUSH_PAGES_MIN = 16  # pages in the FIFO for which the housekeeper is woken at once
 
@@ -174,7 +175,8 @@ class Engine:
         """
         with self.writing:
             self.check()
-            self._make_room(sum(len(record.data) for record in records))
+            next_file = self._shape(self.writer.file_no + 1)
+            self._make_room(bound_of(self.writer, records, next_file, self._redo.group_size_max))
             try:
                 _, lsn = self.writer.append(*records)
                 appended = self._appended(lsn, _gtid_of(records))
@@ -237,7 +239,10 @@ class Engine:
         """
         with self.writing:
             self.check()
-            self._make_room(self.writer.page_size)
+            writer = self.writer
+            self._make_room(
+                bound_with(writer.page_size, writer.state_bytes_max, 2, writer.page_size)
+            )
             self._housekeeper.make_file(self.writer.file_no + 1)
             ended, page_size = self.writer.file_no, self.writer.page_size
             try:
@@ -268,7 +273,7 @@ class Engine:
         """
         with self.writing:
             self.check()
-            self._check_first_state(state)
+            check_first_state(state, self._options, self._redo.group_size_max)
             self.sync()
             self._housekeeper.stop()
             try:
@@ -279,14 +284,6 @@ class Engine:
             except BaseException as error:
                 self._redo.fail(error)  # only opening the directory again can tell what is there
                 raise
-
-    def _check_first_state(self, state: BinlogState) -> None:
-        """Raise unless file 0 can hold *state*: no older file would know it."""
-        options, size = self._options, len(encode_state(state.entries(), None))
-        bound = bound_of(1, size, options.page_size, options.interval_pages)
-        fits = state_fits(size, options.page_size, options.file_pages - 1)
-        if not fits or size > STATE_BYTES_MAX or bound.redo_bytes > self._redo.group_size_max:
-            raise StateTooLarge(len(state))
 
     def settle(self) -> None:
         """
@@ -314,11 +311,10 @@ class Engine:
         self._disk.sync_dir(self._directory)
         self.pages.forget(file_no)
 
-    def next_file_pages(self, file_no: int) -> tuple[int, int, int]:
-        """Return pages, page size and interval in pages of a file, made if it is missing."""
+    def next_file(self, file_no: int) -> FileShape:
+        """Return what a file is like, made if it is missing."""
         self._housekeeper.make_file(file_no)
-        page_size = self._options.page_size
-        return self.files.size(file_no) // page_size, page_size, self._options.interval_pages
+        return self._shape(file_no)
 
     def file_entered(self, file_no: int) -> None:
         """Learn that the writer has gone over to a file."""
@@ -337,21 +333,20 @@ class Engine:
             self._redo.fail(error)
             raise
 
-    def _make_room(self, record_bytes: int) -> None:
+    def _shape(self, file_no: int) -> FileShape:
+        """Return what a file behind the active one is like, or will be."""
+        options, pages = self._options, self._options.file_pages
+        if file_no <= self._housekeeper.prepared:
+            pages = self.files.size(file_no) // options.page_size
+        return FileShape(pages, options.page_size, options.interval_pages)
+
+    def _make_room(self, bound: RecordBound) -> None:
         """
         Make sure that a record can be written without waiting in the middle of it.
 
         Raises:
-            GroupError, StoreFull, StoreFailed: as `append`; nothing was written.
+            StoreFull, StoreFailed: as `append`; nothing was written.
         """
-        writer = self.writer
-        state_bytes = writer.state_bytes_max
-        bound = bound_of(record_bytes, state_bytes, writer.page_size, writer.interval)
-        if state_bytes > STATE_BYTES_MAX or bound.redo_bytes > self._redo.group_size_max:
-            raise GroupError(
-                f"a record of {record_bytes} bytes with GTID states of up to {state_bytes} bytes "
-                "is too large: too many (domain, server) pairs, or too short a state interval"
-            )
         try:
             self._make_room_for(bound)
         except DiskError as error:

@@ -5,14 +5,29 @@ While it runs, the pages it touches keep their place in the page FIFO but are no
 complete, so that none can reach the disk before its redo.
 """
 
-from typing import NamedTuple
+from typing import Protocol
 
-from .chunk import CHUNK_HEADER_SIZE
 from .file_header import HEADER_FIELDS_SIZE
-from .page import CHECKSUM_SIZE
 from .page_fifo import FifoPage
-from .redo import RedoLog
-from .redo_record import CHANGE_HEADER_SIZE, GROUP_HEADER_SIZE, Change
+from .redo_record import Change
+
+
+class ChangeLog(Protocol):
+    """Makes changes certain: the redo log."""
+
+    @property
+    def next_lsn(self) -> int:
+        """Where the next group begins."""
+
+    @property
+    def takes_small(self) -> bool:
+        """Whether a change inside one page can be appended as things are."""
+
+    def append(self, changes: list[Change]) -> int:
+        """Add one group; return the LSN behind it."""
+
+    def append_small(self, change: Change) -> int:
+        """As `append` for a single change, faster; only if `takes_small`."""
 
 
 class MiniTransaction:
@@ -33,7 +48,7 @@ class MiniTransaction:
         """Note that *page* has got its last byte."""
         self._full.append(page)
 
-    def commit(self, redo: RedoLog) -> int:
+    def commit(self, redo: ChangeLog) -> int:
         """
         Log the changes as one redo group and let the full pages go; return the LSN behind it.
 
@@ -55,29 +70,3 @@ class MiniTransaction:
 
 def _logged(page: FifoPage) -> int:
     return HEADER_FIELDS_SIZE if page.page_no == 0 else page.used
-
-
-class RecordBound(NamedTuple):
-    """The most that one record can take."""
-
-    redo_bytes: int
-    pages: int
-
-
-def bound_of(record_bytes: int, state_bytes: int, page_size: int, interval: int) -> RecordBound:
-    """
-    Return the most redo log and pages that one record can take.
-
-    Args:
-        record_bytes: the record's data.
-        state_bytes: a full state record's data.
-        page_size: of the pages it goes to.
-        interval: pages between state records, 0 for none.
-    """
-    payload_per_page = page_size - CHUNK_HEADER_SIZE - CHECKSUM_SIZE
-    record_pages = record_bytes // payload_per_page + 2
-    states = 2 + (record_pages // interval if interval else 0)
-    content = record_bytes + states * state_bytes
-    pages = content // payload_per_page + states + 4
-    overhead = pages * (CHANGE_HEADER_SIZE + 2 * CHUNK_HEADER_SIZE) + page_size + GROUP_HEADER_SIZE
-    return RecordBound(content + overhead, pages)

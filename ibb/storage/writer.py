@@ -22,35 +22,15 @@ from .chunk import (
 )
 from .file_header import NO_XA, FileHeader
 from .file_pins import FilePins
-from .mini_transaction import MiniTransaction
+from .file_shape import FileShape, state_fits
+from .mini_transaction import ChangeLog, MiniTransaction
 from .options import STATE_BYTES_MAX
-from .page import CHECKSUM_SIZE
-from .page_fifo import FifoPage, PageFifo
+from .page_fifo import FifoPage
 from .position import Position
 from .record import RecordType, encode_state
-from .redo import RedoLog
 from .redo_record import Change
 
 STATE_ENTRY_BYTES_MAX = 5 + 5 + 9  # domain, server, sequence number as compressed integers
-
-
-def state_fits(data_bytes: int, page_size: int, pages_left: int) -> bool:
-    """
-    Tell whether a state record is written, or left out for lack of room for anything behind it.
-
-    Args:
-        data_bytes: of the record.
-        page_size: bytes.
-        pages_left: of the file, the page counted at whose beginning the record is due.
-
-    Source: ibb-format 5.2.
-    """
-    area = page_size - CHECKSUM_SIZE
-    chunks = -(-data_bytes // (area - CHUNK_HEADER_SIZE))
-    # The format's estimate forgets the chunk headers. Those of hundreds of pages take up pages of
-    # their own: such a record could run past the file's end, where the next state is due.
-    really = data_bytes + chunks * CHUNK_HEADER_SIZE + CHUNK_SIZE_MIN
-    return -(-data_bytes // area) < pages_left and really <= pages_left * area
 
 
 class WriterPlace(NamedTuple):
@@ -80,12 +60,19 @@ class NewRecord(NamedTuple):
     on_start: Callable[[Position], None] | None = None
 
 
+class Pages(Protocol):
+    """Takes the writer's pages: the page FIFO."""
+
+    def append(self, file_no: int, page_no: int, page_size: int) -> FifoPage:
+        """Add the next page and return it."""
+
+
 class NextFile(Protocol):
     """Gives the writer its files; implemented by the store."""
 
-    def next_file_pages(self, file_no: int) -> tuple[int, int, int]:
+    def next_file(self, file_no: int) -> FileShape:
         """
-        Return pages, page size and state interval in pages of a file, made if it is missing.
+        Return what a file is like, made if it is missing.
 
         Raises:
             StoreFull: there is no room for it.
@@ -109,7 +96,7 @@ class Writer:
         pins: the files that open and prepared transactions refer to.
     """
 
-    def __init__(self, place: WriterPlace, fifo: PageFifo, redo: RedoLog, files: NextFile) -> None:
+    def __init__(self, place: WriterPlace, fifo: Pages, redo: ChangeLog, files: NextFile) -> None:
         self._fifo = fifo
         self._redo = redo
         self._files = files
@@ -145,14 +132,28 @@ class Writer:
         return self._tail
 
     @property
-    def interval(self) -> int:
-        """Pages between state records of the active file."""
-        return self._header.state_interval
+    def shape(self) -> FileShape:
+        """What the active file is like."""
+        header = self._header
+        return FileShape(header.page_count, header.page_size, header.state_interval)
 
     @property
     def state_bytes_max(self) -> int:
         """At least the size of a full state record's data, one more pair included."""
         return (self._pairs + 2) * STATE_ENTRY_BYTES_MAX
+
+    def copy(self, fifo: Pages, redo: ChangeLog, files: NextFile) -> "Writer":
+        """Return a writer that goes on from here to somewhere else; this one does not change."""
+        tail = None
+        if self._tail is not None:
+            tail = FifoPage(self.file_no, self._page_no, self.page_size)
+            tail.used, tail.flushed_clean = self._tail.used, self._tail.flushed_clean
+        place = WriterPlace(
+            self._header, self._page_no, tail, self._full.copy(), self._differential.copy()
+        )
+        copy = Writer(place, fifo, redo, files)
+        copy._is_behind_state, copy.pins = self._is_behind_state, self.pins
+        return copy
 
     def delete_domains(self, domains: frozenset[int]) -> None:
         """Forget domains; the next file's full state will be without them."""
@@ -335,16 +336,16 @@ class Writer:
 
     def _next_file(self, transaction: MiniTransaction) -> None:
         file_no = self.file_no + 1
-        pages, page_size, interval = self._files.next_file_pages(file_no)
+        shape = self._files.next_file(file_no)
         oob_reference, xa_reference = self.pins.lowest(), self.pins.lowest_prepared()
         self._begin_file(
             transaction,
             FileHeader(
-                page_size=page_size,
+                page_size=shape.page_size,
                 file_no=file_no,
-                page_count=pages,
+                page_count=shape.pages,
                 lsn=self._redo.next_lsn,
-                state_interval=interval,
+                state_interval=shape.interval,
                 oob_reference=file_no if oob_reference is None else oob_reference,
                 xa_reference=NO_XA if xa_reference is None else xa_reference,
             ),

@@ -8,6 +8,7 @@ from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.gtid import Gtid
 from ibb.protocol.gtid_event import GtidEvent
 from ibb.storage.file_header import FileHeader
+from ibb.storage.file_shape import FileShape
 from ibb.storage.oob import OobForest
 from ibb.storage.page import page_is_zero, seal_page
 from ibb.storage.page_fifo import PageFifo
@@ -34,10 +35,10 @@ class Files:
     """Files of *pages* pages, made as they are asked for."""
 
     def __init__(self, redo: FakeRedo, pages: int, page_size: int, interval: int) -> None:
-        self.redo, self.shape = redo, (pages, page_size, interval)
+        self.redo, self.shape = redo, FileShape(pages, page_size, interval)
         self.entered: list[int] = []
 
-    def next_file_pages(self, file_no: int) -> tuple[int, int, int]:
+    def next_file(self, file_no: int) -> FileShape:
         self.redo.next_lsn = 1000 + file_no
         return self.shape
 

@@ -1,0 +1,153 @@
+"""
+What a record takes of the redo log and of pages at most, told before any of it is written.
+
+Where GTID states leave little room between them, or in whole files, a record of a few pages passes
+many of them. How many, no short rule tells: it is then written to nothing, and counted.
+Source: ibb-format 5.2, 9.2.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ibb.protocol.binlog_state import BinlogState
+
+from .chunk import CHUNK_HEADER_SIZE
+from .errors import GroupError, StateTooLarge
+from .file_shape import FileShape, state_fits
+from .options import STATE_BYTES_MAX, StoreOptions
+from .page import CHECKSUM_SIZE
+from .page_fifo import FifoPage
+from .record import encode_state
+from .redo_record import CHANGE_HEADER_SIZE, GROUP_HEADER_SIZE, Change, group_size
+from .writer import NewRecord, Writer
+
+
+class RecordBound(NamedTuple):
+    """The most that records take that are written as one unit."""
+
+    redo_bytes: int
+    pages: int
+
+
+def bound_of(
+    writer: Writer, records: Sequence[NewRecord], next_file: FileShape, redo_bytes_max: int
+) -> RecordBound:
+    """
+    Return the most that records take where the writer is.
+
+    Args:
+        writer: it is not changed.
+        records: to be written as one unit.
+        next_file: what the files to come are like.
+        redo_bytes_max: the largest group that the redo log takes.
+
+    Raises:
+        GroupError: they take more than that.
+    """
+    size, state_bytes = sum(len(record.data) for record in records), writer.state_bytes_max
+    bound = None
+    if state_bytes <= STATE_BYTES_MAX:
+        room = min(shape.room_between(state_bytes) for shape in (writer.shape, next_file))
+        if room >= next_file.page_size:
+            bound = bound_with(size, state_bytes, 2 + 2 * (size // room), writer.page_size)
+        else:
+            bound = _rehearsed(writer, records, next_file, redo_bytes_max)
+    if bound is None or bound.redo_bytes > redo_bytes_max:
+        raise GroupError(
+            f"a record of {size} bytes with GTID states of up to {state_bytes} bytes is too large: "
+            "too many (domain, server) pairs, or too short a state interval"
+        )
+    return bound
+
+
+def bound_with(record_bytes: int, state_bytes: int, states: int, page_size: int) -> RecordBound:
+    """
+    Return the most that a record takes with states in its way.
+
+    Args:
+        record_bytes: the record's data.
+        state_bytes: the data of each state.
+        states: how many they are at most.
+        page_size: of the pages it goes to.
+    """
+    payload = page_size - CHUNK_HEADER_SIZE - CHECKSUM_SIZE
+    content = record_bytes + states * state_bytes
+    pages = content // payload + states + 4
+    overhead = pages * (CHANGE_HEADER_SIZE + 2 * CHUNK_HEADER_SIZE) + page_size + GROUP_HEADER_SIZE
+    return RecordBound(content + overhead, pages)
+
+
+def check_first_state(state: BinlogState, options: StoreOptions, redo_bytes_max: int) -> None:
+    """
+    Raise unless file 0 can hold *state*: no older file would know it.
+
+    Args:
+        state: that a binlog is to begin with.
+        options: what the file will be like.
+        redo_bytes_max: the largest group that the redo log takes.
+
+    Raises:
+        StateTooLarge: it does not fit into the file, or into the log.
+    """
+    size = len(encode_state(state.entries(), None))
+    bound = bound_with(1, size, 2, options.page_size)
+    fits = state_fits(size, options.page_size, options.file_pages - 1)
+    if not fits or size > STATE_BYTES_MAX or bound.redo_bytes > redo_bytes_max:
+        raise StateTooLarge(len(state))
+
+
+class _TooLargeError(Exception):
+    """More was written to nothing than there is room for."""
+
+
+class _NoLog:
+    """Takes redo groups and keeps their size."""
+
+    next_lsn = 0
+    takes_small = False
+
+    def __init__(self) -> None:
+        self.bytes = 0
+
+    def append(self, changes: list[Change]) -> int:
+        self.bytes += group_size(changes)
+        return 0
+
+    def append_small(self, change: Change) -> int:
+        return self.append([change])
+
+
+class _NoFiles:
+    """Gives pages that lead nowhere and files that are not there."""
+
+    def __init__(self, shape: FileShape, pages_max: int) -> None:
+        self._shape = shape
+        self._pages_max = pages_max
+        self.pages = 0
+
+    def append(self, file_no: int, page_no: int, page_size: int) -> FifoPage:
+        self.pages += 1
+        if self.pages > self._pages_max:
+            raise _TooLargeError
+        return FifoPage(file_no, page_no, page_size)
+
+    def next_file(self, file_no: int) -> FileShape:
+        assert file_no > 0
+        return self._shape
+
+    def file_entered(self, file_no: int) -> None:
+        assert file_no > 0
+
+
+def _rehearsed(
+    writer: Writer, records: Sequence[NewRecord], next_file: FileShape, redo_bytes_max: int
+) -> RecordBound | None:
+    """Write records to nothing; None: they take more than *redo_bytes_max*."""
+    smallest = min(writer.shape.page_payload, next_file.page_payload)
+    log, files = _NoLog(), _NoFiles(next_file, redo_bytes_max // smallest + 2)
+    try:
+        copy = writer.copy(files, log, files)
+        copy.append(*(record._replace(on_start=None) for record in records))
+    except _TooLargeError:
+        return None
+    return RecordBound(log.bytes, files.pages)
