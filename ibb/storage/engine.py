@@ -56,6 +56,7 @@ class Engine:
         options: settings.
         clock: tells when the log is due to be synced in modes 0 and 2.
         on_file_made: called after a file was made in advance, by the thread that made it.
+        on_begun_anew: called when the history before is gone, again if it was not heard to its end.
         synced_note: where others read how far the log is synced.
 
     Attributes:
@@ -72,6 +73,7 @@ class Engine:
         options: StoreOptions,
         clock: Clock,
         on_file_made: Callable[[], None],
+        on_begun_anew: Callable[[], None],
         synced_note: SyncedNote,
     ) -> None:
         self._disk = disk
@@ -81,6 +83,7 @@ class Engine:
         self._closed = False
         self._marker = ResetMarker(disk, directory)
         self._on_file_made = on_file_made
+        self._on_begun_anew = on_begun_anew
         self._synced_note = synced_note
         self._healed = HealedReads()
         self.writing = threading.RLock()
@@ -122,6 +125,8 @@ class Engine:
         """Make what opening did durable, and begin to work in the background."""
         with self.writing:
             self.checkpoint()
+            if self.opened.begun_anew:
+                self._on_begun_anew()
             self._marker.remove()
         if self.opened.taken_over:
             self.switch_file()

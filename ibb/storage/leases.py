@@ -203,7 +203,7 @@ class Leases:
         with self._mutex:
             left = {name: lease for name, lease in self._leases.items() if not lease.position}
             if len(left) < len(self._leases):
-                self._end(left)
+                self._replace(left)
 
     def get(self, name: str) -> Lease | None:
         """Return one lease, None without such."""
@@ -231,19 +231,16 @@ class Leases:
             }
             if old:
                 leases = {**self._leases, **old}
-                self._end({name: lease for name, lease in leases.items() if not _is_done(lease)})
+                leases = {name: lease for name, lease in leases.items() if not _is_done(lease)}
+                try:
+                    self._replace(leases)
+                except DiskError as error:
+                    if not error.full:
+                        raise
+                    # What they held must be able to go, or the disk stays full; after a restart
+                    # they lapse again.
+                    self._leases = leases
             return list(old.values())
-
-    def _end(self, leases: dict[str, Lease]) -> None:
-        """Store *leases*, of which some hold less than before."""
-        try:
-            self._replace(leases)
-        except DiskError as error:
-            if not error.full:
-                raise
-            # What they held must be able to go, or the disk stays full; after a restart they end
-            # by their age.
-            self._leases = leases
 
     def _replace(self, leases: dict[str, Lease]) -> None:
         content = {"version": _VERSION, "leases": [lease._asdict() for lease in leases.values()]}

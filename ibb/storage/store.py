@@ -63,7 +63,10 @@ class Store:
         self._clock = clock
         self._lock = lock
         self.damaged_headers = damaged_headers(disk, directory)
-        self._engine = Engine(disk, directory, options, clock, self._on_file_made, SyncedNote(lock))
+        self._engine = Engine(
+            disk, directory, options, clock, self._on_file_made, self._on_begun_anew,
+            SyncedNote(lock),
+        )  # fmt: skip
         self.commits = GroupCommitter(self._engine)
         self._holds = Holds()
         self.leases = Leases(disk, directory, clock, self._holds.frozen, lambda: self.pages)
@@ -81,8 +84,6 @@ class Store:
         """Take over what the engine found when it opened the directory."""
         self._owes_description = self._options.format_description == "own"
         self._formats = FormatCatalogue(self.pages, (self._disk, self.sidecar))
-        if self._engine.opened.begun_anew:
-            self.leases.forget_history()
 
     @classmethod
     def open(
@@ -376,6 +377,9 @@ class Store:
     def hold(self, kind: HoldKind, name: str) -> Hold:
         """Keep all files from purge, for *name*, until the hold is moved on or released."""
         return self._holds.take(kind, name, self.pages.first_file)
+
+    def _on_begun_anew(self) -> None:
+        self.leases.forget_history()
 
     def _on_file_made(self) -> None:
         self.purger.purge_automatically()

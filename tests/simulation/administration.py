@@ -87,6 +87,8 @@ def begin_anew(world: World, state: BinlogState, *, only_state: bool = False) ->
     busy = bool(len(world.store._engine.writer.pins) or world.holds)
     if not busy:
         world.model.resets_to = state
+        ended = [(lease.name, None) for lease in world.model.leases.values() if lease.position]
+        world.model.leases_under_way.extend(ended)
     try:
         if only_state:
             world.store.set_binlog_state(state)

@@ -234,3 +234,5 @@ class Model:
         self.base, self.items, self.resets_to = state, [], None
         self._index = {}
         self.safe = self.kept = 0
+        self.leases = {name: lease for name, lease in self.leases.items() if not lease.position}
+        self.leases_under_way.clear()

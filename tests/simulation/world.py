@@ -227,14 +227,23 @@ class World:
         model = self.model
         if model.resets_to is not None:
             if not found.stream and found.state == model.resets_to and not found.prepared:
-                model.begin_anew(model.resets_to)
+                self._forget_history(model.resets_to)
             model.resets_to = None
+            model.leases_under_way.clear()
             at_least = min(at_least, len(model.items))
         count = model.survivors(found, at_least)
         reached = model.items[at_least - 1].end if at_least else None
         if reached is not None and self.store.end() < reached:
             raise WrongError(f"the binlog ends at {self.store.end()}, it had reached {reached}")
         model.adopt(count)
+
+    def _forget_history(self, state: BinlogState) -> None:
+        """Go on with the one that a reset began; no lease has anything of the one before."""
+        was_begun = len(self.model.items) or self.model.base != state
+        kept = self.model.leases
+        self.model.begin_anew(state)
+        if not was_begun:
+            self.model.leases = kept  # nobody can tell whether it was done
 
     def _compare_formats(self, stream: list[Seen]) -> None:
         """The last format description before each place must be found there."""

@@ -7,7 +7,6 @@ import pytest
 
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.gtid import Gtid, GtidPosition
-from ibb.storage.clock import SystemClock
 from ibb.storage.directory import BinlogDirectory
 from ibb.storage.durable import DurableOffset
 from ibb.storage.holds import HoldKind, Holds
@@ -136,11 +135,22 @@ def check_cache(cache):
     assert cache._bytes == sum(map(len, cache._pages.values())) <= cache._bytes_max
 
 
+class SteppedClock:
+    time = 1.0
+
+    def now(self):
+        return self.time
+
+    monotonic = now
+
+
 def store_of_leases():
     disk = SimDisk()
     pages = BinlogDirectory(disk, "/s")
-    leases = Leases(disk, "/s", SystemClock(), Holds().frozen, lambda: pages)
-    leases.renew("old", GtidPosition(), age_limit=-1.0)
+    clock = SteppedClock()
+    leases = Leases(disk, "/s", clock, Holds().frozen, lambda: pages)
+    leases.renew("old", GtidPosition(), age_limit=1.0)
+    clock.time += 2.0
     return leases
 
 
