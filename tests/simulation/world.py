@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.errors import FormatError, IbbError
 from ibb.storage import Store, StoreOptions
 from ibb.storage.errors import DiskError, GroupError, StoreFailed, StoreFull
