@@ -38,13 +38,14 @@ from .auth_methods import DEFAULT_METHOD, METHODS
 from .config import ConfigError, check_delay, check_rate
 from .config_file import read_text_file
 from .decoys import SECRET_BYTES, decoy_auth, outline
-from .host_pattern import check_pattern, matches, vagueness
+from .host_pattern import LOCALHOST, check_pattern, matches, vagueness
 from .privileges import REPLICATION_SLAVE, allows, parse_grants
 from .replaced_file import locked_folder, replace_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from .config import Config
     from .decoys import Auth
 
 ACCOUNTS_FILE_BYTES_MAX: Final = 4 << 20
@@ -109,6 +110,8 @@ class Account:
                 METHODS[name].check_text(text)
             except ValueError as error:
                 raise ConfigError(f"{name}: {error}") from error
+        if {name for name, _ in self.auth} == {UNIX_SOCKET} and not self.matches(LOCALHOST):
+            raise ConfigError(f"by {UNIX_SOCKET} alone one comes from localhost only")
         if self.require not in REQUIREMENTS:
             raise ConfigError("require must be SSL or X509")
         if not 0 <= self.max_connections <= ACCOUNT_CONNECTIONS_MAX:
@@ -165,6 +168,19 @@ def made_up_account(user: str) -> tuple[Account, str]:
     """Return an account that may replicate from this machine, and its new random password."""
     password = secrets.token_urlsafe(18)
     return make_account(user, "localhost", password, _MADE_UP_GRANTS), password
+
+
+def shut_out(accounts: Iterable[Account], config: Config) -> Iterator[str]:
+    """Say, without names, which accounts nobody can log in to with these settings."""
+    no_certificates = "" if config.ssl_ca else "without ssl_ca"
+    no_tls = "with skip_ssl" if config.skip_ssl else ""
+    for requirement, missing in (
+        (REQUIRE_SSL, no_tls),
+        (REQUIRE_X509, no_tls or no_certificates),
+    ):
+        count = sum(account.require == requirement for account in accounts)
+        if count and missing:
+            yield f"{count} that require {requirement}, {missing}"
 
 
 class AccountBook:

@@ -230,20 +230,19 @@ class Login:
 
     def _check_count(self, account: Account) -> None:
         """Raise SqlError if the account has all the connections that it may have."""
-        if account.may(CONNECTION_ADMIN):
-            return
-        if len(self._host.sessions()) > self._host.config.max_connections:
+        config, sessions = self._host.config, self._host.sessions()
+        is_chief = account.may(CONNECTION_ADMIN)  # whom only a limit of its own holds
+        if len(sessions) > config.max_connections and not is_chief:
             raise codes.CON_COUNT_ERROR.error()
         name = (account.user, account.host)
         count = sum(
             session.account is not None and (session.account.user, session.account.host) == name
-            for session in self._host.sessions()
+            for session in sessions
         )
-        limit = account.max_connections
-        if limit and count >= limit:
+        if 0 < account.max_connections <= count:
+            limit = account.max_connections
             raise codes.USER_LIMIT_REACHED.error(account.user, "max_user_connections", limit)
-        limit = self._host.config.max_user_connections
-        if not account.max_connections and limit and count >= limit:
+        if account.max_connections == 0 < config.max_user_connections <= count and not is_chief:
             raise codes.TOO_MANY_USER_CONNECTIONS.error(account.user)
 
     def _certificate_proof(self, trust_key: bytes) -> bytes:

@@ -20,7 +20,7 @@ from ibb.protocol.error_codes import OPTION_PREVENTS_STATEMENT, SERVER_SHUTDOWN
 from ibb.storage.clock import SystemClock
 from ibb.storage.store import Store
 
-from .accounts import AccountBook, made_up_account
+from .accounts import AccountBook, made_up_account, shut_out
 from .auth_methods import make_methods
 from .automatic_purge import AutomaticPurge
 from .certificate import server_tls
@@ -157,6 +157,7 @@ class Server:
             await self._stop_inside()
             raise
         self.purging.start(self.pools.statements)
+        self._warn_of_accounts()
         host, port = self.address
         get_log().info("server_started", host=host, port=port, server_id=self.server_id)
 
@@ -172,6 +173,11 @@ class Server:
         self.tls = server_tls(self.config, self.host_name(), self.tls)
         if accounts is not None:
             self.accounts = accounts
+        self._warn_of_accounts()
+
+    def _warn_of_accounts(self) -> None:
+        for which in shut_out(self.accounts, self.config):
+            get_log().warning("accounts_shut_out", accounts=which)
 
     async def stop(self) -> None:
         """End in order: no new connections, each dump told why, then the threads."""

@@ -8,6 +8,7 @@ import pytest
 
 from ibb.protocol.handshake import Greeting
 from ibb.protocol.reply import is_ok
+from ibb.server import login_guard
 from ibb.server.accounts import AccountBook, make_account
 from ibb.server.config import Config
 from ibb.server.server import Server
@@ -22,6 +23,7 @@ ROOM = 10  # connections: the least that a real server can be told
 FAILURES = 3  # handshakes that fail before an address is blocked
 PASSWORD = "lim1t-pw"
 LOOPBACK = "127.0.0.1"
+GUESSING = "127.0.0.3"
 FOREIGN = "127.0.0.2"  # real servers block no address but those behind the host cache
 
 
@@ -43,6 +45,8 @@ def primary(rig, mariadb_10):
         f"CREATE USER plain@'%' IDENTIFIED BY '{PASSWORD}'",
         f"CREATE USER chief@'%' IDENTIFIED BY '{PASSWORD}'",
         "GRANT CONNECTION ADMIN ON *.* TO chief@'%'",
+        f"CREATE USER boss@'%' IDENTIFIED BY '{PASSWORD}' WITH MAX_USER_CONNECTIONS 1",
+        "GRANT CONNECTION ADMIN ON *.* TO boss@'%'",
     )
     yield primary
     primary.stop()
@@ -57,6 +61,7 @@ async def ports(primary, tmp_path):
             make_account("many", "%", PASSWORD, max_connections=100),
             make_account("plain", "%", PASSWORD),
             make_account("chief", "%", PASSWORD, ["CONNECTION ADMIN"]),
+            make_account("boss", "%", PASSWORD, ["CONNECTION ADMIN"], max_connections=1),
         ]
     )
     config = Config(
@@ -99,8 +104,9 @@ async def answers(port, logins, *, address=LOOPBACK):
         [("plain", ""), ("nobody", "")],
         [("few", PASSWORD)] * 2,
         [("plain", PASSWORD)] * 3,
+        [*[("chief", PASSWORD)] * 3, *[("boss", PASSWORD)] * 2],
     ],
-    ids=["denied", "without password", "of the account", "of all accounts"],
+    ids=["denied", "without password", "of the account", "of all accounts", "of administrators"],
 )
 async def test_logins_are_refused_in_the_same_words(ports, logins):
     real, ours = [await answers(port, logins) for port in ports]
@@ -116,6 +122,18 @@ async def test_a_server_that_is_full_has_one_more_place_for_an_administrator(por
         told.append((await answers(port, [*welcome, *[("chief", PASSWORD)] * 2]))[ROOM:])
     assert told[:2] == told[2:]
     assert told[1][0] == "welcome"
+
+
+async def test_only_ours_blocks_an_address_for_wrong_passwords(ports, monkeypatch):
+    """The difference that docs/accounts.md names: real servers let passwords be guessed."""
+    monkeypatch.setattr(login_guard, "BLOCK_SECONDS_MIN", 60.0)
+    told = []
+    for port in ports:
+        told.append(await answers(port, [("many", "wrong")] * FAILURES, address=GUESSING))
+        told.append(await answers(port, [("many", PASSWORD)], address=GUESSING))
+    assert told[2] == told[0]
+    assert told[1] == ["welcome"]
+    assert told[3][0][1][:3] == b"\xff" + (1129).to_bytes(2, "little")
 
 
 async def test_an_address_that_fails_too_often_is_blocked_in_the_same_words(ports):

@@ -5,9 +5,10 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from structlog.testing import capture_logs
 
-from ibb.server.accounts import Account, AccountBook, made_up_account, make_account
-from ibb.server.config import ConfigError
+from ibb.server.accounts import Account, AccountBook, made_up_account, make_account, shut_out
+from ibb.server.config import Config, ConfigError
 from ibb.server.host_pattern import vagueness
 
 HASH = "*14E65567ABDB5135D0CFD9A70B3032C179A49EE7"  # of "secret", by MariaDB's PASSWORD()
@@ -114,6 +115,44 @@ def test_hosts_are_patterns_or_networks_as_mariadb_has_them():
 def test_hosts_that_nobody_can_come_from_are_refused(host, reason):
     with pytest.raises(ConfigError, match=reason):
         make_account("u", host, "x")
+
+
+def test_by_unix_socket_alone_one_comes_from_localhost():
+    for host in ("%", "localhost", "l%"):
+        make_account("u", host, "", methods=["unix_socket"])
+    for host in ("10.%", "10.0.0.0/8", "127.0.0.1"):
+        with pytest.raises(ConfigError, match="from localhost only"):
+            make_account("u", host, "", methods=["unix_socket"])
+        make_account("u", host, "x", methods=["unix_socket", "ed25519"])
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"ssl_ca": "ca.pem"}, []),
+        ({}, ["1 that require X509, without ssl_ca"]),
+        (
+            {"skip_ssl": True, "ssl_ca": "ca.pem"},
+            ["2 that require SSL, with skip_ssl", "1 that require X509, with skip_ssl"],
+        ),
+    ],
+)
+def test_accounts_are_named_that_settings_shut_out(settings, said):
+    requirements = ["", "SSL", "SSL", "X509"]
+    book = AccountBook(
+        make_account(f"u{number}", "%", "x", require=requirement)
+        for number, requirement in enumerate(requirements)
+    )
+    assert list(shut_out(book, Config(**settings))) == said
+
+
+async def test_accounts_that_settings_shut_out_are_in_the_log(serve, store, accounts):
+    accounts.add(make_account("shown", "%", "x", require="X509"))
+    with capture_logs() as lines:
+        server = await serve(store)
+        server.reload()
+    said = [line["accounts"] for line in lines if line["event"] == "accounts_shut_out"]
+    assert said == ["1 that require X509, without ssl_ca"] * 2
 
 
 def test_the_pattern_counts_that_fewest_hosts_match():
