@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from .character_sets import decoded, encoded
 from .fields import FieldReader
 from .statement_command import (
+    STMT_FETCH,
     STMT_PREPARE,
     STMT_RESET,
     StatementCommand,
@@ -141,9 +142,10 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class FieldList:
-    """Which columns a table has. Answer: definitions and EOF, or ERR."""
+    """Which columns like a *pattern* a table has. Answer: definitions and EOF, or ERR."""
 
     table: str
+    pattern: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,10 +320,11 @@ def parse_command(payload: Buffer, charset: str = "utf8mb4") -> Command:
         case CommandCode.INIT_DB:
             return InitDb(_text(payload[1:]))
         case CommandCode.FIELD_LIST:
-            return FieldList(_text(bytes(payload[1:]).split(b"\0", 1)[0]))
+            table, _, pattern = bytes(payload[1:]).partition(b"\0")
+            return FieldList(_text(table), _file_name(pattern))
         case CommandCode.PROCESS_KILL:
             return ProcessKill(FieldReader(payload, 1, what="COM_PROCESS_KILL").u32())
-        case _ if STMT_PREPARE <= code <= STMT_RESET and code != CommandCode.SET_OPTION:
+        case _ if STMT_PREPARE <= code <= STMT_RESET or code == STMT_FETCH:
             return parse_statement_command(payload, charset)
         case CommandCode.SET_OPTION:
             return SetOption(FieldReader(payload, 1, what="COM_SET_OPTION").u16())

@@ -139,6 +139,7 @@ INVALID_CHARACTER_STRING: Final = ErrorCode(1300, "HY000", "Invalid %s character
 QUERY_INTERRUPTED: Final = ErrorCode(1317, "70100", "Query execution was interrupted")
 UNKNOWN_TARGET_BINLOG: Final = ErrorCode(1373, "HY000", "Target log not found in binlog index")
 LOG_IN_USE: Final = ErrorCode(1378, "HY000", "A purgeable log is in use, will not purge: %s")
+STMT_HAS_NO_OPEN_CURSOR: Final = ErrorCode(1421, "HY000", "The statement (%d) has no open cursor")
 MAX_PREPARED_STMT_COUNT_REACHED: Final = ErrorCode(
     1461,
     "42000",
@@ -176,6 +177,9 @@ DUPLICATE_GTID_DOMAIN: Final = ErrorCode(
     1943, "HY000", "GTID %s and %s conflict (duplicate domain id %d)"
 )
 NO_SUCH_QUERY: Final = ErrorCode(1957, "HY000", "Unknown query id: %d")
+ILLEGAL_PARAMETER_DATA_TYPE: Final = ErrorCode(
+    4079, "HY000", "Illegal parameter data type %s for operation '%s'"
+)
 SLAVE_SAME_ID: Final = ErrorCode(
     4052, "HY000", "A slave with the same server_id as this slave has connected to the master"
 )

@@ -16,6 +16,7 @@ STMT_EXECUTE: Final = 0x17
 STMT_SEND_LONG_DATA: Final = 0x18
 STMT_CLOSE: Final = 0x19
 STMT_RESET: Final = 0x1A
+STMT_FETCH: Final = 0x1C
 LAST_PREPARED: Final = 0xFFFFFFFF  # statement id: the one prepared last
 
 
@@ -62,7 +63,14 @@ class StmtReset:
     statement_id: int
 
 
-StatementCommand = StmtPrepare | StmtExecute | StmtSendLongData | StmtClose | StmtReset
+@dataclass(frozen=True, slots=True)
+class StmtFetch:
+    """Rows of an open cursor. Answer: rows, or ERR."""
+
+    statement_id: int
+
+
+StatementCommand = StmtPrepare | StmtExecute | StmtSendLongData | StmtClose | StmtReset | StmtFetch
 
 
 def parse_statement_command(payload: Buffer, charset: str = "utf8mb4") -> StatementCommand:
@@ -79,6 +87,8 @@ def parse_statement_command(payload: Buffer, charset: str = "utf8mb4") -> Statem
     statement_id = reader.u32()
     if code == STMT_CLOSE:
         return StmtClose(statement_id)
+    if code == STMT_FETCH:
+        return StmtFetch(statement_id)
     if code == STMT_RESET:
         return StmtReset(statement_id)
     if code == STMT_SEND_LONG_DATA:

@@ -38,6 +38,7 @@ from ibb.protocol.reply import eof, err_of, ok
 from ibb.protocol.statement_command import (
     StmtClose,
     StmtExecute,
+    StmtFetch,
     StmtPrepare,
     StmtReset,
     StmtSendLongData,
@@ -55,6 +56,7 @@ from .login_guard import NOBODY
 from .privileges import REPLICATION_SLAVE
 from .statement_runner import StatementRunner
 from .statements import Statements
+from .table_descriptions import field_list
 from .tls_channel import TlsFailed
 from .variables import SessionVariables
 
@@ -276,6 +278,8 @@ class Session:
             case StmtClose():
                 runner.close_statement(command.statement_id)
                 return []
+            case StmtFetch():
+                runner.fetch(command.statement_id)
             case StmtReset():
                 runner.reset_statement(command.statement_id)
                 return [ok(status=status)]
@@ -285,14 +289,14 @@ class Session:
                 self._statements.use(command.database)
                 return [ok(status=status)]
             case FieldList():
-                raise codes.NO_SUCH_TABLE.error(self._statements.database, command.table)
+                return field_list(command.table, command.pattern, self._statements.context)
             case ProcessKill():
                 kill_connection(command.connection_id, self._host, self)
                 return [ok(status=status)]
             case ResetConnection():
                 runner.reset()
                 return [ok(status=self._variables.status)]
-            case SetOption():
+            case SetOption(option=0 | 1):
                 runner.allow_several(allowed=command.option == 0)
                 return [eof(status=status)]
             case Statistics():

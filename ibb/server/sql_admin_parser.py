@@ -10,24 +10,16 @@ from .sql_ast import (
     DropLease,
     Flush,
     Kill,
-    Nothing,
     Purge,
     ReplicaCommand,
     ResetMaster,
-    Unsupported,
 )
+from .sql_flush_parser import FlushParser
 from .sql_lexer import Kind
-from .sql_show_parser import ShowParser
 
 if TYPE_CHECKING:
     from .sql_ast import Statement
 
-_FLUSHED_TO_NO_EFFECT: Final = frozenset(
-    {
-        *("PRIVILEGES", "TABLES", "TABLE", "STATUS", "USER_RESOURCES", "DES_KEY_FILE"),
-        *("USER_STATISTICS", "TABLE_STATISTICS", "INDEX_STATISTICS", "CLIENT_STATISTICS"),
-    }
-)
 _NUMBERS: Final = frozenset(
     {
         *("MASTER_PORT", "MASTER_CONNECT_RETRY", "MASTER_LOG_POS", "RELAY_LOG_POS"),
@@ -45,7 +37,7 @@ _TEXTS: Final = frozenset(
 _GTID_MODES: Final = ("NO", "SLAVE_POS", "REPLICA_POS", "CURRENT_POS")
 
 
-class AdminParser(ShowParser):
+class AdminParser(FlushParser):
     """The parser of administrative statements, each behind its first word."""
 
     def kill(self) -> Kill:
@@ -65,41 +57,6 @@ class AdminParser(ShowParser):
         self.clause = "KILL"
         return Kill(query_only, self.expression(), query_id=query_id)
 
-    def flush(self) -> Statement:
-        """FLUSH [LOCAL | NO_WRITE_TO_BINLOG] what."""
-        self.skip_word("LOCAL", "NO_WRITE_TO_BINLOG")
-        if self.skip_words("BINARY", "LOGS") or self.skip_words("MASTER", "LOGS"):
-            domains = None
-            if self.skip_word("DELETE_DOMAIN_ID"):
-                self.expect_sign("=")
-                domains = self._domains()
-            return Flush("BINARY LOGS", domains)
-        if self.skip_word("LOGS"):
-            return Flush("LOGS")
-        if self.skip_words("QUERY", "CACHE") or self.skip_words("RELAY", "LOGS"):
-            return Nothing(commits=True)
-        for kind in ("ERROR", "SLOW", "GENERAL", "ENGINE"):
-            if self.skip_words(kind, "LOGS"):
-                return Nothing(commits=True)
-        if self.skip_word("HOSTS"):
-            return Flush("HOSTS")
-        self.expect_word(*_FLUSHED_TO_NO_EFFECT)
-        if self.skip_word("WITH"):
-            for word in ("READ", "LOCK"):
-                self.expect_word(word)
-            return Unsupported("FLUSH TABLES WITH READ LOCK")
-        return Nothing(commits=True)
-
-    def _domains(self) -> tuple[int, ...]:
-        self.expect_sign("(")
-        if self.skip_sign(")"):
-            return ()
-        domains = [self.number()]
-        while self.skip_sign(","):
-            domains.append(self.number())
-        self.expect_sign(")")
-        return tuple(domains)
-
     def purge(self) -> Purge:
         """PURGE BINARY LOGS TO name | BEFORE moment."""
         self.expect_word("BINARY", "MASTER")
@@ -112,7 +69,7 @@ class AdminParser(ShowParser):
     def reset(self) -> Statement:
         """RESET MASTER [TO n] | SLAVE [name] [ALL] | QUERY CACHE."""
         if self.skip_words("QUERY", "CACHE"):
-            return Nothing(commits=True)
+            return Flush(("QUERY CACHE",))
         if self.expect_word("MASTER", "SLAVE", "REPLICA") == "MASTER":
             return ResetMaster(self.number() if self.skip_word("TO") else None)
         name = self.string() if self.peek().kind is Kind.STRING else ""
@@ -152,7 +109,7 @@ class AdminParser(ShowParser):
         if name == "MASTER_USE_GTID":
             return name, self.expect_word(*_GTID_MODES)
         if name.startswith("IGNORE_"):
-            return name, ",".join(map(str, self._domains()))
+            return name, ",".join(map(str, self.domains()))
         if name in _NUMBERS:
             return name, self.number()
         if name == "MASTER_HEARTBEAT_PERIOD":

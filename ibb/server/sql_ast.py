@@ -170,7 +170,7 @@ class Do:
 class Flush:
     """FLUSH of what the words say; *domains* of BINARY LOGS DELETE_DOMAIN_ID, else None."""
 
-    what: str
+    what: tuple[str, ...]
     domains: tuple[int, ...] | None = None
 
 
@@ -268,9 +268,7 @@ class OnTable:
 
 @dataclass(frozen=True, slots=True)
 class Nothing:
-    """A statement that has nothing to do here but perhaps to end a transaction."""
-
-    commits: bool = False
+    """A statement that has nothing to do here."""
 
 
 @dataclass(frozen=True, slots=True)

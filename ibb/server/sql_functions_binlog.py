@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from ibb.protocol.gtid import GtidPosition
+from ibb.protocol.error_codes import ILLEGAL_PARAMETER_DATA_TYPE, INCORRECT_GTID_STATE
+from ibb.protocol.gtid import Gtid, parse_gtid_list
 from ibb.protocol.result_set import ColumnType
 from ibb.storage.file_name import binlog_name, parse_binlog_name
 
@@ -26,21 +28,22 @@ _NOT_REACHED: Final = -1
 def _binlog_gtid_pos(context: Context, arguments: _Arguments) -> Typed:
     """Return the state at the start of the first file, which is all that has a position."""
     type_ = SqlType(Kind.TEXT, _GTID_CHARS, nullable=True, wire=ColumnType.LONG_BLOB)
-    name, position = as_text(arguments[0].value), arguments[1].value
+    name, position = as_text(arguments[0].value), _number(context, arguments[1])
     first = binlog_name(context.facts.history.pages.first_file())
     at_start = isinstance(position, int) and position <= _FIRST_POSITION
     return Typed("" if at_start and name in ("", STREAM_NAME, first) else None, type_)
 
 
 def _gtid_wait(context: Context, arguments: _Arguments) -> Typed:
-    """Return 0 when everything named is stored here, -1 after the time."""
+    """Return 0 when everything named is stored here, -1 after the time; less than 0 is for ever."""
+    _check_text(arguments[0].type, "master_gtid_wait")
     nullable = any(argument.type.nullable for argument in arguments)
     type_ = SqlType(Kind.INTEGER, 2, nullable=nullable)
     text = as_text(arguments[0].value)
     if text is None:
         return Typed(None, type_)
-    wanted = GtidPosition.parse(text)
-    seconds = as_number(arguments[1].value) if len(arguments) > 1 else None
+    wanted = _awaited(text)
+    seconds = _number(context, arguments[1]) if len(arguments) > 1 else None
 
     def reached() -> bool:
         state = context.facts.history.state()
@@ -50,13 +53,39 @@ def _gtid_wait(context: Context, arguments: _Arguments) -> Typed:
                 return False
         return True
 
-    limit = None if seconds is None else float(seconds)
+    limit = None if seconds is None or seconds < 0 else float(seconds)
     came = wait_for(context, ("MASTER_GTID_WAIT", text), reached, limit)
     return Typed(0 if came else _NOT_REACHED, type_)
 
 
-def _pos_wait(_: Context, __: _Arguments) -> Typed:
+def _awaited(text: str) -> list[Gtid]:
+    """Return the GTIDs of a list with blanks before them at most; a domain may come twice."""
+    entries = text.split(",")
+    if text and any(entry != entry.rstrip() or not entry for entry in entries):
+        raise INCORRECT_GTID_STATE.error()
+    return parse_gtid_list(text)
+
+
+def _number(context: Context, argument: Typed) -> int | float | Decimal | None:
+    """Return a number; a text that is none is warned of."""
+    if argument.type.kind is Kind.TEXT:
+        return context.number(argument.value)
+    return as_number(argument.value)
+
+
+def _check_text(type_: SqlType, operation: str) -> None:
+    """Refuse what is no text, under the name that MariaDB has for its type."""
+    if type_.kind in (Kind.TEXT, Kind.BINARY, Kind.NULL):
+        return
+    name = type_.kind.name.lower()
+    if type_.kind is Kind.INTEGER:
+        name = "bigint" if type_.column("", 0).type == ColumnType.LONGLONG else "int"
+    raise ILLEGAL_PARAMETER_DATA_TYPE.error(name, operation)
+
+
+def _pos_wait(_: Context, arguments: _Arguments) -> Typed:
     """Return NULL: positions are no measure here, as on a server that is no replica."""
+    _check_text(arguments[0].type, "master_pos_wait")
     return Typed(None, SqlType(Kind.INTEGER, 21, nullable=True))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 from ibb.protocol import error_codes as codes
 from ibb.protocol.capabilities import Capability
@@ -358,6 +358,11 @@ class StatementRunner:
         if kept <= LONG_DATA_BYTES_MAX:
             before = prepared.long_data.get(command.parameter, b"")
             prepared.long_data[command.parameter] = before + command.data
+
+    def fetch(self, statement_id: int) -> NoReturn:
+        """Refuse to fetch rows: a statement's are all sent when it is executed."""
+        self._found(statement_id, "mysqld_stmt_fetch")
+        raise codes.STMT_HAS_NO_OPEN_CURSOR.error(statement_id)
 
     def reset_statement(self, statement_id: int) -> None:
         """Forget the long parameters; raises SqlError 1243."""

@@ -73,7 +73,7 @@ if TYPE_CHECKING:
 
 PREPARED_BY_NAME_MAX: Final = 64  # of one session
 _WRITING: Final = frozenset(
-    {"CREATE", "INSERT", "REPLACE", "UPDATE", "DELETE", "DROP", "ALTER", "TRUNCATE"}
+    {"CREATE", "INSERT", "REPLACE", "UPDATE", "DELETE", "DROP", "ALTER", "TRUNCATE", "FLUSH"}
 )
 _DIAGNOSTIC: Final = frozenset({"WARNINGS", "ERRORS", "COUNT WARNINGS", "COUNT ERRORS"})
 
@@ -166,7 +166,7 @@ class Statements:
         context = self.context
         context.now = self._variables.timestamp(context)
         context.row = None
-        if isinstance(statement, Flush | ResetMaster) or statement == Nothing(commits=True):
+        if isinstance(statement, Flush | ResetMaster):
             self._variables.end_transaction()
         context.shows_diagnostics = isinstance(statement, Show) and statement.what in _DIAGNOSTIC
         if not context.shows_diagnostics and not _asks_for_warnings(statement):
@@ -220,7 +220,10 @@ class Statements:
                 self._named(statement.name, "DEALLOCATE PREPARE")
                 del self._prepared[statement.name.lower()]
             case OnTable():
-                raise self._no_table(statement)
+                error = self._no_table(statement)
+                if error is not None:
+                    raise error
+                administer(Flush(("TABLES",)), context)
             case Unsupported():
                 raise NOT_SUPPORTED_YET.error(statement.what)
             case Nothing():
@@ -323,7 +326,8 @@ class Statements:
         context.waited.clear()
         return parsed
 
-    def _no_table(self, statement: OnTable) -> SqlError:
+    def _no_table(self, statement: OnTable) -> SqlError | None:
+        """Return the error of a statement on a table; there is none for FLUSH."""
         table = statement.table
         database = table.database or self.context.database
         if database is None:
@@ -336,6 +340,8 @@ class Statements:
             return DBACCESS_DENIED_ERROR.error(user, host, INFORMATION_SCHEMA)
         if database.lower() == INFORMATION_SCHEMA:
             return UNKNOWN_TABLE.error(table.name, INFORMATION_SCHEMA)
+        if statement.verb == "FLUSH":
+            return None
         if statement.verb == "DROP":
             return SqlError(1051, "42S02", f"Unknown table '{database}.{table.name}'")
         if statement.verb == "CREATE":

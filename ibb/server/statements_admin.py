@@ -105,8 +105,9 @@ def _store(context: Context) -> Store:
 
 
 def _flush(statement: Flush, context: Context) -> None:
-    if statement.what == "HOSTS":
+    if "HOSTS" in statement.what:
         context.facts.guard.clear()
+    if not {"LOGS", "BINARY LOGS"} & set(statement.what):
         return
     try:
         unknown = _store(context).switch_file(statement.domains or ())

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ibb.protocol.error_codes import NO_DB_ERROR, NO_SUCH_TABLE, WRONG_OBJECT
+from ibb.protocol.fields import LENENC_NULL, lestr
+from ibb.protocol.reply import eof
 from ibb.protocol.result_set import Column, ColumnType, ResultSet
 
+from .like import PATTERN_CHARS_MAX, is_like
 from .sql_select import of_table
 from .sql_tables import INFORMATION_SCHEMA, TABLES, described_columns, found_table, written_type
+from .sql_types import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,6 +53,8 @@ _INDEX: Final = (
     ("Index_comment", "INDEX_COMMENT"),
     ("Ignored", "IGNORED"),
 )
+_TEMPORARY_TABLE: Final = "(temporary)"
+_NULL: Final = bytes([LENENC_NULL])
 _OPTIONS: Final = "DEFAULT CHARSET=utf8mb3 COLLATE=utf8mb3_general_ci"
 
 
@@ -81,6 +88,31 @@ def describe(statement: Describe, context: Context) -> ResultSet:
         keep=statement.filter.where,
         like=None if like is None else ("COLUMN_NAME", like),
     )
+
+
+def field_list(name: str, pattern: str, context: Context) -> list[bytes]:
+    """
+    Return what answers COM_FIELD_LIST: the columns of a table, with their defaults, and EOF.
+
+    Raises:
+        SqlError: 1046 without a database, 1109 or 1146 no such table, 1235 not here.
+    """
+    if context.database is None:
+        raise NO_DB_ERROR.error()
+    if context.database.lower() != INFORMATION_SCHEMA:
+        raise NO_SUCH_TABLE.error(context.database, name)
+    variables = context.variables
+    payloads = []
+    for column in found_table(name).columns:
+        if pattern and not is_like(column.name, pattern[:PATTERN_CHARS_MAX]):
+            continue
+        shown = replace(
+            column.shown(variables.charset, name, column.name), org_table=_TEMPORARY_TABLE
+        )
+        default = b"" if column.type.kind is Kind.TEXT else b"0"
+        encoded = shown.encode(charset=variables.charsets.of_results)
+        payloads.append(encoded + (_NULL if column.type.nullable else lestr(default)))
+    return [*payloads, eof(status=variables.status)]
 
 
 def _definition(table: Table, context: Context) -> ResultSet:

@@ -102,7 +102,7 @@ def test_commands_on_prepared_statements_are_read():
 
 def test_small_commands_are_read():
     assert parse_command(b"") == Unknown(0)
-    assert parse_command(b"\x04t\0%") == FieldList("t")
+    assert parse_command(b"\x04t\0%") == FieldList("t", "%")
     assert parse_command(b"\x0c\x07\0\0\0") == ProcessKill(7)
 
 
