@@ -26,6 +26,7 @@ from .automatic_purge import AutomaticPurge
 from .certificate import server_tls
 from .config import Config, ConfigError, derived_server_id, parse_address
 from .durable_signal import DurableSignal
+from .gtid_waits import GtidWaits
 from .listener import Listener
 from .live_settings import LiveSettings
 from .log import get_log
@@ -107,6 +108,7 @@ class Server:
             wait_no_slave=self.config.rpl_semi_sync_master_wait_no_slave,
         )
         self.signal: DurableSignal
+        self.gtid_waits: GtidWaits
         self.pools: Pools
         self._clock = clock or SystemClock()
         self.pacing = Pacing(
@@ -148,6 +150,7 @@ class Server:
         self.tls = server_tls(self.config, self.host_name())
         self.pools = Pools(self.config.dump_threads)
         self.signal = DurableSignal(self.history, self.pools.statements, self.config.poll_interval)
+        self.gtid_waits = GtidWaits(self.history, self.signal, self.pools.statements)
         self.history.pages.healed.tell = _log_healed
         if isinstance(self.history, Store):
             self.history.commits.gate = self.semi_sync
@@ -193,6 +196,7 @@ class Server:
         if isinstance(self.history, Store):
             self.history.commits.gate = None
         await self.purging.stop()
+        await self.gtid_waits.close()
         await self.signal.close()
         await asyncio.get_running_loop().run_in_executor(None, self.pools.close)
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from .accounts import AccountBook
     from .durable_signal import DurableSignal
+    from .gtid_waits import GtidWaits
     from .login_guard import LoginGuard
     from .pools import Pools
     from .refusal_log import RefusalLog
@@ -30,6 +31,7 @@ class SessionHost(ServerFacts, Protocol):
     guard: LoginGuard
     refusals: RefusalLog
     signal: DurableSignal
+    gtid_waits: GtidWaits
     pools: Pools
     semi_sync: SemiSync
     questions: int  # commands answered so far, of all sessions

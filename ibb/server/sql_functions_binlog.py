@@ -44,17 +44,8 @@ def _gtid_wait(context: Context, arguments: _Arguments) -> Typed:
         return Typed(None, type_)
     wanted = _awaited(text)
     seconds = _number(context, arguments[1]) if len(arguments) > 1 else None
-
-    def reached() -> bool:
-        state = context.facts.history.state()
-        for gtid in wanted:
-            newest = state.newest(gtid.domain)
-            if newest is None or newest.seq < gtid.seq:
-                return False
-        return True
-
     limit = None if seconds is None or seconds < 0 else float(seconds)
-    came = wait_for(context, ("MASTER_GTID_WAIT", text), reached, limit)
+    came = wait_for(context, ("MASTER_GTID_WAIT", text), wanted, limit)
     return Typed(0 if came else _NOT_REACHED, type_)
 
 

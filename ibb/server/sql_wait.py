@@ -9,8 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .gtid_waits import has_come
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Hashable, Sequence
+
+    from ibb.protocol.gtid import Gtid
 
     from .sql_context import Context
 
@@ -23,25 +27,22 @@ class StatementWaits(Exception):  # noqa: N818 - a state of the statement
 
     Attributes:
         key: what it waits for, in `Context.waited`.
-        ready: tells whether that has come; None: only time counts. Looked at when the history
-            grows.
+        gtids: that it waits for; None: only time counts.
         seconds: at most so long; None: for ever.
     """
 
-    def __init__(
-        self, key: Hashable, ready: Callable[[], bool] | None, seconds: float | None
-    ) -> None:
+    def __init__(self, key: Hashable, gtids: Sequence[Gtid] | None, seconds: float | None) -> None:
         super().__init__()
         self.key = key
-        self.ready = ready
+        self.gtids = gtids
         self.seconds = seconds
 
 
 def wait_for(
-    context: Context, key: Hashable, ready: Callable[[], bool] | None, seconds: float | None
+    context: Context, key: Hashable, gtids: Sequence[Gtid] | None, seconds: float | None
 ) -> bool:
     """
-    Return whether *ready* came true in time; for a mere pause, False when it is over.
+    Return whether all of *gtids* came in time; for a mere pause, False when it is over.
 
     Raises:
         StatementWaits: that is not known yet.
@@ -50,10 +51,12 @@ def wait_for(
         return context.waited[key]
     if context.probing:
         return False
-    if ready is not None and ready():
-        return True
+    if gtids is not None:
+        state = context.facts.history.state()
+        if all(has_come(state, gtid) for gtid in gtids):
+            return True
     if seconds is not None:
         if seconds <= 0:
             return False
         seconds = min(seconds, WAIT_SECONDS_MAX)
-    raise StatementWaits(key, ready, seconds)
+    raise StatementWaits(key, gtids, seconds)

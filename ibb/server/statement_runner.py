@@ -239,24 +239,13 @@ class StatementRunner:
             self._waiting.cancel()  # a thread goes on until it looks
 
     async def _until_ready(self, wait: StatementWaits) -> None:
-        host, context = self._host, self._statements.context
-        if wait.ready is None:
+        came = False
+        if wait.gtids is not None:
+            came = await self._host.gtid_waits.wait(wait.gtids, wait.seconds)
+        else:
             assert wait.seconds is not None
             await asyncio.sleep(wait.seconds)
-            context.waited[wait.key] = False
-            return
-        loop = asyncio.get_running_loop()
-        deadline = None if wait.seconds is None else loop.time() + wait.seconds
-        while True:
-            seen = host.signal.count
-            if await loop.run_in_executor(host.pools.statements, wait.ready):
-                context.waited[wait.key] = True
-                return
-            left = None if deadline is None else deadline - loop.time()
-            if left is not None and left <= 0:
-                context.waited[wait.key] = False
-                return
-            await host.signal.wait(seen, left)
+        self._statements.context.waited[wait.key] = came
 
     # Other sessions, and the relay
 
