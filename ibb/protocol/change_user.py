@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from .capabilities import Capability, effective
+from .character_sets import decoded_name
 from .fields import FieldReader
 from .handshake import HandshakeResponse, read_attributes
 
@@ -35,9 +36,9 @@ def parse_change_user(
     """
     both = effective(server, client.capabilities)
     reader = FieldReader(payload, 1, what="COM_CHANGE_USER")
-    user = reader.zstr().decode(errors="replace")
+    user = reader.zstr()
     answer = reader.u8str()
-    database = reader.zstr().decode(errors="replace") or None
+    database = reader.zstr()
     collation, plugin, attributes = client.collation, None, client.attributes
     if reader.remaining:
         collation = reader.u16() & 0xFF
@@ -49,9 +50,9 @@ def parse_change_user(
         client.capabilities,
         client.packet_bytes_max,
         collation,
-        user,
+        decoded_name(user, collation),
         answer,
-        database,
+        decoded_name(database, collation) or None,
         plugin,
         attributes,
     )

@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import codecs
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from .fields import Buffer
 
 LATIN1: Final = 8
 UTF8MB3: Final = 33
@@ -96,6 +99,22 @@ def decoded(data: bytes, charset: str) -> str:
     if charset == "utf8mb3" and not text.isascii():
         return _BEYOND_THREE_BYTES.sub(lambda found: _as_bytes(found[0]), text)
     return text
+
+
+def decoded_name(data: Buffer, collation: int) -> str:
+    """
+    Return a name that a client sent with its login, with a replacement for what is no character.
+
+    Replicas of 10.11 announce latin1 and send UTF-8, which a real primary therefore takes for
+    another name. So it is read as UTF-8 where it can be, whatever the client announces.
+    """
+    name = bytes(data)
+    try:
+        return name.decode()
+    except UnicodeDecodeError:
+        if charset_of(COLLATION_NAMES.get(collation, "")) == "latin1":
+            return decoded(name, "latin1")
+        return name.decode(errors="replace")
 
 
 def encoded(text: str, charset: str) -> bytes:

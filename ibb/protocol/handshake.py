@@ -22,6 +22,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Final
 
 from .capabilities import REQUIRED_CAPABILITIES, Capability, effective, join
+from .character_sets import decoded_name
 from .errors import FormatError, ProtocolError
 from .fields import FieldReader, lenenc, lestr, zstr
 from .native_password import NONCE_BYTES, PLUGIN_NAME
@@ -207,7 +208,7 @@ class HandshakeResponse:
         both = effective(server, capabilities)
         if not both & Capability.PROTOCOL_41:
             raise ProtocolError("the client does not speak protocol 4.1")
-        user = _text(reader.zstr())
+        user = decoded_name(reader.zstr(), collation)
         if both & Capability.PLUGIN_AUTH_LENENC_CLIENT_DATA:
             auth_response = reader.lestr()
         elif both & Capability.SECURE_CONNECTION:
@@ -216,7 +217,7 @@ class HandshakeResponse:
             auth_response = reader.zstr()
         database = plugin = None
         if both & Capability.CONNECT_WITH_DB and reader.remaining:
-            database = _text(reader.zstr())
+            database = decoded_name(reader.zstr(), collation)
         if both & Capability.PLUGIN_AUTH and reader.remaining:
             plugin = _text(reader.zstr())
         attributes = {}

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ibb.protocol.capabilities import CLIENT_CAPABILITIES, SERVER_CAPABILITIES, Capability
+from ibb.protocol.change_user import parse_change_user
 from ibb.protocol.errors import FormatError, ProtocolError, Truncated
 from ibb.protocol.fields import lenenc, lestr
 from ibb.protocol.handshake import (
@@ -149,6 +150,29 @@ def test_a_client_of_the_last_century_is_refused():
     raw = b"\x00\x80" + RESPONSE.encode(SERVER_CAPABILITIES)[2:]
     with pytest.raises(ProtocolError, match=r"4\.1"):
         HandshakeResponse.parse(raw, SERVER_CAPABILITIES)
+
+
+@pytest.mark.parametrize(
+    ("collation", "sent", "name"),
+    [
+        (8, "zoë".encode("cp1252"), "zoë"),
+        (5, b"\x80uro\x81", "€uro\x81"),
+        (8, "zoë".encode(), "zoë"),  # a replica of 10.11 sends this
+        (45, "zoë".encode(), "zoë"),
+        (255, "zoë".encode(), "zoë"),  # as MySQL's clients have it
+        (45, "zoë".encode("cp1252"), "zo\N{REPLACEMENT CHARACTER}"),
+        (63, "zoë".encode("cp1252"), "zo\N{REPLACEMENT CHARACTER}"),
+    ],
+)
+def test_names_are_read_in_the_character_set_of_the_client(collation, sent, name):
+    capabilities = CLIENT_CAPABILITIES | Capability.CONNECT_WITH_DB
+    made = HandshakeResponse(capabilities, 1 << 24, collation, "@", b"", "@@")
+    raw = made.encode(SERVER_CAPABILITIES).replace(b"@@", sent).replace(b"@", sent)
+    read = HandshakeResponse.parse(raw, SERVER_CAPABILITIES)
+    assert (read.user, read.database) == (name, name)
+    again = b"\x11" + sent + b"\0\0" + sent + b"\0" + collation.to_bytes(2, "little")
+    read = parse_change_user(again, SERVER_CAPABILITIES, read)
+    assert (read.user, read.database) == (name, name)
 
 
 def test_a_name_that_is_not_utf8_can_still_be_shown():
