@@ -255,7 +255,8 @@ class Connection:
                 if left < before:
                     since = time()
                 elif time() - since >= self.write_timeout:
-                    raise
+                    reason = f"the client did not read for {self.write_timeout:g} s"
+                    raise TimeoutError(reason) from None
             else:
                 return
 

@@ -143,11 +143,9 @@ class DumpService:
         try:
             await self._until_either_ends(self._session.run())
         except TimeoutError as error:
-            seconds = self._connection.write_timeout
-            reason = f"the client did not read for {seconds:g} s"
-            self._log.warning("dump_dropped", reason=reason)
+            self._log.warning("dump_dropped", reason=str(error))
             self._connection.abort()  # to close in order would wait for the client once more
-            raise ReaderStalled(reason) from error
+            raise ReaderStalled(str(error)) from error
         finally:
             if self._semi_sync is not None:
                 self._semi_sync.leave()

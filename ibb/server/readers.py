@@ -95,10 +95,9 @@ def process_line(session: Session, now: float) -> Process:
     if progress is not None:
         command = "Binlog Dump"
         state = SENT_ALL if session.is_idle_dump else SENDING
-    elif session.account is None:
+    elif (runner := session.runner) is None:
         command, state = "Connect", "login"
-    elif session.runner.running is not None:
-        runner = session.runner
+    elif runner.running is not None:
         command, state, info = runner.command, "starting", runner.running
     return Process(
         session.id,

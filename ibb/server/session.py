@@ -63,6 +63,8 @@ from .variables import SessionVariables
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
+    from ibb.protocol.packet import Packet
+
     from .accounts import Account
     from .readers import Progress
     from .session_host import SessionHost
@@ -82,7 +84,7 @@ class Session:
     Attributes:
         registered: what the client said of itself as a replica.
         dump_server_id: server id of the replica whose dump runs, None while none does.
-        runner: answers its statements, once it is logged in.
+        runner: answers its statements, None while it is not logged in.
         began_at: when it connected or ended its last command, by the monotonic clock.
     """
 
@@ -93,11 +95,11 @@ class Session:
         self.dump_server_id: int | None = None
         self._host = host
         self._connection = connection
-        self.runner: StatementRunner
+        self.runner: StatementRunner | None = None
         self.began_at = host.uptime()
         self._login = Login(host, connection, connection_id)
         self._variables = SessionVariables(UTF8MB4)
-        self._statements: Statements
+        self._statements: Statements | None = None
         self._attributes: dict[str, str] = {}
         self._may_compress = False  # the client wants to; we have not offered it
         self._dump: DumpService | None = None
@@ -113,15 +115,14 @@ class Session:
             await self._log_in()
             await self._serve()
             in_order = True
-        except (PeerGone, TlsFailed) as error:
-            in_order = isinstance(error, TlsFailed)  # so that the client gets the alert
+        except PeerGone as error:
             if self.account is None:
                 self._refuse(str(error))
-        except TimeoutError:
-            if self.account is None:
-                self._refuse("login took too long")
-            else:
-                self._log.warning("session_timed_out")
+        except TlsFailed as error:
+            self._give_up(str(error))
+            in_order = True  # so that the client gets the alert
+        except TimeoutError as error:
+            self._give_up(str(error) or "login took too long")
         except AccessDenied as denied:
             self._refuse(str(denied), denied.user)
             in_order = await self._tell(denied.error)
@@ -130,10 +131,13 @@ class Session:
                 self._refuse(f"error {error.code}")
             in_order = await self._tell(error)
         except (ProtocolError, FormatError) as error:
-            self._refuse(str(error), NOBODY if self.account is None else None)
+            self._give_up(str(error), NOBODY)
             in_order = await self._tell(end_of(error, logged_in=self.account is not None))
         except OSError as error:
-            self._log.info("connection_lost", error=str(error))
+            if self.account is None:
+                self._refuse(f"connection lost: {error}")
+            else:
+                self._log.info("connection_lost", error=str(error))
         except Exception as error:  # noqa: BLE001 - a bug must not take the other sessions along
             self._log.exception("session_failed", error=repr(error))
             in_order = await self._tell(codes.UNKNOWN_ERROR.error("internal error, see the log"))
@@ -156,7 +160,7 @@ class Session:
         """End what the session does, as KILL QUERY does: a dump with EOF, and its connection."""
         if self._dump is not None:
             self._end_dump(self._dump, None)
-        elif self.account is not None:
+        elif self.runner is not None:
             self.runner.interrupt()
 
     def leave(self) -> None:
@@ -189,10 +193,16 @@ class Session:
             return False
         return True
 
-    def _refuse(self, reason: str, failed_as: str | None = None) -> None:
-        """Log why the client is sent away; failing to log in as somebody may block its address."""
+    def _give_up(self, reason: str, failed_as: str | None = None) -> None:
+        """Log why the session ends, whether or not its client had logged in."""
         if self.account is None:
-            self._host.aborted_connects += 1
+            self._refuse(reason, failed_as)
+        else:
+            self._log.warning("session_ended", reason=reason)
+
+    def _refuse(self, reason: str, failed_as: str | None = None) -> None:
+        """Log why a login failed; failing to log in as somebody may block the address."""
+        self._host.aborted_connects += 1
         tell, key, peer = self._host.refusals.tell, self.limit_key, self._connection.peer
         tell(key, "client_refused", connection_id=self.id, peer=peer, reason=reason)
         if failed_as is not None and (seconds := self._host.guard.failed(key, failed_as)):
@@ -200,7 +210,7 @@ class Session:
 
     async def _log_in(self, change: bytes | None = None) -> None:
         """Log the client in, or in again as its COM_CHANGE_USER *change* says."""
-        self.account = None
+        self.account = self.registered = self.runner = self._statements = None
         async with asyncio.timeout(self._host.config.connect_timeout):
             login = self._login
             done = await (login.run() if change is None else login.change_user(change))
@@ -227,11 +237,7 @@ class Session:
         """Answer commands until the client quits, a dump has ended, or it has killed itself."""
         connection = self._connection
         while not self._leaving:
-            variables = self._variables
-            connection.expect(variables.packet_bytes_max)
-            connection.write_timeout = variables.timeouts["net_write_timeout"]
-            async with asyncio.timeout(variables.timeouts["wait_timeout"]):
-                packet = await connection.receive(variables.timeouts["net_read_timeout"])
+            packet = await self._next_command()
             self._host.questions += 1
             self.began_at = self._host.uptime()
             if packet.payload[:1] == bytes([CHANGE_USER]):
@@ -258,10 +264,26 @@ class Session:
             if answer:
                 await connection.send(answer)
 
+    async def _next_command(self) -> Packet:
+        """Wait for a command as long as the session's variables say; raises TimeoutError."""
+        connection, timeouts = self._connection, self._variables.timeouts
+        connection.expect(self._variables.packet_bytes_max)
+        connection.write_timeout = timeouts["net_write_timeout"]
+        try:
+            async with asyncio.timeout(timeouts["wait_timeout"]) as idle:
+                return await connection.receive(timeouts["net_read_timeout"])
+        except TimeoutError as error:
+            name = "wait_timeout" if idle.expired() else "net_read_timeout"
+            raise TimeoutError(
+                f"the client sent nothing for {timeouts[name]:g} s: {name}"
+            ) from error
+
     async def _answer(self, command: Command) -> list[bytes]:
         """Return the payloads that end the answer to *command*; raises SqlError."""
         status = self._variables.status
-        runner = self.runner
+        runner, statements = self.runner, self._statements
+        assert runner is not None
+        assert statements is not None
         match command:
             case Query():
                 async with aclosing(runner.query(command.sql)) as answers:
@@ -286,14 +308,15 @@ class Session:
             case Ping():
                 return [ok(status=status)]
             case InitDb():
-                self._statements.use(command.database)
+                statements.use(command.database)
                 return [ok(status=status)]
             case FieldList():
-                return field_list(command.table, command.pattern, self._statements.context)
+                return field_list(command.table, command.pattern, statements.context)
             case ProcessKill():
                 kill_connection(command.connection_id, self._host, self)
                 return [ok(status=status)]
             case ResetConnection():
+                self.registered = None
                 runner.reset()
                 return [ok(status=self._variables.status)]
             case SetOption(option=0 | 1):
@@ -324,7 +347,7 @@ class Session:
     @property
     def database(self) -> str | None:
         """What USE chose."""
-        return self._statements.database if self.account is not None else None
+        return None if self._statements is None else self._statements.database
 
     @property
     def is_idle_dump(self) -> bool:
