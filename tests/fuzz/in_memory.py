@@ -70,5 +70,8 @@ class Heard:
     def set_write_buffer_limits(self, high):
         return
 
+    def get_write_buffer_size(self):
+        return 0
+
     def get_extra_info(self, name):
         return {"sockname": ("127.0.0.1", 3307), "peername": ("127.0.0.1", 50000)}.get(name)
