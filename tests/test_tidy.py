@@ -16,6 +16,7 @@ SOURCES = sorted(
     path.relative_to(ROOT) for top in ("ibb", "tests") for path in (ROOT / top).rglob("*.py")
 )
 SCRIPTS = sorted(path.relative_to(ROOT) for path in (ROOT / "scripts").iterdir() if path.is_file())
+LOCK_FILES = ("requirements.lock", "requirements-test.lock")
 LEFT_OVER = re.compile(r"\b(?:TODO|FIXME|XXX|NotImplementedError)\b")
 
 
@@ -52,9 +53,15 @@ def test_the_short_paths_lead_into_the_package(name):
     assert link.readlink() == Path("ibb") / name
 
 
-def test_the_lock_file_names_no_place_and_hashes_everything():
-    lines = (ROOT / "requirements.lock").read_text().splitlines()
+@pytest.mark.parametrize("name", LOCK_FILES)
+def test_a_lock_file_names_no_place_and_hashes_everything(name):
+    lines = (ROOT / name).read_text().splitlines()
     assert not [line for line in lines if "://" in line]
     pinned = [number for number, line in enumerate(lines) if "==" in line]
     assert pinned
     assert all("--hash=sha256:" in lines[number + 1] for number in pinned)
+
+
+def test_tests_run_with_the_versions_that_the_demonstration_has():
+    small, large = ((ROOT / name).read_text().splitlines() for name in LOCK_FILES)
+    assert set(small) < set(large)

@@ -5,7 +5,6 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import count
-from os import environ
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,24 +14,21 @@ from ibb.demo.installation import Installation
 
 from ..tiny import SERVE_ARGUMENTS
 from .ibb_process import IbbProcess
+from .installations import mariadb_10_11, mariadb_11_8
 from .mariadb_server import PRIMARY_OPTIONS, REPLICA_OPTIONS, MariadbServer
 from .workload import mixed_workload
-
-ROOT_11_8 = Path(environ.get("IBB_CACHE", "/var/cache/ibb")) / "mariadb-11.8"
 
 
 @pytest.fixture(scope="session")
 def mariadb_10() -> Installation:
-    """The MariaDB that this machine has installed (scripts/setup: 10.11)."""
-    installation = Installation.find()
-    assert installation is not None, "no mariadbd on this machine: run scripts/setup"
-    return installation
+    """MariaDB 10.11."""
+    return mariadb_10_11()
 
 
 @pytest.fixture(scope="session")
 def mariadb_11() -> Installation:
-    """MariaDB 11.8, unpacked by scripts/setup."""
-    return Installation.inside(ROOT_11_8)
+    """MariaDB 11.8."""
+    return mariadb_11_8()
 
 
 class Rig:

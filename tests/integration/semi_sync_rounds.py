@@ -22,7 +22,8 @@ from typing import Protocol
 from ibb.demo.installation import Installation
 from ibb.server.log import set_up_log
 
-from .conftest import ROOT_11_8, Rig, rig_in
+from .conftest import Rig, rig_in
+from .installations import mariadb_10_11, mariadb_11_8
 from .mariadb_server import MariadbServer
 from .publisher import SERVER_ID, Publisher, publishing
 from .relay_logs import received_gtids
@@ -247,9 +248,8 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
     settings = parser.parse_args()
-    primary = Installation.find()
-    assert primary is not None, "no mariadbd on this machine: run scripts/setup"
-    versions = dict(zip(VERSIONS, (primary, Installation.inside(ROOT_11_8)), strict=True))
+    primary = mariadb_10_11()
+    versions = dict(zip(VERSIONS, (primary, mariadb_11_8()), strict=True))
     set_up_log(level="error", shape="text")
     print(f"seed {settings.seed}", flush=True)
     for kind in ("publisher", "relay"):

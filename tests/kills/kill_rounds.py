@@ -16,9 +16,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from ibb.demo.installation import Installation
-
-from ..integration.conftest import ROOT_11_8, Rig, rig_in
+from ..integration.conftest import Rig, rig_in
+from ..integration.installations import mariadb_10_11, mariadb_11_8
 from .relay_rounds import RelayRounds
 from .store_rounds import StoreRounds
 
@@ -26,16 +25,9 @@ MODES = (0, 1, 2)
 TARGETS = ("store", "relay")
 
 
-def installed() -> Installation:
-    """Return this machine's MariaDB."""
-    found = Installation.find()
-    assert found is not None, "no mariadbd on this machine: run scripts/setup"
-    return found
-
-
 def store_rounds(folder: Path, mode: int, rounds: int, seed: int) -> Iterator[Counter[str]]:
     """Kill a process that publishes and serves; yield the counts behind each round."""
-    one = StoreRounds(folder, mode, seed, installed())
+    one = StoreRounds(folder, mode, seed, mariadb_10_11())
     for _ in range(rounds):
         one.run_round()
         yield one.history.counts
@@ -45,7 +37,7 @@ def store_rounds(folder: Path, mode: int, rounds: int, seed: int) -> Iterator[Co
 
 def relay_rounds(rig: Rig, mode: int, rounds: int, seed: int) -> Iterator[Counter[str]]:
     """Kill a relay; yield the counts behind each round."""
-    versions = installed(), Installation.inside(ROOT_11_8)
+    versions = mariadb_10_11(), mariadb_11_8()
     one = RelayRounds(rig, versions[0], versions[mode % 2], [mode], seed)
     with one.load():
         for _ in range(rounds):
