@@ -184,6 +184,8 @@ class Connection:
             ProtocolError: too long, or out of order.
         """
         packets = self._packets
+        if packets.buffered:
+            await asyncio.sleep(0)  # who sends ahead takes turns with the others
         try:
             while (packet := packets.next_packet()) is None:
                 async with asyncio.timeout(read_timeout if packets.buffered else None):

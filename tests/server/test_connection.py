@@ -3,11 +3,15 @@
 import socket
 import threading
 
+from ibb.protocol.command import Ping
+from ibb.protocol.packet import frame
 from ibb.protocol.reply import is_ok
 from ibb.server.accounts import make_account
 from ibb.server.upstream import Upstream, UpstreamAddress
 
 from .raw_client import RawClient
+
+AHEAD = 4000
 
 
 def keepalive(writer):
@@ -22,6 +26,20 @@ async def test_the_system_looks_after_peers_that_go_without_a_word(serve, store)
     assert keepalive(session._connection._writer)
     assert keepalive(upstream._link._writer)
     await upstream.close()
+
+
+async def test_who_sends_ahead_takes_turns_with_the_others(serve, store):
+    server = await serve(store)
+    async with (
+        await RawClient.logged_in(server) as hasty,
+        await RawClient.logged_in(server) as other,
+    ):
+        hasty.writer.write(frame(Ping().encode(), 0) * AHEAD)
+        before = server.questions
+        assert await other.value("SELECT 1") == "1"
+        assert server.questions - before < AHEAD // 2
+        for _ in range(AHEAD):
+            assert is_ok(await hasty.packet())
 
 
 async def test_unix_sockets_have_no_such_need(serve, store, tmp_path):
