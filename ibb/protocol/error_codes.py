@@ -140,6 +140,9 @@ QUERY_INTERRUPTED: Final = ErrorCode(1317, "70100", "Query execution was interru
 UNKNOWN_TARGET_BINLOG: Final = ErrorCode(1373, "HY000", "Target log not found in binlog index")
 LOG_IN_USE: Final = ErrorCode(1378, "HY000", "A purgeable log is in use, will not purge: %s")
 STMT_HAS_NO_OPEN_CURSOR: Final = ErrorCode(1421, "HY000", "The statement (%d) has no open cursor")
+TOO_BIG_PRECISION: Final = ErrorCode(
+    1426, "42000", "Too big precision specified for '%s'. Maximum is %d"
+)
 MAX_PREPARED_STMT_COUNT_REACHED: Final = ErrorCode(
     1461,
     "42000",

@@ -62,6 +62,7 @@ class Connection:
         is_tcp: no unix socket.
         limit_key: what limits by address count by; on a unix socket, the system's user.
         fingerprint: of the certificate that the client was shown, b"" without TLS.
+        received, sent: bytes so far, before encryption.
     """
 
     def __init__(
@@ -78,6 +79,8 @@ class Connection:
         self._packets = PacketReader(LOGIN_PACKET_BYTES_MAX)
         self._tls: TlsChannel | None = None
         self.fingerprint = b""
+        self.received = 0
+        self.sent = 0
         self.is_tcp = isinstance(writer.get_extra_info("sockname"), tuple)
         self.limit_key = address_key(self.address) if self.is_tcp else f"unix:{self._peer_uid()}"
         writer.transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
@@ -229,7 +232,9 @@ class Connection:
             if due := self._tls.outgoing():
                 self._writer.write(due)
             if plain or self._tls.ended:
+                self.received += len(plain)
                 return plain
+        self.received += len(data)
         return data
 
     async def send(self, payloads: Iterable[bytes]) -> None:
@@ -242,6 +247,7 @@ class Connection:
         if self._writer.is_closing():
             raise PeerGone("the client closed the connection")
         self._writer.write(data if self._tls is None else self._tls.send(data))
+        self.sent += len(data)
         await self.flushed()
 
     async def flushed(self) -> None:

@@ -19,6 +19,8 @@ from .log import get_log
 from .session import Session
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from .session_host import SessionHost
 
 _BACKLOG = 1024  # connections that wait to be accepted
@@ -44,6 +46,7 @@ class Listener:
         self._tasks: set[asyncio.Task[None]] = set()
         self._unix_socket: tuple[int, int] | None = None
         self._room = 0  # for connections, as the system allows
+        self._ended_traffic = (0, 0)  # of sessions that have ended
 
     async def start(self) -> None:
         """
@@ -85,6 +88,11 @@ class Listener:
     def sessions(self) -> list[Session]:
         """Return all sessions that are connected."""
         return list(self._sessions.values())
+
+    def traffic(self) -> tuple[int, int]:
+        """Return the bytes received and sent so far."""
+        running = [session.traffic for session in self._sessions.values()]
+        return _added([self._ended_traffic, *running])
 
     def stop_accepting(self) -> None:
         """Close the listening sockets; sessions go on."""
@@ -139,6 +147,7 @@ class Listener:
             connection.abort()
         finally:
             del self._sessions[session.id]
+            self._ended_traffic = _added([self._ended_traffic, session.traffic])
 
     async def _turn_away(self, connection: Connection, error: SqlError) -> None:
         """Send *error* in place of the greeting, and so without an sqlstate."""
@@ -180,3 +189,8 @@ def _identity(path: Path) -> tuple[int, int] | None:
     except FileNotFoundError:
         return None
     return found.st_dev, found.st_ino
+
+
+def _added(pairs: Iterable[tuple[int, int]]) -> tuple[int, int]:
+    received, sent = zip(*pairs, strict=True)
+    return sum(received), sum(sent)

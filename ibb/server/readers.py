@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from .session import Session
 
+IDLE: Final = "Sleep"  # the command of who does nothing
 SENT_ALL: Final = "Master has sent all binlog to slave; waiting for more updates"
 SENDING: Final = "Sending binlog event to slave"
 
@@ -90,7 +91,7 @@ class Progress(NamedTuple):
 
 def process_line(session: Session, now: float) -> Process:
     """Return the line of a session; *now* is the server's uptime."""
-    command, state, info = "Sleep", "", None
+    command, state, info = IDLE, "", None
     progress = session.progress()
     if progress is not None:
         command = "Binlog Dump"

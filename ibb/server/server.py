@@ -33,7 +33,7 @@ from .log import get_log
 from .login_guard import LoginGuard
 from .pacing import Pacing
 from .pools import Pools
-from .readers import lease_lines, process_line, reader_lines
+from .readers import IDLE, lease_lines, process_line, reader_lines
 from .refusal_log import RefusalLog
 from .semi_sync import SemiSync
 
@@ -324,14 +324,22 @@ class Server:
         """Return the values of SHOW STATUS by their names."""
         sessions = self.sessions()
         dumps = sum(session.dump_server_id is not None for session in sessions)
+        lines = [process_line(session, self.uptime()) for session in sessions]
+        received, sent = self._listener.traffic()
         values = {
             "Aborted_connects": self.aborted_connects,
+            "Bytes_received": received,
+            "Bytes_sent": sent,
             "Connections": self._listener.accepted,
             "Max_used_connections": self._listener.most,
+            "Queries": self.questions,
             "Questions": self.questions,
             "Slaves_connected": dumps,
             "Slaves_running": dumps,
+            "Threads_cached": 0,
             "Threads_connected": len(sessions),
+            "Threads_created": self._listener.accepted,
+            "Threads_running": sum(line.command != IDLE for line in lines),
             "Uptime": int(self.uptime()),
         }
         shown = {name: str(value) for name, value in values.items()} | self.semi_sync.status()

@@ -145,6 +145,11 @@ class Session:
             await (self._connection.end() if in_order else self._connection.close())
 
     @property
+    def traffic(self) -> tuple[int, int]:
+        """Bytes received and sent."""
+        return self._connection.received, self._connection.sent
+
+    @property
     def limit_key(self) -> str:
         """What limits by address count by."""
         return self._connection.limit_key

@@ -32,24 +32,33 @@ class Warned(NamedTuple):
 
 class Diagnostics:
     """
-    What the last statement was warned of.
+    What the last statement was warned of that was warned of anything, or looked at a table.
 
     Attributes:
         warnings: the first of them.
         count: of all of them.
+        new: how many are of the statement that is answered.
     """
 
     def __init__(self) -> None:
         self.warnings: list[Warned] = []
         self.count = 0
+        self.new = 0
+
+    def begin(self) -> None:
+        """Begin a statement: its first warning takes the place of those before."""
+        self.new = 0
 
     def clear(self) -> None:
-        """Forget them, for the next statement."""
+        """Forget all."""
         self.warnings = []
-        self.count = 0
+        self.count = self.new = 0
 
     def add(self, level: str, code: int, message: str) -> None:
         """Note a warning."""
+        if not self.new:
+            self.clear()
+        self.new += 1
         self.count += 1
         if len(self.warnings) < WARNINGS_MAX:
             self.warnings.append(Warned(level, code, message))
@@ -77,7 +86,6 @@ class Context:
         values: of the placeholders of a prepared statement.
         waited: how waits for something ended (`sql_wait`).
         probing: only the columns are wanted: nothing waits.
-        shows_diagnostics: the statement asks for those of the one before.
         encryption: cipher and version of the connection's TLS, empty without.
         interrupted: somebody has ended the command, see `stop_if_interrupted`.
         row: columns of the table's row that is looked at, by lower-case name; None: no table.
@@ -98,7 +106,6 @@ class Context:
     encryption: tuple[str, str] = ("", "")
     waited: dict[Hashable, bool] = field(default_factory=dict)
     probing: bool = False
-    shows_diagnostics: bool = False
     interrupted: bool = False
 
     def stop_if_interrupted(self) -> None:

@@ -42,7 +42,8 @@ def moved(start: Typed, amount: SqlValue, unit: str) -> Typed:
     """Return a moment plus so many units of time; NULL where that is none."""
     number = as_number(amount)
     kind = start.type.kind if start.type.kind in (Kind.DATETIME, Kind.DATE) else Kind.TEXT
-    type_ = SqlType(kind, 19, nullable=True)
+    decimals = start.type.decimals if kind is Kind.DATETIME else 0
+    type_ = SqlType(kind, 19, decimals, nullable=True)
     if kind is Kind.TEXT:
         type_ = replace(type_, decimals=PLAIN_DECIMALS, wire=ColumnType.STRING)
     moment = moment_of(start.value)

@@ -10,6 +10,7 @@ from ibb.protocol.error_codes import NOT_SUPPORTED_YET, WRONG_VALUE
 
 from .sql_cursor import NESTING_MAX, OPERATIONS_MAX, TokenCursor
 from .sql_expressions import (
+    COUNT_DISTINCT,
     AssignUser,
     Call,
     Case,
@@ -337,6 +338,10 @@ class ExpressionParser(TokenCursor):
         if name.upper() == "COUNT" and self.skip_sign("*"):
             self.expect_sign(")")
             return Call(name, (Star(),))
+        if self.skip_word("DISTINCT"):
+            if name.upper() != "COUNT":
+                raise NOT_SUPPORTED_YET.error(f"{name}(DISTINCT)")
+            name = COUNT_DISTINCT
         arguments = [self.expression()]
         while self.skip_sign(",") or (
             name.upper() in ("SUBSTRING", "SUBSTR", "TRIM") and self.skip_word("FROM", "FOR")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
     from .sql_types import Typed
+
+COUNT_DISTINCT: Final = "COUNT DISTINCT"  # what COUNT(DISTINCT ...) calls
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from ibb.protocol.error_codes import (
 from ibb.protocol.result_set import ColumnType
 
 from .native_functions import NATIVE_FUNCTIONS
+from .sql_expressions import COUNT_DISTINCT
 from .sql_functions_binlog import BINLOG_FUNCTIONS
 from .sql_functions_text import TEXT_FUNCTIONS
 from .sql_functions_time import TIME_FUNCTIONS
@@ -69,7 +70,7 @@ def call(wanted: Call, context: Context, evaluate: Callable[[Expression, Context
     """
     name = wanted.name.upper()
     function = _FUNCTIONS.get(name)
-    if function is None and name in NATIVE_FUNCTIONS:
+    if function is None and (name in NATIVE_FUNCTIONS or name == COUNT_DISTINCT):
         raise NOT_SUPPORTED_YET.error(f"{name}()")
     if function is None:
         shown = wanted.name

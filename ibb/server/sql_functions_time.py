@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
+from decimal import ROUND_DOWN, Decimal
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from .sql_types import Kind, SqlType, Typed, as_number, as_text
+from ibb.protocol.error_codes import TOO_BIG_PRECISION
+
+from .sql_types import MICROSECOND_DECIMALS, Kind, SqlType, Typed, as_number, as_text, quantized
 from .time_zone import local_time, time_zone_of
 
 if TYPE_CHECKING:
@@ -58,13 +62,50 @@ def _local(context: Context) -> datetime:
     return local_time(context.now, context.zone())
 
 
-def _now(context: Context, _: _Arguments) -> Typed:
-    return Typed(_local(context), _DATETIME)
+def _digits(arguments: _Arguments, function: str) -> int:
+    """Return how many digits of a second are wanted; raises SqlError 1426."""
+    wanted = int(as_number(arguments[0].value) or 0) if arguments else 0
+    if not 0 <= wanted <= MICROSECOND_DECIMALS:
+        raise TOO_BIG_PRECISION.error(function, MICROSECOND_DECIMALS)
+    return wanted
 
 
-def _sysdate(context: Context, _: _Arguments) -> Typed:
+def _since(seconds: float, digits: int) -> timedelta:
+    """Return the part of a moment below a second, to so many digits."""
+    step = 10 ** (MICROSECOND_DECIMALS - digits)
+    return timedelta(microseconds=int(seconds % 1 * 1_000_000) // step * step)
+
+
+def _now(context: Context, arguments: _Arguments) -> Typed:
+    digits = _digits(arguments, "current_timestamp")
+    moment = _local(context) + _since(context.now, digits)
+    return Typed(moment, replace(_DATETIME, decimals=digits))
+
+
+def _sysdate(context: Context, arguments: _Arguments) -> Typed:
     """Return the time as it is, whatever the session takes it for."""
-    return Typed(local_time(context.facts.now(), context.zone()), _DATETIME)
+    digits, now = _digits(arguments, "sysdate"), context.facts.now()
+    moment = local_time(now, context.zone()) + _since(now, digits)
+    return Typed(moment, replace(_DATETIME, decimals=digits))
+
+
+def _utc_timestamp(context: Context, arguments: _Arguments) -> Typed:
+    digits = _digits(arguments, "utc_timestamp")
+    moment = _utc(context) + _since(context.now, digits)
+    return Typed(moment, replace(_DATETIME, decimals=digits))
+
+
+def _clock(
+    moment: Callable[[Context], datetime], function: str
+) -> Callable[[Context, _Arguments], Typed]:
+    """Return the function that tells the time of day of a moment."""
+
+    def compute(context: Context, arguments: _Arguments) -> Typed:
+        digits = _digits(arguments, function)
+        time = _time_of(moment(context)) + _since(context.now, digits)
+        return Typed(time, replace(_TIME, decimals=digits))
+
+    return compute
 
 
 def _utc(context: Context) -> datetime:
@@ -81,7 +122,12 @@ def _unix_timestamp(context: Context, arguments: _Arguments) -> Typed:
         return Typed(int(context.now), type_)
     moment = _moment(context, arguments[0])
     seconds = None if moment is None else _unix_seconds(moment, context.zone())
-    return Typed(None if seconds is None else int(seconds), type_)
+    decimals = arguments[0].type.decimals if arguments[0].type.kind is Kind.DATETIME else 0
+    if not decimals:
+        return Typed(None if seconds is None else int(seconds), type_)
+    type_ = SqlType(Kind.DECIMAL, type_.length + 1 + decimals, decimals, nullable=True)
+    exact = None if seconds is None else quantized(Decimal(repr(seconds)), decimals, ROUND_DOWN)
+    return Typed(exact, type_)
 
 
 def _unix_seconds(moment: datetime, zone: tzinfo | None) -> float | None:
@@ -143,9 +189,9 @@ TIME_FUNCTIONS: Final[dict[str, tuple[int, int, Callable[[Context, _Arguments], 
     "CONVERT_TZ": (3, 3, _convert_tz),
     "CURDATE": (0, 0, lambda c, _: Typed(_local(c).date(), _DATE)),
     "CURRENT_DATE": (0, 0, lambda c, _: Typed(_local(c).date(), _DATE)),
-    "CURRENT_TIME": (0, 0, lambda c, _: Typed(_time_of(_local(c)), _TIME)),
+    "CURRENT_TIME": (0, 1, _clock(_local, "curtime")),
     "CURRENT_TIMESTAMP": (0, 1, _now),
-    "CURTIME": (0, 0, lambda c, _: Typed(_time_of(_local(c)), _TIME)),
+    "CURTIME": (0, 1, _clock(_local, "curtime")),
     "DATE": (1, 1, _date),
     "DATEDIFF": (2, 2, _datediff),
     "FROM_UNIXTIME": (1, 1, _from_unixtime),
@@ -156,6 +202,6 @@ TIME_FUNCTIONS: Final[dict[str, tuple[int, int, Callable[[Context, _Arguments], 
     "TIMEDIFF": (2, 2, _timediff),
     "UNIX_TIMESTAMP": (0, 1, _unix_timestamp),
     "UTC_DATE": (0, 0, lambda c, _: Typed(_utc(c).date(), _DATE)),
-    "UTC_TIME": (0, 0, lambda c, _: Typed(_time_of(_utc(c)), _TIME)),
-    "UTC_TIMESTAMP": (0, 1, lambda c, _: Typed(_utc(c), _DATETIME)),
+    "UTC_TIME": (0, 1, _clock(_utc, "utc_time")),
+    "UTC_TIMESTAMP": (0, 1, _utc_timestamp),
 }

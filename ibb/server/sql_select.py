@@ -16,7 +16,7 @@ from ibb.protocol.result_set import ResultSet
 
 from .like import PATTERN_CHARS_MAX, is_like
 from .sql_evaluator import evaluate, is_true
-from .sql_expressions import Call, ColumnName, Star
+from .sql_expressions import COUNT_DISTINCT, Call, ColumnName, Star
 from .sql_tables import INFORMATION_SCHEMA, found_table
 from .sql_types import Kind, SqlType, Typed, as_text
 
@@ -89,13 +89,21 @@ def _without_table(statement: Select, context: Context) -> ResultSet:
         raise NO_TABLES_USED.error()
     columns, values = [], []
     for name, expression in statement.columns:
-        typed = Typed(1, _COUNT) if _is_count(expression) else evaluate(expression, context)
+        typed = _single(expression, context)
         columns.append(typed.type.column(name, context.variables.charset))
         values.append(wire_value(typed))
     rows = [tuple(values)]
     if statement.where is not None and not is_true(evaluate(statement.where, context).value):
         rows = []
     return ResultSet(columns, _limited(rows, statement), context.variables.status)
+
+
+def _single(expression: Expression, context: Context) -> Typed:
+    """Return an expression without any table; to COUNT that is one row."""
+    if not _is_count(expression):
+        return evaluate(expression, context)
+    assert isinstance(expression, Call)
+    return Typed(_count(expression, [None], context), _COUNT)
 
 
 def _limited(rows: list[tuple[WireValue, ...]], statement: Select) -> list[tuple[WireValue, ...]]:
@@ -150,7 +158,7 @@ def _named(name: str) -> ColumnName:
 
 
 def _is_count(expression: Expression) -> bool:
-    return isinstance(expression, Call) and expression.name.upper() == "COUNT"
+    return isinstance(expression, Call) and expression.name.upper() in ("COUNT", COUNT_DISTINCT)
 
 
 def _counted(
@@ -159,11 +167,24 @@ def _counted(
     if not isinstance(expression, Call) or not _is_count(expression):
         context.row = rows[0] if rows else context.row
         return wire_value(evaluate(expression, context)) if rows else None
-    count = 0
+    return _count(expression, rows, context)
+
+
+def _count(expression: Call, rows: Sequence[Mapping[str, Typed] | None], context: Context) -> int:
+    """Return how many rows, or values other than NULL, or different ones of them there are."""
+    if any(isinstance(argument, Star) for argument in expression.arguments):
+        return len(rows)
+    found = []
     for context.row in rows:
-        argument = expression.arguments[0]
-        count += isinstance(argument, Star) or evaluate(argument, context).value is not None
-    return count
+        values = [evaluate(argument, context).value for argument in expression.arguments]
+        if None not in values:
+            found.append(tuple(_folded(value) for value in values))
+    return len(set(found) if expression.name == COUNT_DISTINCT else found)
+
+
+def _folded(value: SqlValue) -> SqlValue:
+    """Return a value so that those that compare as equal are equal."""
+    return value.casefold().rstrip(" ") if isinstance(value, str) else value
 
 
 class _Order:

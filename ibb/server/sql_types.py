@@ -128,6 +128,7 @@ class SqlType:
                 decimals = DECIMALS_NOT_FIXED if self.decimals == 0 else self.decimals - 1
                 return replace(made, type=self.wire or ColumnType.VAR_STRING, decimals=decimals)
         type_, length = _TEMPORAL[self.kind]
+        length += self.decimals + 1 if self.decimals else 0
         return Column(name, type_, length, number, decimals=self.decimals)
 
 
@@ -194,27 +195,33 @@ def merged(types: Iterable[SqlType], *, nullable: bool | None = None) -> SqlType
 
 
 def as_text(value: SqlValue, decimals: int = 0) -> str | None:
-    """Return *value* as SQL writes it; *decimals* of a DOUBLE below 31 are fixed."""
+    """Return *value* as SQL writes it, with *decimals* of a moment, and of a DOUBLE below 31."""
     match value:
         case None | str():
             return value
         case bytes():
             return decoded(value, "utf8mb4")
         case datetime():
-            fraction = f".{value.microsecond:06}" if value.microsecond else ""
-            return f"{value:%Y-%m-%d %H:%M:%S}{fraction}"
+            return f"{value:%Y-%m-%d %H:%M:%S}{_fraction(value.microsecond, decimals)}"
         case date():
             return value.isoformat()
         case timedelta():
             seconds, micros = divmod(abs(value), timedelta(seconds=1))
             sign = "-" if value < timedelta() else ""
             text = f"{sign}{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-            return f"{text}.{micros.microseconds:06}" if micros else text
+            return text + _fraction(micros.microseconds, decimals)
         case float():
             if 0 < decimals < DOUBLE_DECIMALS:
                 return f"{value:.{decimals}f}"
             return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
     return format(value, "f") if isinstance(value, Decimal) else str(value)
+
+
+def _fraction(microseconds: int, decimals: int) -> str:
+    """Return the digits behind a moment's seconds: *decimals*, or all where there are some."""
+    if not decimals:
+        return f".{microseconds:06}" if microseconds else ""
+    return f".{microseconds:06}"[: decimals + 1]
 
 
 def as_number(value: SqlValue) -> int | Decimal | float | None:

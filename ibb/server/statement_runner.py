@@ -133,11 +133,13 @@ class StatementRunner:
                 yield await self._run(parsed, partial(self._text, more=parsed.more, info=info))
                 await asyncio.sleep(0)  # a turn of the loop for others
                 self._statements.context.stop_if_interrupted()
+                self._statements.begin()
 
     @contextmanager
     def _command(self) -> Iterator[None]:
         """Begin a command that can be interrupted; have SHOW WARNINGS show what it raises."""
         self._statements.context.interrupted = False
+        self._statements.begin()
         try:
             yield
         except SqlError as error:
@@ -162,8 +164,7 @@ class StatementRunner:
         return ResultSet(result.columns, result.rows, status, self._warnings(), charset)
 
     def _warnings(self) -> int:
-        context = self._statements.context
-        return 0 if context.shows_diagnostics else context.diagnostics.count
+        return self._statements.context.diagnostics.new
 
     async def _run(self, parsed: Parsed, encode: Callable[[ResultSet | None], T]) -> T:
         """Return what *encode* makes of a statement's result, having waited for what it waits."""

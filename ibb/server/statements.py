@@ -24,6 +24,7 @@ from ibb.protocol.error_codes import (
 from ibb.protocol.errors import SqlError
 
 from .privileges_needed import require_for_variable
+from .show_views import VIEWS
 from .sql_ast import (
     Assignment,
     CreateLease,
@@ -50,7 +51,7 @@ from .sql_ast import (
 )
 from .sql_context import Context
 from .sql_evaluator import evaluate
-from .sql_expressions import SystemVariableName, UserVariable
+from .sql_expressions import UserVariable
 from .sql_parser import parse_prepared
 from .sql_select import select
 from .sql_tables import INFORMATION_SCHEMA
@@ -75,20 +76,21 @@ PREPARED_BY_NAME_MAX: Final = 64  # of one session
 _WRITING: Final = frozenset(
     {"CREATE", "INSERT", "REPLACE", "UPDATE", "DELETE", "DROP", "ALTER", "TRUNCATE", "FLUSH"}
 )
-_DIAGNOSTIC: Final = frozenset({"WARNINGS", "ERRORS", "COUNT WARNINGS", "COUNT ERRORS"})
+_OF_TABLES: Final = frozenset({"VARIABLES", "STATUS", "DATABASES", "TABLES", "OPEN TABLES"})
 
 
 def _chars(typed: Typed) -> int:
     return len(typed.value) if isinstance(typed.value, str | bytes) else 0
 
 
-def _asks_for_warnings(statement: Statement) -> bool:
-    """Tell whether this is SELECT @@warning_count or @@error_count, which clear nothing."""
-    return isinstance(statement, Select) and any(
-        isinstance(expression, SystemVariableName)
-        and expression.name.lower() in ("warning_count", "error_count")
-        for _, expression in statement.columns
-    )
+def _looks_at_table(statement: Statement) -> bool:
+    """Tell whether this forgets what earlier statements were warned of, as MariaDB has it."""
+    match statement:
+        case Select():
+            return statement.table is not None
+        case Show():
+            return statement.what in VIEWS or statement.what in _OF_TABLES
+    return isinstance(statement, Describe)
 
 
 class Statements:
@@ -145,9 +147,8 @@ class Statements:
         self.context.diagnostics.clear()
 
     def begin(self) -> None:
-        """Forget what the statement before was warned of."""
-        self.context.shows_diagnostics = False
-        self.context.diagnostics.clear()
+        """Begin a statement that is not for `answer`."""
+        self.context.diagnostics.begin()
 
     def place(self, parsed: Parsed) -> Place:
         """Return where a statement is to be answered."""
@@ -168,8 +169,8 @@ class Statements:
         context.row = None
         if isinstance(statement, Flush | ResetMaster):
             self._variables.end_transaction()
-        context.shows_diagnostics = isinstance(statement, Show) and statement.what in _DIAGNOSTIC
-        if not context.shows_diagnostics and not _asks_for_warnings(statement):
+        context.diagnostics.begin()
+        if _looks_at_table(statement):
             context.diagnostics.clear()
         try:
             result = self._answer(statement)
@@ -187,8 +188,6 @@ class Statements:
 
     def note(self, error: SqlError) -> None:
         """Have SHOW WARNINGS show an error that the client was told."""
-        if not self.context.diagnostics.errors():
-            self.context.diagnostics.clear()
         self.context.diagnostics.add("Error", error.code, error.message)
 
     def _answer(self, statement: Statement) -> ResultSet | None:

@@ -38,6 +38,7 @@ ROWS_MAX: Final = 100_000  # of one answer
 INFO_CHARS_MAX: Final = 4096  # of one row
 ANSWER_BYTES_MAX: Final = 16 << 20
 _FIRST_POSITION: Final = 4
+_PAGES_MAX: Final = (1 << 32) - 1  # of a file
 
 
 def show_binlog_events(statement: ShowBinlogEvents, context: Context) -> ResultSet:
@@ -68,7 +69,7 @@ def show_binlog_events(statement: ShowBinlogEvents, context: Context) -> ResultS
             rows.append(row)
     except (FormatError, DiskError) as error:
         raise ERROR_WHEN_EXECUTING_COMMAND.error(COMMAND, error) from error
-    return ResultSet(columns, rows, context.variables.status, context.diagnostics.count)
+    return ResultSet(columns, rows, context.variables.status, context.diagnostics.new)
 
 
 def event_columns(context: Context) -> list[Column]:
@@ -121,6 +122,9 @@ def _start(statement: ShowBinlogEvents, context: Context) -> Position | None:
     if header is None:
         return None
     page_no = (statement.position or 0) // header.page_size
+    if page_no >= _PAGES_MAX:
+        text = f"Invalid pos specified. Requested from pos:{statement.position}"
+        raise ERROR_WHEN_EXECUTING_COMMAND.error(COMMAND, text)
     if page_no <= 1:
         return find_file_start(pages, file_no)
     if page_no >= header.page_count:

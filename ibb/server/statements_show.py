@@ -274,7 +274,8 @@ def _relay_log_events(statement: Show, context: Context) -> ResultSet:
 def _create_database(statement: Show, context: Context) -> ResultSet:
     _check_database(statement.name)
     columns = [_text(context, "Database", 64), _text(context, "Create Database", 1024)]
-    sql = f"CREATE DATABASE `{INFORMATION_SCHEMA}` /*!40100 DEFAULT CHARACTER SET utf8mb3 */"
+    charset = "DEFAULT CHARACTER SET utf8mb3 COLLATE utf8mb3_general_ci"
+    sql = f"CREATE DATABASE `{INFORMATION_SCHEMA}` /*!40100 {charset} */"
     return _result(context, columns, [(INFORMATION_SCHEMA, sql)])
 
 

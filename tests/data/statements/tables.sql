@@ -69,3 +69,10 @@ EXECUTE IMMEDIATE NULL
 PREPARE k FROM 'KILL 999999'
 EXECUTE k
 PREPARE k FROM 'EXECUTE k'
+SELECT COUNT(DISTINCT user) FROM information_schema.processlist WHERE id = CONNECTION_ID()
+SELECT COUNT(DISTINCT user, command) FROM information_schema.processlist WHERE id = CONNECTION_ID()
+SELECT COUNT(DISTINCT table_schema), COUNT(DISTINCT table_type) FROM information_schema.tables WHERE table_schema='information_schema'
+SELECT COUNT(DISTINCT 1, NULL), COUNT(DISTINCT NULL), COUNT(NULL), COUNT(1), COUNT(*)
+[unsupported] SELECT SUM(DISTINCT 1)
+[unsupported] SELECT COUNT(DISTINCT 1) + 1
+SHOW CREATE DATABASE information_schema
