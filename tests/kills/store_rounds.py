@@ -47,6 +47,7 @@ class Life:
         self.told = Round()
         self.greeting: list[str] = []
         self.problem: BaseException | None = None
+        self._killed = False
         self._opened, self._ended = Event(), Event()
         self._process = context.Process(target=live, args=(settings, theirs), daemon=True)
         self._process.start()
@@ -82,7 +83,10 @@ class Life:
         self._ended.wait(seconds)
 
     def kill(self) -> None:
-        """End it, and return when all that it said was read."""
+        """End it, and return when all that it said was read; a second call does nothing."""
+        if self._killed:
+            return
+        self._killed = True
         self._process.kill()
         self._process.join()
         self._thread.join()
