@@ -27,7 +27,6 @@ import tomllib
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -189,13 +188,19 @@ class AccountBook:
 
     Args:
         accounts: to begin with.
-        decoy_secret: decides what users who do not exist seem to have; None makes a new one.
+        decoy_secret: decides what users who do not exist seem to have; None makes a new one, by
+            which they can be told from others once there are two of it.
+
+    Attributes:
+        secret_lasts: it was given.
     """
 
     def __init__(
         self, accounts: Iterable[Account] = (), *, decoy_secret: bytes | None = None
     ) -> None:
+        # Not made of hashes: who sees decoys could try passwords by it, without asking us.
         self.decoy_secret = decoy_secret or secrets.token_bytes(SECRET_BYTES)
+        self.secret_lasts = decoy_secret is not None
         self._accounts: dict[str, dict[str, Account]] = {}  # by user and host
         self._outlines: Counter[Auth] = Counter()
         for account in accounts:
@@ -210,9 +215,8 @@ class AccountBook:
             ConfigError: unreadable, not TOML, or an account is wrong; the message says which, and
                 holds nothing of any hash.
         """
-        text = read_text_file(path, ACCOUNTS_FILE_BYTES_MAX)
         try:
-            content = tomllib.loads(text)
+            content = tomllib.loads(read_text_file(path, ACCOUNTS_FILE_BYTES_MAX))
         except tomllib.TOMLDecodeError as error:
             raise ConfigError(f"{path}: {error}") from error
         entries = content.pop("account", [])
@@ -221,7 +225,7 @@ class AccountBook:
             raise ConfigError(f"{path}: only decoy_secret and [[account]] tables are known")
         if secret and not (isinstance(secret, str) and _SECRET.fullmatch(secret)):
             raise ConfigError(f"{path}: decoy_secret must be {2 * SECRET_BYTES} hexadecimal digits")
-        book = cls(decoy_secret=bytes.fromhex(secret) or sha256(text.encode()).digest())
+        book = cls(decoy_secret=bytes.fromhex(secret) or None)
         for number, entry in enumerate(entries, 1):
             try:
                 account = _from_table(entry)

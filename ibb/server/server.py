@@ -175,12 +175,16 @@ class Server:
         """
         self.tls = server_tls(self.config, self.host_name(), self.tls)
         if accounts is not None:
+            if not accounts.secret_lasts:
+                accounts.decoy_secret = self.accounts.decoy_secret
             self.accounts = accounts
         self._warn_of_accounts()
 
     def _warn_of_accounts(self) -> None:
         for which in shut_out(self.accounts, self.config):
             get_log().warning("accounts_shut_out", accounts=which)
+        if self.config.accounts and not self.accounts.secret_lasts:
+            get_log().warning("decoy_secret_missing", file=self.config.accounts)
 
     async def stop(self) -> None:
         """End in order: no new connections, each dump told why, then the threads."""

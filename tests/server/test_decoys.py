@@ -3,6 +3,7 @@
 from collections import Counter
 
 import pytest
+from structlog.testing import capture_logs
 
 from ibb.protocol.handshake import AuthSwitchRequest
 from ibb.protocol.parsec_password import ParsecPassword
@@ -79,17 +80,31 @@ def test_decoys_are_the_same_behind_a_restart(book, tmp_path):
     assert [other.decoy(user) for user in GUESSES] != [book.decoy(user) for user in GUESSES]
 
 
-def test_a_file_without_a_secret_has_one_that_lasts_as_long_as_its_text(book, tmp_path):
+async def test_a_file_without_a_secret_is_served_with_one_that_reloads_keep(book, store, tmp_path):
     path = tmp_path / "accounts.toml"
     book.save(str(path))
     written = path.read_text().partition("\n")[2]
     path.write_text(written)
     path.chmod(0o400)
-    first, second = (AccountBook.load(str(path)) for _ in range(2))
-    assert first.decoy_secret == second.decoy_secret != book.decoy_secret
-    assert path.read_text() == written
-    first.save(str(path))
-    assert AccountBook.load(str(path)).decoy_secret == first.decoy_secret
+    config = Config(listen="127.0.0.1:0", accounts=str(path))
+    server = Server(store, config=config, accounts=AccountBook.load(str(path)))
+    before = [server.accounts.decoy(user) for user in GUESSES]
+    with capture_logs() as lines:
+        await server.start()
+        server.reload(AccountBook.load(str(path)))
+        assert [server.accounts.decoy(user) for user in GUESSES] == before
+        AccountBook.load(str(path)).save(str(path))
+        server.reload(AccountBook.load(str(path)))
+    await server.stop()
+    said = [line for line in lines if line["event"] == "decoy_secret_missing"]
+    assert len(said) == 2
+    assert path.read_text().partition("\n")[2] == written
+    assert server.accounts.decoy_secret == AccountBook.load(str(path)).decoy_secret
+
+
+def test_a_secret_that_no_file_keeps_is_no_ones_to_guess(book):
+    again = AccountBook(book)
+    assert again.decoy_secret != book.decoy_secret
 
 
 @pytest.mark.parametrize("secret", ["5", '"5"', f'"{"x" * 64}"'])
