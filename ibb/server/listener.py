@@ -33,12 +33,14 @@ class Listener:
     Attributes:
         accepted: connections so far.
         most: most sessions at a time so far.
+        found_full: connections that found all places taken.
         address: host and port, once it listens.
     """
 
     def __init__(self, host: SessionHost) -> None:
         self.accepted = 0
         self.most = 0
+        self.found_full = 0
         self.address = ("", 0)
         self._host = host
         self._servers: list[asyncio.Server] = []
@@ -116,6 +118,7 @@ class Listener:
             return HOST_IS_BLOCKED.error(connection.hosts[0])
         limit = min(config.max_connections, self._room)
         if len(self._sessions) > limit:  # the last place is an administrator's
+            self.found_full += 1
             return CON_COUNT_ERROR.error()
         near = [session for session in self._sessions.values() if session.limit_key == key]
         strangers = sum(session.account is None for session in near)

@@ -99,6 +99,7 @@ class Server:
         self.server_id = self.config.server_id or derived_server_id(socket.gethostname(), place)
         self.questions = 0
         self.aborted_connects = 0
+        self.aborted_clients = 0
         self.accounts = self._make_up_account() if accounts is None else accounts
         self.methods = make_methods()
         self.tls: ServerTls | None = None
@@ -330,16 +331,21 @@ class Server:
         dumps = sum(session.dump_server_id is not None for session in sessions)
         lines = [process_line(session, self.uptime()) for session in sessions]
         received, sent = self._listener.traffic()
+        tls = self.tls.context.session_stats() if self.tls is not None else {}
         values = {
+            "Aborted_clients": self.aborted_clients,
             "Aborted_connects": self.aborted_connects,
             "Bytes_received": received,
             "Bytes_sent": sent,
+            "Connection_errors_max_connections": self._listener.found_full,
             "Connections": self._listener.accepted,
             "Max_used_connections": self._listener.most,
             "Queries": self.questions,
             "Questions": self.questions,
             "Slaves_connected": dumps,
             "Slaves_running": dumps,
+            "Ssl_accepts": tls.get("accept", 0),
+            "Ssl_finished_accepts": tls.get("accept_good", 0),
             "Threads_cached": 0,
             "Threads_connected": len(sessions),
             "Threads_created": self._listener.accepted,

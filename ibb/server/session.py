@@ -142,6 +142,7 @@ class Session:
             self._log.exception("session_failed", error=repr(error))
             in_order = await self._tell(codes.UNKNOWN_ERROR.error("internal error, see the log"))
         finally:
+            self._host.aborted_clients += self.account is not None and not in_order
             await (self._connection.end() if in_order else self._connection.close())
 
     @property

@@ -35,7 +35,8 @@ class SessionHost(ServerFacts, Protocol):
     pools: Pools
     semi_sync: SemiSync
     questions: int  # commands answered so far, of all sessions
-    aborted_connects: int
+    aborted_connects: int  # logins that failed
+    aborted_clients: int  # sessions that ended without a goodbye
 
     def uptime(self) -> float:
         """Return seconds since the start."""
