@@ -59,6 +59,7 @@ class RefreshOption(IntFlag):
     """What a refresh concerns, as far as there is anything of it here."""
 
     LOG = 0x02
+    HOSTS = 0x08
     SLAVE = 0x40
     MASTER = 0x80
 

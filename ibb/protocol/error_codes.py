@@ -175,6 +175,9 @@ SLAVE_HEARTBEAT_VALUE_OUT_OF_RANGE_MAX: Final = ErrorCode(
 )
 MALFORMED_PACKET: Final = ErrorCode(1835, "HY000", "Malformed communication packet")
 CONNECTION_KILLED: Final = ErrorCode(1927, "70100", "Connection was killed")
+STATEMENT_TIMEOUT: Final = ErrorCode(
+    1969, "70100", "Query execution was interrupted (max_statement_time exceeded)"
+)
 INCORRECT_GTID_STATE: Final = ErrorCode(1941, "HY000", "Could not parse GTID list")
 DUPLICATE_GTID_DOMAIN: Final = ErrorCode(
     1943, "HY000", "GTID %s and %s conflict (duplicate domain id %d)"

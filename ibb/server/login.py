@@ -83,6 +83,9 @@ class Login:
         host: the server around it.
         connection: the client's.
         connection_id: what KILL takes.
+
+    Attributes:
+        used_password: the client has sent something that could be one.
     """
 
     def __init__(self, host: SessionHost, connection: Connection, connection_id: int) -> None:
@@ -91,7 +94,7 @@ class Login:
         self._connection_id = connection_id
         self._scramble = random_text(native_password.NONCE_BYTES)
         self._response: HandshakeResponse
-        self._used_password = False
+        self.used_password = False
         tls = Capability.SSL if host.tls is not None else Capability(0)
         self._capabilities = SERVER_CAPABILITIES & ~Capability.SSL | tls
 
@@ -133,7 +136,7 @@ class Login:
         Raises:
             AccessDenied, SqlError, FormatError, OSError: as `run`.
         """
-        self._used_password = False
+        self.used_password = False
         return await self._check(parse_change_user(payload, self._capabilities, self._response))
 
     async def _check(self, response: HandshakeResponse) -> LoggedIn:
@@ -196,14 +199,14 @@ class Login:
         step = await self._advance(method, exchange, None)
         switched = answer is not None
         if answer is not None:
-            self._used_password = bool(answer)
+            self.used_password = bool(answer)
             step = await self._advance(method, exchange, answer)
         while not isinstance(step, Verdict):
             said = AuthMoreData(step) if switched else AuthSwitchRequest(method.plugin, step)
             switched = True
             await connection.send([said.encode()])
             answer = await self._receive()
-            self._used_password = self._used_password or bool(answer)
+            self.used_password = self.used_password or bool(answer)
             step = await self._advance(method, exchange, answer)
         return step
 
@@ -251,9 +254,13 @@ class Login:
             return b""
         return certificate_proof(trust_key, self._scramble, fingerprint)
 
+    def denied(self, user: str, host: str) -> SqlError:
+        """Return error 1045, as it is also told to who is logged in and may not be a replica."""
+        return codes.ACCESS_DENIED_ERROR.error(user, host, "YES" if self.used_password else "NO")
+
     def _denied(self, response: HandshakeResponse, reason: str) -> AccessDenied:
-        used = "YES" if self._used_password or response.auth_response else "NO"
-        error = codes.ACCESS_DENIED_ERROR.error(response.user, self._connection.hosts[0], used)
+        self.used_password = self.used_password or bool(response.auth_response)
+        error = self.denied(response.user, self._connection.hosts[0])
         return AccessDenied(f"access denied: {reason}", response.user, error)
 
 

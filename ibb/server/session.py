@@ -333,7 +333,9 @@ class Session:
             case Refresh():
                 return await runner.refresh(command.options)
             case RegisterSlave():
-                self._require(REPLICATION_SLAVE)
+                assert self.account is not None
+                if not self.account.may(REPLICATION_SLAVE):
+                    raise self._login.denied(self.account.user, self.account.host)
                 self.registered = command
                 return [ok(status=status)]
         raise codes.UNKNOWN_COM_ERROR.error()
@@ -364,19 +366,15 @@ class Session:
         """Return how far the session's dump is, None while it has none."""
         return None if self.dump_server_id is None or self._dump is None else self._dump.progress()
 
-    def _require(self, privilege: str) -> None:
-        assert self.account is not None
-        if not self.account.may(privilege):
-            raise codes.SPECIFIC_ACCESS_DENIED_ERROR.error(privilege)
-
     # The dump
 
     async def _run_dump(self, command: BinlogDump | BinlogDumpGtid) -> None:
         """Dump to the end, with EOF; raises SqlError for an end by ERR, PeerGone."""
-        self._require(REPLICATION_SLAVE)
-        request = make_request(command, self._variables, self._attributes)
         account = self.account
-        assert account is not None  # it has a privilege
+        assert account is not None
+        if not account.may(REPLICATION_SLAVE):
+            raise codes.SPECIFIC_ACCESS_DENIED_ERROR.error(REPLICATION_SLAVE)
+        request = make_request(command, self._variables, self._attributes)
         pace = self._host.pacing.for_reader(rate=account.dump_rate, delay=account.dump_delay)
         self._dump = DumpService(self._host, self._connection, request, self._variables, pace)
         self._dump.lease_to(account)

@@ -74,14 +74,17 @@ def select(statement: Select, context: Context) -> ResultSet:
     status = context.variables.status | STATUS_NO_INDEX_USED
     if any(_is_count(output.expression) for output in outputs):
         counted = tuple(_counted(output.expression, rows, context) for output in outputs)
-        return ResultSet([output.column for output in outputs], [counted], status)
+        found = _limited([counted], statement, context)
+        return ResultSet([output.column for output in outputs], found, status)
     found = []
     for at in rows:
         context.row = at
         found.append(tuple(wire_value(evaluate(one.expression, context)) for one in outputs))
     if statement.distinct:
         found = list(dict.fromkeys(found))
-    return ResultSet([output.column for output in outputs], _limited(found, statement), status)
+    return ResultSet(
+        [output.column for output in outputs], _limited(found, statement, context), status
+    )
 
 
 def _without_table(statement: Select, context: Context) -> ResultSet:
@@ -95,7 +98,7 @@ def _without_table(statement: Select, context: Context) -> ResultSet:
     rows = [tuple(values)]
     if statement.where is not None and not is_true(evaluate(statement.where, context).value):
         rows = []
-    return ResultSet(columns, _limited(rows, statement), context.variables.status)
+    return ResultSet(columns, _limited(rows, statement, context), context.variables.status)
 
 
 def _single(expression: Expression, context: Context) -> Typed:
@@ -106,9 +109,11 @@ def _single(expression: Expression, context: Context) -> Typed:
     return Typed(_count(expression, [None], context), _COUNT)
 
 
-def _limited(rows: list[tuple[WireValue, ...]], statement: Select) -> list[tuple[WireValue, ...]]:
-    end = None if statement.limit is None else statement.offset + statement.limit
-    return rows[statement.offset : end]
+def _limited(
+    rows: list[tuple[WireValue, ...]], statement: Select, context: Context
+) -> list[tuple[WireValue, ...]]:
+    most = context.variables.rows_max(context) if statement.limit is None else statement.limit
+    return rows[statement.offset : statement.offset + most]
 
 
 def _found(name: TableName, context: Context) -> Table:
@@ -253,4 +258,4 @@ def of_table(
                 continue
         rows.append(tuple(map(wire_value, typed)))
     status = context.variables.status | STATUS_NO_INDEX_USED
-    return ResultSet(definitions, rows, status)
+    return ResultSet(definitions, rows[: context.variables.rows_max(context)], status)

@@ -63,6 +63,7 @@ PREPARED_MAX: Final = 1024  # statements of one session
 LONG_DATA_BYTES_MAX: Final = 1 << 20  # of one statement's parameters
 _REFRESHED: Final = {
     RefreshOption.LOG: "FLUSH LOGS",
+    RefreshOption.HOSTS: "FLUSH HOSTS",
     RefreshOption.SLAVE: "RESET SLAVE",
     RefreshOption.MASTER: "RESET MASTER",
 }
@@ -176,7 +177,7 @@ class StatementRunner:
             finally:
                 self._statements.context.values = ()
         self.running = "CHANGE MASTER" if isinstance(statement, ChangeMaster) else parsed.text
-        try:
+        with self._in_time():
             match statement:
                 case Kill():
                     self._statements.begin()
@@ -186,8 +187,29 @@ class StatementRunner:
                     await self._upstream(statement)
                     return encode(None)
             return await self._awaited(parsed, lambda: encode(self._statements.answer(statement)))
+
+    @contextmanager
+    def _in_time(self) -> Iterator[None]:
+        """End a statement that takes longer than `max_statement_time` with error 1969."""
+        context, late = self._statements.context, False
+
+        def end() -> None:
+            nonlocal late
+            late = True
+            self.interrupt()
+
+        seconds = context.variables.statement_seconds(context)
+        timer = asyncio.get_running_loop().call_later(seconds, end) if seconds else None
+        try:
+            yield
+        except SqlError as error:
+            if late and error.code == codes.QUERY_INTERRUPTED.code:
+                raise codes.STATEMENT_TIMEOUT.error() from error
+            raise
         finally:
             self.running = None
+            if timer is not None:
+                timer.cancel()
 
     async def _awaited(self, parsed: Parsed, answer: Callable[[], T]) -> T:
         """Return what *answer* does for a statement, again when a wait of its has ended."""
@@ -265,7 +287,7 @@ class StatementRunner:
         elif statement.action == "RESET":
             require("RESET", context)
             context.variables.end_transaction()
-        else:
+        elif self._host.relays or not statement.every:
             require(f"{statement.action} SLAVE", context)
             if statement.action == "STOP" and context.variables.in_transaction:
                 raise codes.LOCK_OR_ACTIVE_TRANSACTION.error()

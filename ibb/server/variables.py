@@ -202,6 +202,14 @@ class SessionVariables:
         assert isinstance(size, int)
         return size
 
+    def statement_seconds(self, context: Context) -> float:
+        """Return how long a statement may take, 0 for any time."""
+        return float(str(self.read("max_statement_time", "", context)))
+
+    def rows_max(self, context: Context) -> int:
+        """Return how many rows a SELECT without LIMIT may have."""
+        return int(str(self.read("sql_select_limit", "", context)))
+
     def timestamp(self, context: Context) -> float:
         """Return the time as the session's statements see it, in seconds since 1970."""
         said = self._system.get("timestamp")

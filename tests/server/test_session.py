@@ -260,15 +260,16 @@ async def test_replication_needs_its_privilege(serve, store):
     async with await RawClient.logged_in(server, "watcher", "looking") as client:
         await client.send(RegisterSlave(5).encode())
         error = parse_err(await client.packet())
-        assert (error.code, error.sqlstate) == (1227, "42000")
-        assert error.message == (
-            "Access denied; you need (at least one of) the REPLICATION SLAVE privilege(s) for "
-            "this operation"
-        )
+        assert (error.code, error.sqlstate) == (1045, "28000")
+        assert error.message == "Access denied for user 'watcher'@'%' (using password: YES)"
         dump = await client.dump(non_block=True)
         with pytest.raises(SqlError) as caught:
             await dump.event()
         assert caught.value.code == 1227
+        assert caught.value.message == (
+            "Access denied; you need (at least one of) the REPLICATION SLAVE privilege(s) for "
+            "this operation"
+        )
 
 
 async def test_mysqls_gtid_dump_is_served_where_it_names_no_mysql_gtids(serve, store):

@@ -338,3 +338,26 @@ def test_user_variables_are_bounded(session):
     with pytest.raises(SqlError) as caught:
         session.run("SET @one_more=1")
     assert caught.value.code == 1041
+
+
+def test_warnings_stay_until_there_are_others_or_a_table_is_used(session):
+    session.run("SELECT 'a' + 1")
+    for sql in ("SELECT 1", "SET @a = 1", "SHOW BINLOG STATUS", "SHOW WARNINGS", "BEGIN"):
+        session.run(sql)
+        assert session.value("SELECT @@warning_count") == 1, sql
+        assert session.statements.context.diagnostics.new == 0
+    session.run("SELECT 'b' + 1, 'c' + 1")
+    assert session.value("SELECT @@warning_count") == 2
+    session.run("SHOW VARIABLES LIKE 'nosuch'")
+    assert session.value("SELECT @@warning_count") == 0
+
+
+def test_a_select_has_no_more_rows_than_its_session_wants(session):
+    session.run("SET sql_select_limit = 2")
+    for sql in ("SELECT * FROM information_schema.collations", "SHOW VARIABLES"):
+        assert len(session.run(sql).rows) == 2
+    assert len(session.run("SELECT * FROM information_schema.collations LIMIT 3").rows) == 3
+    session.run("SET sql_select_limit = 0")
+    assert session.run("SELECT 1").rows == []
+    session.run("SET sql_select_limit = DEFAULT")
+    assert len(session.run("SELECT 1").rows) == 1

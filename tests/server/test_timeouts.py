@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from ibb.protocol.capabilities import CLIENT_CAPABILITIES, Capability
+from ibb.protocol.errors import SqlError
 from ibb.protocol.gtid import Gtid
 from ibb.server.connection import Connection
 
@@ -127,3 +128,16 @@ async def test_a_command_must_go_on_once_it_has_begun(serve, store):
         await client.query("SET net_read_timeout = 1")
         client.writer.write(b"\x09\x00\x00\x00\x03SELECT")
         assert await client.packet() is None
+
+
+@pytest.mark.parametrize("sql", ["SELECT SLEEP(60)", "SELECT MASTER_GTID_WAIT('9-9-9')"])
+async def test_a_statement_may_take_as_long_as_its_session_said(serve, store, sql):
+    server = await serve(store)
+    async with await RawClient.logged_in(server) as client:
+        await client.query("SET max_statement_time = 0.05")
+        with pytest.raises(SqlError) as caught:
+            await client.query(sql)
+        assert caught.value.code == 1969
+        assert await client.value("SELECT 1") == "1"
+        await client.query("SET max_statement_time = 0")
+        assert await client.value("SELECT SLEEP(0.1)") == "0"

@@ -27,6 +27,27 @@ SET GLOBAL gtid_slave_pos=''
 SET GLOBAL gtid_binlog_state=''
 SET GLOBAL binlog_checksum=CRC32
 SET GLOBAL read_only=1
+SET GLOBAL binlog_format=ROW
+SET GLOBAL binlog_row_image=FULL
+SET GLOBAL log_bin_compress=0
+SET GLOBAL rpl_semi_sync_slave_enabled=0
+SET GLOBAL max_connect_errors=100
+SET GLOBAL require_secure_transport=0
+SET GLOBAL slave_parallel_threads=0
+SET GLOBAL secure_auth=1
+SET pseudo_thread_id=5
+SET SESSION binlog_row_image=FULL
+SET binlog_annotate_row_events=1
+FLUSH PRIVILEGES
+FLUSH TABLES
+FLUSH STATUS
+FLUSH ERROR LOGS
+FLUSH QUERY CACHE
+FLUSH RELAY LOGS
+RESET QUERY CACHE
+START ALL SLAVES
+STOP ALL SLAVES
+SHOW RELAYLOG EVENTS
 SET GLOBAL sync_binlog=1
 SET GLOBAL wait_timeout=1000
 SET GLOBAL connect_timeout=10
