@@ -10,7 +10,7 @@ import asyncio
 import pwd
 import socket
 import struct
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from ibb.protocol.packet import (
     Packet,
@@ -26,10 +26,11 @@ from .login_guard import address_key
 from .tls_channel import TlsChannel, TlsFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Coroutine, Iterable
 
     from .certificate import ServerTls
 
+T = TypeVar("T")
 READ_BYTES: Final = 64 << 10
 LINGER_BYTES_MAX: Final = 1 << 20  # that a peer may still send after we have ended the connection
 LINGER_SECONDS: Final = 2.0
@@ -218,6 +219,20 @@ class Connection:
                 raise PeerGone("the client closed the connection")
             self._packets.feed(data)
         await asyncio.get_running_loop().create_future()
+
+    async def unless_gone(self, work: Coroutine[None, None, T]) -> T:
+        """Return what *work* does; cancels it and raises PeerGone when the client closes first."""
+        working = asyncio.create_task(work)
+        leaving = asyncio.create_task(self.departed())
+        try:
+            await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            working.cancel()
+            leaving.cancel()
+            await asyncio.gather(working, leaving, return_exceptions=True)
+        if working.cancelled():
+            leaving.result()
+        return working.result()
 
     async def discard_until_closed(self) -> None:
         """Throw away what the client still sends; raises PeerGone when it closes."""

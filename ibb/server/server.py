@@ -36,6 +36,7 @@ from .pools import Pools
 from .readers import IDLE, lease_lines, process_line, reader_lines
 from .refusal_log import RefusalLog
 from .semi_sync import SemiSync
+from .session_memory import SharedMemory
 
 if TYPE_CHECKING:
     from ibb.protocol.errors import FormatError
@@ -108,6 +109,7 @@ class Server:
             timeout_ms=self.config.rpl_semi_sync_master_timeout,
             wait_no_slave=self.config.rpl_semi_sync_master_wait_no_slave,
         )
+        self.memory = SharedMemory()
         self.signal: DurableSignal
         self.gtid_waits: GtidWaits
         self.pools: Pools

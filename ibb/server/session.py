@@ -54,6 +54,7 @@ from .log import get_log
 from .login import AccessDenied, Login
 from .login_guard import NOBODY
 from .privileges import REPLICATION_SLAVE
+from .session_memory import SessionMemory
 from .statement_runner import StatementRunner
 from .statements import Statements
 from .table_descriptions import field_list
@@ -98,7 +99,8 @@ class Session:
         self.runner: StatementRunner | None = None
         self.began_at = host.uptime()
         self._login = Login(host, connection, connection_id)
-        self._variables = SessionVariables(UTF8MB4)
+        self._memory = SessionMemory(host.memory)
+        self._variables = SessionVariables(UTF8MB4, self._memory)
         self._statements: Statements | None = None
         self._attributes: dict[str, str] = {}
         self._may_compress = False  # the client wants to; we have not offered it
@@ -143,6 +145,7 @@ class Session:
             in_order = await self._tell(codes.UNKNOWN_ERROR.error("internal error, see the log"))
         finally:
             self._host.aborted_clients += self.account is not None and not in_order
+            self._memory.release()
             await (self._connection.end() if in_order else self._connection.close())
 
     @property
@@ -179,17 +182,7 @@ class Session:
 
     async def unless_gone(self, work: Coroutine[None, None, T]) -> T:
         """Return what *work* does; cancels it and raises PeerGone when the client closes first."""
-        working = asyncio.create_task(work)
-        leaving = asyncio.create_task(self._connection.departed())
-        try:
-            await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            working.cancel()
-            leaving.cancel()
-            await asyncio.gather(working, leaving, return_exceptions=True)
-        if working.cancelled():
-            leaving.result()
-        return working.result()
+        return await self._connection.unless_gone(work)
 
     async def _tell(self, error: SqlError) -> bool:
         """Send *error* as the last packet; return whether that was possible."""
@@ -220,11 +213,13 @@ class Session:
         async with asyncio.timeout(self._host.config.connect_timeout):
             login = self._login
             done = await (login.run() if change is None else login.change_user(change))
+        self._memory.release()
+        self._memory = SessionMemory(self._host.memory)
         self.account, response = done.account, done.response
         self._host.guard.succeeded(self._connection.limit_key, response.user)
         interactive = bool(response.capabilities & Capability.INTERACTIVE)
         collation = response.collation or UTF8MB4
-        self._variables = SessionVariables(collation, interactive=interactive)
+        self._variables = SessionVariables(collation, self._memory, interactive=interactive)
         user = f"{response.user}@{self._connection.hosts[0]}"
         statements = Statements(self._host, self._variables, self.id, user, self.account)
         if response.database:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .refusal_log import RefusalLog
     from .semi_sync import SemiSync
     from .session import Session
+    from .session_memory import SharedMemory
     from .sql_ast import ChangeMaster, ReplicaCommand
     from .sql_context import Warned
 
@@ -32,6 +33,7 @@ class SessionHost(ServerFacts, Protocol):
     refusals: RefusalLog
     signal: DurableSignal
     gtid_waits: GtidWaits
+    memory: SharedMemory
     pools: Pools
     semi_sync: SemiSync
     questions: int  # commands answered so far, of all sessions

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .variables import ServerFacts, SessionVariables
 
 WARNINGS_MAX: Final = 64  # of one statement, max_error_count
+MESSAGE_CHARS_MAX: Final = 512  # of a warning; the text of a statement may be in it
 
 
 class Warned(NamedTuple):
@@ -61,7 +62,7 @@ class Diagnostics:
         self.new += 1
         self.count += 1
         if len(self.warnings) < WARNINGS_MAX:
-            self.warnings.append(Warned(level, code, message))
+            self.warnings.append(Warned(level, code, message[:MESSAGE_CHARS_MAX]))
 
     def errors(self) -> list[Warned]:
         """Return those that are errors."""

@@ -96,12 +96,14 @@ class Parsed(NamedTuple):
     Attributes:
         statement: what it asks for.
         text: its part of the text, without the semicolon.
+        tokens: how many it has.
         placeholders: how many it has.
         more: another one follows.
     """
 
     statement: Statement
     text: str
+    tokens: int
     placeholders: int
     more: bool
 
@@ -144,10 +146,11 @@ class _Parser(SessionParser):
         """Read the next statement and its semicolon."""
         first = self.peek()
         if first.kind is Kind.END and self.sql.strip():
-            return Parsed(Nothing(), self.sql, 0, more=False)  # a comment
+            return Parsed(Nothing(), self.sql, 0, 0, more=False)  # a comment
         if first.kind is Kind.END or (first.is_sign(";") and self.peek(1).kind is Kind.END):
             raise EMPTY_QUERY.error()
         self.clause = SessionParser.clause
+        before = self._next
         try:
             statement = self._statement()
         except RecursionError:
@@ -155,11 +158,12 @@ class _Parser(SessionParser):
         if not self.at_end():
             raise self.error()
         text = self.sql[self._begin : self.peek().start].rstrip()
+        count = self._next - before
         more = self.skip_sign(";") and self._more()
         if more and not several:
             raise self.error()
         self._begin = self.peek().start
-        return Parsed(statement, text, self.placeholders, more)
+        return Parsed(statement, text, count, self.placeholders, more)
 
     def _more(self) -> bool:
         """Tell whether something follows that is no blank or semicolon."""

@@ -29,7 +29,16 @@ from .sql_ast import (
     Show,
     ShowBinlogEvents,
 )
-from .sql_expressions import AssignUser, Call, Case, Cast, Interval, Operation, SystemVariableName
+from .sql_expressions import (
+    AssignUser,
+    Call,
+    Case,
+    Cast,
+    Interval,
+    Literal,
+    Operation,
+    SystemVariableName,
+)
 from .system_variables import SYSTEM_VARIABLES
 
 if TYPE_CHECKING:
@@ -72,7 +81,7 @@ def place_of(statement: Statement, chars: int, data_chars: int) -> Place:
     inside = [part for one in _expressions(statement) for part in _parts(one)]
     has_rows = isinstance(statement, Select) and statement.table is not None
     has_rows = has_rows or (isinstance(statement, Show | Describe) and bool(inside))
-    if any(isinstance(part, Call | Operation | Case | Cast) for part in inside):
+    if any(not isinstance(part, Literal) for part in inside):
         effort = chars * (data_chars + chars + _CALL_CHARS) * (_ROWS if has_rows else 1)
         if effort > EFFORT_MAX:
             return Place.LONG

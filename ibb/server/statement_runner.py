@@ -8,7 +8,7 @@ waits without a thread, and what concerns other sessions or the relay is done on
 from __future__ import annotations
 
 import asyncio
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
@@ -17,8 +17,6 @@ from ibb.protocol.capabilities import Capability
 from ibb.protocol.command import RefreshOption
 from ibb.protocol.errors import SqlError
 from ibb.protocol.prepared_statement import (
-    PARAMETERS_MAX,
-    Parameters,
     binary_payloads,
     prepared_payloads,
 )
@@ -52,6 +50,7 @@ if TYPE_CHECKING:
 
     from ibb.protocol.statement_command import StmtExecute, StmtSendLongData
 
+    from .prepared_statements import Prepared
     from .session import Session
     from .session_charsets import SessionCharsets
     from .session_host import SessionHost
@@ -59,14 +58,13 @@ if TYPE_CHECKING:
     from .statements import Statements
 
 T = TypeVar("T")
-PREPARED_MAX: Final = 1024  # statements of one session
-LONG_DATA_BYTES_MAX: Final = 1 << 20  # of one statement's parameters
 _REFRESHED: Final = {
     RefreshOption.LOG: "FLUSH LOGS",
     RefreshOption.HOSTS: "FLUSH HOSTS",
     RefreshOption.SLAVE: "RESET SLAVE",
     RefreshOption.MASTER: "RESET MASTER",
 }
+ANSWER_CHARS_MAX: Final = 64 << 20  # of all values of a result; the encoded ones come on top
 STATUS_MORE_RESULTS: Final = 0x0008
 _LATE_COLUMNS: Final = frozenset(
     {
@@ -74,15 +72,6 @@ _LATE_COLUMNS: Final = frozenset(
         *("PRIVILEGES", "PROFILES"),
     }
 )
-
-
-class _Prepared:
-    """A prepared statement: what it asks, its parameters, and the long ones sent ahead."""
-
-    def __init__(self, parsed: Parsed) -> None:
-        self.parsed = parsed
-        self.parameters = Parameters(parsed.placeholders)
-        self.long_data: dict[int, bytes] = {}
 
 
 class StatementRunner:
@@ -114,7 +103,7 @@ class StatementRunner:
         self._session = session
         self._statements = statements
         self._multi = bool(capabilities & Capability.MULTI_STATEMENTS)
-        self._prepared: dict[int, _Prepared] = {}
+        self._prepared = statements.prepared
         self._last_id = 0
 
     def allow_several(self, *, allowed: bool) -> None:
@@ -124,7 +113,6 @@ class StatementRunner:
     def reset(self) -> None:
         """Forget everything, as COM_RESET_CONNECTION does."""
         self._statements.reset()
-        self._prepared.clear()
 
     async def query(self, sql: str) -> AsyncGenerator[list[bytes], None]:
         """Yield what answers COM_QUERY, statement by statement; raises SqlError."""
@@ -161,6 +149,9 @@ class StatementRunner:
         return self._statements.context.variables.charsets
 
     def _whole(self, result: ResultSet, status: int) -> ResultSet:
+        values = (value for row in result.rows for value in row)
+        if sum(len(value) for value in values if isinstance(value, str | bytes)) > ANSWER_CHARS_MAX:
+            raise codes.NET_PACKET_TOO_LARGE.error()
         charset = self._charsets.of_results
         return ResultSet(result.columns, result.rows, status, self._warnings(), charset)
 
@@ -306,8 +297,6 @@ class StatementRunner:
     async def _prepare(self, parsed: Parsed) -> list[bytes]:
         if isinstance(parsed.statement, Prepare | Execute | Deallocate):
             raise codes.UNSUPPORTED_PS.error()
-        if parsed.placeholders > PARAMETERS_MAX or len(self._prepared) >= PREPARED_MAX:
-            raise codes.MAX_PREPARED_STMT_COUNT_REACHED.error(PREPARED_MAX)
         context = self._statements.context
         columns = []
         if isinstance(parsed.statement, Select | Show | Describe | ShowBinlogEvents):
@@ -320,8 +309,8 @@ class StatementRunner:
                 context.values, context.probing = (), False
             if result is not None and not _tells_columns_late(parsed.statement):
                 columns = list(result.columns)
+        self._prepared.add(self._last_id + 1, parsed)
         self._last_id += 1
-        self._prepared[self._last_id] = _Prepared(parsed)
         return prepared_payloads(
             self._last_id,
             columns,
@@ -330,7 +319,7 @@ class StatementRunner:
             charset=self._charsets.of_results,
         )
 
-    def _found(self, statement_id: int, verb: str) -> _Prepared:
+    def _found(self, statement_id: int, verb: str) -> Prepared:
         if statement_id == LAST_PREPARED:
             statement_id = self._last_id
         prepared = self._prepared.get(statement_id)
@@ -342,9 +331,8 @@ class StatementRunner:
         """Return what answers COM_STMT_EXECUTE."""
         prepared = self._found(command.statement_id, "mysqld_stmt_execute")
         values = prepared.parameters.read(
-            command.parameters, prepared.long_data, self._charsets.of_statements
+            command.parameters, prepared.take_long_data(), self._charsets.of_statements
         )
-        prepared.long_data = {}
         context = self._statements.context
         context.values = [typed_parameter(value) for value in values]
         self.command = "Execute"
@@ -364,12 +352,9 @@ class StatementRunner:
     def send_long_data(self, command: StmtSendLongData) -> None:
         """Keep a piece of a parameter; one that is too long ends in an error at execution."""
         prepared = self._prepared.get(command.statement_id)
-        if prepared is None:
-            return
-        kept = sum(map(len, prepared.long_data.values())) + len(command.data)
-        if kept <= LONG_DATA_BYTES_MAX:
-            before = prepared.long_data.get(command.parameter, b"")
-            prepared.long_data[command.parameter] = before + command.data
+        if prepared is not None:
+            with suppress(SqlError):  # which has no answer: executing it tells
+                prepared.add_long_data(command.parameter, command.data)
 
     def fetch(self, statement_id: int) -> NoReturn:
         """Refuse to fetch rows: a statement's are all sent when it is executed."""
@@ -378,11 +363,11 @@ class StatementRunner:
 
     def reset_statement(self, statement_id: int) -> None:
         """Forget the long parameters; raises SqlError 1243."""
-        self._found(statement_id, "mysqld_stmt_reset").long_data = {}
+        self._found(statement_id, "mysqld_stmt_reset").drop_long_data()
 
     def close_statement(self, statement_id: int) -> None:
         """Forget a statement, if there is one."""
-        self._prepared.pop(statement_id, None)
+        self._prepared.drop(statement_id)
 
 
 def _tells_columns_late(statement: Statement) -> bool:

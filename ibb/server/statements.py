@@ -23,6 +23,7 @@ from ibb.protocol.error_codes import (
 )
 from ibb.protocol.errors import SqlError
 
+from .prepared_statements import PreparedStatements
 from .privileges_needed import require_for_variable
 from .show_views import VIEWS
 from .sql_ast import (
@@ -72,7 +73,6 @@ if TYPE_CHECKING:
     from .sql_types import SqlValue, Typed
     from .variables import ServerFacts, SessionVariables
 
-PREPARED_BY_NAME_MAX: Final = 64  # of one session
 _WRITING: Final = frozenset(
     {"CREATE", "INSERT", "REPLACE", "UPDATE", "DELETE", "DROP", "ALTER", "TRUNCATE", "FLUSH"}
 )
@@ -106,6 +106,7 @@ class Statements:
 
     Attributes:
         context: what the session's statements share.
+        prepared: the prepared ones, by number or name.
     """
 
     def __init__(
@@ -119,7 +120,7 @@ class Statements:
         self.context = Context(facts, variables, connection_id, user, account)
         variables.begin(self.context)
         self._variables = variables
-        self._prepared: dict[str, Parsed] = {}
+        self.prepared = PreparedStatements(self.context)
 
     @property
     def database(self) -> str | None:
@@ -143,7 +144,7 @@ class Statements:
     def reset(self) -> None:
         """Forget what the session has set, as COM_RESET_CONNECTION does."""
         self._variables.begin(self.context)
-        self._prepared.clear()
+        self.prepared.clear()
         self.context.diagnostics.clear()
 
     def begin(self) -> None:
@@ -217,7 +218,7 @@ class Statements:
                 self._prepare(statement)
             case Deallocate():
                 self._named(statement.name, "DEALLOCATE PREPARE")
-                del self._prepared[statement.name.lower()]
+                self.prepared.drop(statement.name.lower())
             case OnTable():
                 error = self._no_table(statement)
                 if error is not None:
@@ -287,9 +288,9 @@ class Statements:
 
     def _prepare(self, statement: Prepare) -> None:
         parsed = self._parsed(statement.text)
-        if len(self._prepared) >= PREPARED_BY_NAME_MAX:
-            raise NOT_SUPPORTED_YET.error(f"more than {PREPARED_BY_NAME_MAX} prepared statements")
-        self._prepared[statement.name.lower()] = parsed
+        name = statement.name.lower()
+        self.prepared.drop(name)
+        self.prepared.add(name, parsed)
 
     def _parsed(self, text: Expression) -> Parsed:
         """Return the statement of a text that an expression gives; raises SqlError."""
@@ -300,10 +301,10 @@ class Statements:
         return parsed
 
     def _named(self, name: str, verb: str) -> Parsed:
-        parsed = self._prepared.get(name.lower())
-        if parsed is None:
+        prepared = self.prepared.get(name.lower())
+        if prepared is None:
             raise UNKNOWN_STMT_HANDLER.error(name, verb)
-        return parsed
+        return prepared.parsed
 
     def executed(self, statement: Execute) -> Parsed:
         """

@@ -371,7 +371,7 @@ FIXED: Final = frozenset(
         *("log_bin_compress", "master_verify_checksum", "slave_compressed_protocol"),
         *("rpl_semi_sync_master_trace_level", "rpl_semi_sync_slave_trace_level"),
         *("rpl_semi_sync_slave_delay_master", "rpl_semi_sync_slave_kill_conn_timeout"),
-        *("max_prepared_stmt_count", "net_buffer_length", "binlog_cache_size", "secure_auth"),
+        *("net_buffer_length", "binlog_cache_size", "secure_auth"),
         *("log_bin_compress_min_len", "log_bin_trust_function_creators"),
         *("innodb_flush_log_at_trx_commit", "slave_max_allowed_packet", "slave_type_conversions"),
         *("slave_parallel_max_queued", "slave_parallel_mode"),

@@ -17,6 +17,7 @@ from ibb.protocol.errors import SqlError
 from ibb.protocol.handshake import STATUS_AUTOCOMMIT
 
 from .session_charsets import SessionCharsets
+from .session_memory import value_bytes
 from .system_variables import (
     OF_UPSTREAM,
     SystemVariable,
@@ -26,6 +27,7 @@ from .variable_values import checked_value, find_variable
 
 if TYPE_CHECKING:
     import threading
+    from collections.abc import Iterator
 
     from ibb.protocol.result_set import Value as WireValue
     from ibb.storage.history import History
@@ -38,13 +40,12 @@ if TYPE_CHECKING:
     from .pacing import Pacing
     from .readers import LeaseLine, Process, ReaderLine
     from .semi_sync import SemiSync
+    from .session_memory import SessionMemory
     from .sql_context import Context
     from .sql_types import SqlValue
 
-
 USER_VARIABLES_MAX: Final = 256  # of one session; a replica sets about ten
 SAVEPOINTS_MAX: Final = 256
-USER_VARIABLE_CHARS_MAX: Final = 4 << 20  # a GTID list with 100,000 domains
 
 STATUS_IN_TRANSACTION: Final = 0x0001
 STATUS_IN_READ_ONLY_TRANSACTION: Final = 0x2000
@@ -151,16 +152,19 @@ class SessionVariables:
     Args:
         charset: collation id of the login.
         interactive: a person types the statements: `interactive_timeout` is for them.
+        memory: of the session.
 
     Attributes:
         charsets: of the client.
+        memory: what the session keeps.
         timeouts: `wait_timeout`, `net_read_timeout`, `net_write_timeout` in force, in seconds.
         in_transaction, read_only_transaction: what BEGIN and COMMIT have left.
         savepoints: their names, in lower case.
     """
 
-    def __init__(self, charset: int, *, interactive: bool = False) -> None:
+    def __init__(self, charset: int, memory: SessionMemory, *, interactive: bool = False) -> None:
         self.charsets = SessionCharsets(charset)
+        self.memory = memory
         self.timeouts: dict[str, float] = {}
         self.in_transaction = False
         self.read_only_transaction = False
@@ -177,6 +181,8 @@ class SessionVariables:
 
     def begin(self, context: Context) -> None:
         """Take the server's values of now; forget everything else."""
+        names = sum(map(value_bytes, self._user))
+        self.memory.change(-names - sum(map(value_bytes, self._values())))
         self._user.clear()
         self._system.clear()
         self.end_transaction()
@@ -224,17 +230,23 @@ class SessionVariables:
         Set `@name`.
 
         Raises:
-            SqlError: 1041, more or longer variables than a session may hold.
+            SqlError: 1041, more variables than a session may hold, or as `SessionMemory.change`.
         """
         name = name.lower()
-        crowded = len(self._user) >= USER_VARIABLES_MAX and name not in self._user
-        if crowded or (isinstance(value, str | bytes) and len(value) > USER_VARIABLE_CHARS_MAX):
+        is_new = name not in self._user
+        if is_new and len(self._user) >= USER_VARIABLES_MAX:
             raise SqlError(1041, "HY000", "Out of memory: a session's user variables are bounded")
+        grown = value_bytes(value) - value_bytes(self._user.get(name))
+        self.memory.change(grown + value_bytes(name) * is_new)
         self._user[name] = value
 
     def user_chars(self) -> int:
         """Return the length of all texts in user variables."""
         return sum(len(value) for value in self._user.values() if isinstance(value, str | bytes))
+
+    def _values(self) -> Iterator[SqlValue]:
+        yield from self._user.values()
+        yield from self._system.values()
 
     def read(self, name: str, scope: str, context: Context) -> SqlValue:
         """
@@ -286,6 +298,7 @@ class SessionVariables:
         if own == "timestamp" and not checked:
             self._system.pop(own, None)
             return
+        self.memory.change(value_bytes(checked) - value_bytes(self._system.get(own)))
         self._system[own] = checked
 
     def set_default(self, name: str, context: Context) -> None:
@@ -299,7 +312,7 @@ class SessionVariables:
         if variable.server:
             self._set(name, global_value(name, context))
         else:
-            self._system.pop(own_name(name), None)
+            self.memory.change(-value_bytes(self._system.pop(own_name(name), None)))
 
     def begin_transaction(self, *, read_only: bool = False) -> None:
         """Do BEGIN; what was open before has ended."""
@@ -311,17 +324,22 @@ class SessionVariables:
         """Do SAVEPOINT; one of the same name before it is gone."""
         if name in self.savepoints:
             self.savepoints.remove(name)
-        if len(self.savepoints) >= SAVEPOINTS_MAX:
+        elif len(self.savepoints) >= SAVEPOINTS_MAX:
             raise SqlError(1041, "HY000", "Out of memory: a session's savepoints are bounded")
+        else:
+            self.memory.change(value_bytes(name))
         self.savepoints.append(name)
 
     def drop_savepoints_from(self, name: str, *, keep: bool) -> None:
         """Forget the savepoints behind one that exists, and itself unless *keep*."""
-        del self.savepoints[self.savepoints.index(name) + keep :]
+        first = self.savepoints.index(name) + keep
+        self.memory.change(-sum(map(value_bytes, self.savepoints[first:])))
+        del self.savepoints[first:]
 
     def end_transaction(self) -> None:
         """Do COMMIT or ROLLBACK."""
         self.in_transaction = self.read_only_transaction = False
+        self.memory.change(-sum(map(value_bytes, self.savepoints)))
         self.savepoints = []
 
     @property

@@ -148,8 +148,9 @@ async def test_until_vouches_for_nothing(waiting_server, store):
 
 
 async def test_without_semi_sync_on_packets_are_framed_and_nothing_is_asked(serve, store):
-    dump = await semi_sync_dump(await serve(store), "0-1-8", non_block=True)
+    server = await serve(store)
     publish(store, Gtid(0, 1, 11), wait=True)  # does not wait
+    dump = await semi_sync_dump(server, "0-1-8", non_block=True)
     for _ in range(3):
         await dump.next_group()
         assert not dump.asked

@@ -14,6 +14,7 @@ from ibb.server.automatic_purge import AutomaticPurge
 from ibb.server.config import Config
 from ibb.server.pacing import Pacing
 from ibb.server.semi_sync import SemiSync
+from ibb.server.session_memory import SessionMemory, SharedMemory
 from ibb.server.sql_parser import parse_statement
 from ibb.server.statements import Statements
 from ibb.server.variables import SessionVariables
@@ -63,7 +64,7 @@ class Facts:
 
 class Session:
     def __init__(self, history, collation=8):
-        self.variables = SessionVariables(collation)
+        self.variables = SessionVariables(collation, SessionMemory(SharedMemory()))
         self.statements = Statements(Facts(history), self.variables, 17, "repl@localhost")
 
     def run(self, sql):
