@@ -9,6 +9,7 @@ from ibb.protocol.character_sets import (
     COLLATIONS,
     DEFAULT_COLLATIONS,
     NO_CLIENT_CHARSETS,
+    UTF8MB3,
     UTF8MB4,
     charset_of,
 )
@@ -35,12 +36,13 @@ class SessionCharsets:
     Attributes:
         values: of the system variables that tell of them, by name; NULL is None.
         results: collation id of texts that the client is sent.
+        system: the same, of those that the server says of itself.
     """
 
     def __init__(self, login: int) -> None:
         self._login = login if login in COLLATION_NAMES else UTF8MB4
         self.values: dict[str, str | None] = {}
-        self.results = self._login
+        self.results = self.system = self._login
         self.take_login()
 
     @property
@@ -107,8 +109,10 @@ class SessionCharsets:
         if value is None:
             if name != _RESULTS:
                 raise WRONG_VALUE_FOR_VAR.error(name, "NULL")
-            self.values[name] = None  # as it is: literals are what the client itself has sent
-            self.results = _announced(str(self.values[_COLLATION]))
+            self.values[name] = None  # as it is; what is no UTF-8 is converted to it all the same
+            own = str(self.values[_COLLATION])
+            self.results = _announced(own) if charset_of(own).startswith("utf8") else UTF8MB4
+            self.system = UTF8MB3
             return True
         collation = _default_collation(value, name)
         if name == _CONNECTION:
@@ -116,12 +120,12 @@ class SessionCharsets:
         else:
             self.values[name] = charset_of(collation)
         if name == _RESULTS:
-            self.results = _announced(collation)
+            self.results = self.system = _announced(collation)
         return True
 
     def _take(self, collation: str) -> None:
         self.values |= dict.fromkeys((_CLIENT, _RESULTS), charset_of(collation))
-        self.results = _announced(collation)
+        self.results = self.system = _announced(collation)
         self._connect(collation)
 
     def _connect(self, collation: str) -> None:

@@ -16,7 +16,7 @@ from ibb.protocol.result_set import ResultSet
 
 from .like import PATTERN_CHARS_MAX, is_like
 from .sql_evaluator import evaluate, is_true
-from .sql_expressions import COUNT_DISTINCT, Call, ColumnName, Star
+from .sql_expressions import COUNT_DISTINCT, Call, ColumnName, Star, SystemVariableName
 from .sql_tables import INFORMATION_SCHEMA, found_table
 from .sql_types import Kind, SqlType, Typed, as_text
 
@@ -33,6 +33,12 @@ if TYPE_CHECKING:
     from .sql_types import SqlValue
 
 STATUS_NO_INDEX_USED: Final = 0x0020
+_OF_SERVER: Final = frozenset(  # functions whose texts are the server's
+    {
+        *("CHARSET", "CURRENT_ROLE", "CURRENT_USER", "DATABASE", "SCHEMA", "SESSION_USER"),
+        *("SYSTEM_USER", "USER", "VERSION"),
+    }
+)
 _COUNT: Final = SqlType(Kind.INTEGER, 21)
 
 
@@ -93,12 +99,20 @@ def _without_table(statement: Select, context: Context) -> ResultSet:
     columns, values = [], []
     for name, expression in statement.columns:
         typed = _single(expression, context)
-        columns.append(typed.type.column(name, context.variables.charset))
+        columns.append(typed.type.column(name, _collation(expression, context)))
         values.append(wire_value(typed))
     rows = [tuple(values)]
     if statement.where is not None and not is_true(evaluate(statement.where, context).value):
         rows = []
     return ResultSet(columns, _limited(rows, statement, context), context.variables.status)
+
+
+def _collation(expression: Expression, context: Context) -> int:
+    """Return the collation of an expression's text: the server's own, or that of literals."""
+    of_server = isinstance(expression, SystemVariableName) or (
+        isinstance(expression, Call) and expression.name.upper() in _OF_SERVER
+    )
+    return context.variables.system_charset if of_server else context.variables.charset
 
 
 def _single(expression: Expression, context: Context) -> Typed:
@@ -134,7 +148,7 @@ def _row(table: Table, names: list[str], row: Sequence[SqlValue]) -> dict[str, T
 
 def _outputs(statement: Select, table: Table, alias: str, context: Context) -> list[_Output]:
     """Return what each column is, having evaluated it once on a row of NULLs for its type."""
-    charset = context.variables.charset
+    charset = context.variables.system_charset
     by_name = {column.name.lower(): column for column in table.columns}
     context.row = {name: Typed(None, column.type) for name, column in by_name.items()}
     outputs = []
@@ -152,7 +166,8 @@ def _outputs(statement: Select, table: Table, alias: str, context: Context) -> l
             outputs.append(_Output(column.shown(charset, alias, name), expression))
         else:
             type_ = _COUNT if _is_count(expression) else evaluate(expression, context).type
-            outputs.append(_Output(type_.column(name, charset), expression))
+            collation = _collation(expression, context)
+            outputs.append(_Output(type_.column(name, collation), expression))
     if statement.where is not None:
         evaluate(statement.where, context)  # an unknown column is an error without rows too
     return outputs
@@ -234,7 +249,7 @@ def of_table(
         keep: WHERE, in the names shown.
         like: a column's own name, and the pattern that it must match.
     """
-    charset = context.variables.charset
+    charset = context.variables.system_charset
     by_name = {column.name: column for column in table.columns}
     chosen = [(shown, by_name[name]) for shown, name in columns]
     names = [column.name for column in table.columns]

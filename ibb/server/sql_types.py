@@ -181,6 +181,11 @@ def merged(types: Iterable[SqlType], *, nullable: bool | None = None) -> SqlType
     if kinds == {Kind.INTEGER}:
         if len(known) == 1 and len(every) == 1:
             return replace(known[0], nullable=null)
+        if all(one.unsigned for one in known):
+            longest = max(known, key=lambda one: one.length)
+            return replace(longest, nullable=null)
+        if any(one.unsigned for one in known):  # no integer holds both
+            return decimal_type(max(one.precision for one in known), 0, nullable=null)
         return integer_type(max(one.precision for one in known), nullable=null)
     if kinds <= {Kind.INTEGER, Kind.DECIMAL}:
         decimals = max(one.decimals for one in known)

@@ -74,7 +74,7 @@ def show_binlog_events(statement: ShowBinlogEvents, context: Context) -> ResultS
 
 def event_columns(context: Context) -> list[Column]:
     """Return the columns of SHOW BINLOG EVENTS."""
-    charset = context.variables.charset
+    charset = context.variables.system_charset
     return [
         Column.text("Log_name", 20, collation=charset),
         Column.longlong("Pos", 21),

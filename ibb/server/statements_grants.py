@@ -58,5 +58,5 @@ def _parts(name: str) -> tuple[str, str]:
 
 
 def _one_line(title: str, line: str, context: Context) -> ResultSet:
-    column = Column.text(title, _CHARS, collation=context.variables.charset)
+    column = Column.text(title, _CHARS, collation=context.variables.system_charset)
     return ResultSet([column], [(line,)], context.variables.status)

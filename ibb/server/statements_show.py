@@ -86,7 +86,7 @@ def _check_database(name: str | None) -> None:
 
 
 def _text(context: Context, name: str, characters: int, *, nullable: bool = False) -> Column:
-    collation = context.variables.charset
+    collation = context.variables.system_charset
     return Column.text(name, characters, collation=collation, nullable=nullable)
 
 
@@ -141,7 +141,7 @@ def _count(statement: Show, context: Context) -> ResultSet:
     name = f"@@session.{'error' if errors else 'warning'}_count"
     type_ = SqlType(Kind.INTEGER, 21, nullable=True, unsigned=True)
     count = len(noted.errors()) if errors else noted.count
-    return _result(context, [type_.column(name, context.variables.charset)], [(count,)])
+    return _result(context, [type_.column(name, context.variables.system_charset)], [(count,)])
 
 
 def _named_values(statement: Show, context: Context) -> ResultSet:
@@ -179,7 +179,7 @@ def _processlist(statement: Show, context: Context) -> ResultSet:
         characters = context.facts.config.max_allowed_packet * _NAME_BYTES
         wire = ColumnType.MEDIUM_BLOB if characters < 1 << 24 else ColumnType.LONG_BLOB
         type_ = SqlType(Kind.TEXT, characters, nullable=True, wire=wire)
-        info = type_.column("Info", context.variables.charset)
+        info = type_.column("Info", context.variables.system_charset)
     columns = [
         _signed("Id", ColumnType.LONGLONG, 11),
         _text(context, "User", 128),
@@ -304,14 +304,14 @@ def _check_connection(name: str) -> None:
 
 def _replica_status(statement: Show, context: Context) -> ResultSet:
     _check_connection(statement.name)
-    columns = [column.definition(context.variables.charset) for column in STATUS_COLUMNS]
+    columns = [column.definition(context.variables.system_charset) for column in STATUS_COLUMNS]
     row = context.facts.replica_status()
     rows = [] if row is None else [tuple(row[column.name] for column in STATUS_COLUMNS)]
     return _result(context, columns, rows)
 
 
 def _all_replicas_status(_: Show, context: Context) -> ResultSet:
-    columns = [column.definition(context.variables.charset) for column in ALL_STATUS_COLUMNS]
+    columns = [column.definition(context.variables.system_charset) for column in ALL_STATUS_COLUMNS]
     position = str(context.facts.history.state().position())
     characters = 0 if context.probing else len(position)
     columns[-1] = _text(context, columns[-1].name, characters)

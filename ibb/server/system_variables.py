@@ -267,7 +267,7 @@ SYSTEM_VARIABLES: Final[dict[str, SystemVariable]] = {
     "query_cache_type": _choice("OFF", "OFF", "ON", "DEMAND", session=True),
     "read_only": _switch(1),
     "replicate_annotate_row_events": _ON,
-    "report_host": _text(""),
+    "report_host": _text(None),
     "report_port": _fixed(lambda c: c.facts.port()),
     "require_secure_transport": _switch(lambda c: int(c.facts.config.require_tls)),
     "rpl_semi_sync_master_enabled": _switch(lambda c: int(c.facts.semi_sync.enabled)),

@@ -107,7 +107,7 @@ def field_list(name: str, pattern: str, context: Context) -> list[bytes]:
         if pattern and not is_like(column.name, pattern[:PATTERN_CHARS_MAX]):
             continue
         shown = replace(
-            column.shown(variables.charset, name, column.name), org_table=_TEMPORARY_TABLE
+            column.shown(variables.system_charset, name, column.name), org_table=_TEMPORARY_TABLE
         )
         default = b"" if column.type.kind is Kind.TEXT else b"0"
         encoded = shown.encode(charset=variables.charsets.of_results)
@@ -116,7 +116,7 @@ def field_list(name: str, pattern: str, context: Context) -> list[bytes]:
 
 
 def _definition(table: Table, context: Context) -> ResultSet:
-    charset = context.variables.charset
+    charset = context.variables.system_charset
     columns = [
         Column.text("Table", 64, collation=charset),
         Column.text("Create Table", 1024, collation=charset),

@@ -179,6 +179,11 @@ class SessionVariables:
         """Collation id of texts sent to the client."""
         return self.charsets.results
 
+    @property
+    def system_charset(self) -> int:
+        """Collation id of texts that the server says of itself."""
+        return self.charsets.system
+
     def begin(self, context: Context) -> None:
         """Take the server's values of now; forget everything else."""
         names = sum(map(value_bytes, self._user))

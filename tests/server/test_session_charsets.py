@@ -122,3 +122,16 @@ async def test_a_binary_result_is_in_the_results_character_set(client):
     for _ in range(3):
         await client.packet()
     assert (await client.packet()).endswith(b"\x01\xe4")
+
+
+async def test_without_conversion_texts_of_the_server_are_in_its_own_character_set(client):
+    await client.query("SET NAMES utf8mb4")
+    await client.query("SET character_set_results = NULL")
+    for sql, collation in (
+        ("SELECT 'a'", UTF8MB4),
+        ("SELECT USER()", UTF8MB3),
+        ("SELECT @@version", UTF8MB3),
+        ("SHOW VARIABLES LIKE 'version'", UTF8MB3),
+        ("SELECT schema_name FROM information_schema.schemata", UTF8MB3),
+    ):
+        assert (await client.query(sql)).columns[0].collation == collation
