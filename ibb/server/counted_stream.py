@@ -16,7 +16,8 @@ from ibb.protocol.event import HEADER_SIZE, EventHeader
 from ibb.protocol.event_encoder import CAPABILITY_GTID, EventEncoder
 from ibb.protocol.event_group import GroupStep, GroupTracker
 
-from .dump_stream import STATUS, DumpStream, Outcome
+from .dump_batch import Outcome
+from .dump_stream import STATUS, DumpStream
 from .log import get_log
 
 if TYPE_CHECKING:
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
     from ibb.storage.history import History
     from ibb.storage.position import Position
 
+    from .dump_batch import Batch
     from .dump_request import DumpRequest
-    from .dump_stream import Batch
     from .pacing import Pace
     from .semi_sync import SemiSync
 

@@ -78,7 +78,7 @@ class DumpLease:
             await loop.run_in_executor(self._pool, self.renew)
             progress = self._progress()
             await self._sleep(self._seconds / 2)
-            if progress.position is not None:
+            if progress.at is not None:
                 self._had = progress.reached
 
     def renew(self) -> None:

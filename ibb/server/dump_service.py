@@ -119,8 +119,9 @@ class DumpService:
         return self._session.idle
 
     def progress(self) -> Progress:
-        """Return how far the dump has come."""
-        return self._stream.progress()
+        """Return how far the dump has come: what the socket did not take yet is not sent."""
+        progress, at = self._stream.progress(), self._session.at
+        return progress if at is None else progress._replace(at=at)
 
     async def run(self) -> None:
         """

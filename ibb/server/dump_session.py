@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
-from .dump_stream import Outcome
+from .dump_batch import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,9 +22,12 @@ if TYPE_CHECKING:
     from ibb.protocol.errors import SqlError
 
     from .connection import Connection
-    from .dump_stream import Batch, DumpStream
+    from .dump_batch import Batch, Place
+    from .dump_stream import DumpStream
     from .durable_signal import DurableSignal
     from .pacing import Pace
+
+REST_SECONDS_MAX: Final = 1.0  # at a time, before it is seen whether a rate or delay has changed
 
 
 class StreamBroken(ConnectionError):  # noqa: N818 - a state of the world
@@ -47,6 +51,7 @@ class DumpSession:
 
     Attributes:
         idle: everything durable was sent.
+        at: how far it is with what the connection has taken; None: as far as its stream.
     """
 
     def __init__(
@@ -72,6 +77,7 @@ class DumpSession:
         self._ending = asyncio.Event()
         self._ended_by: SqlError | None = None
         self.idle = False
+        self.at: Place | None = None
 
     def end(self, error: SqlError | None) -> None:
         """Have `run` raise *error*, or return, behind the group that is being sent."""
@@ -96,8 +102,10 @@ class DumpSession:
         while True:
             upcoming = None
             if batch.data:
+                self.at = batch.start
                 upcoming = self._begin_next(batch)
                 await self._connection.write(batch.data)
+            self.at = None if upcoming is None else batch.end
             if self._ending.is_set() and upcoming is None and self._stream.between_groups:
                 if self._ended_by is not None:
                     raise self._ended_by
@@ -110,11 +118,12 @@ class DumpSession:
                 return
             if batch.outcome is Outcome.MORE:
                 if upcoming is None:
-                    await self._rest(self._pace.sent(len(batch.data)))
+                    self._pace.sent(len(batch.data))
+                    await self._rest(self._pace.rest)
             elif self._non_block:
                 return
             elif batch.outcome is Outcome.YOUNG:
-                await self._rest(batch.wait_seconds)
+                await self._rest(partial(self._pace.too_young, batch.written_at))
             else:
                 await self._wait(seen)
                 self.idle = False
@@ -133,21 +142,27 @@ class DumpSession:
     def _in_pool(self, call: Callable[[], Batch]) -> asyncio.Future[Batch]:
         return asyncio.get_running_loop().run_in_executor(self._pool, call)
 
-    async def _rest(self, seconds: float) -> None:
+    async def _rest(self, seconds_left: Callable[[], float]) -> None:
         """
-        Let some time pass, with heartbeats; return sooner if the dump is to end.
+        Wait while there are seconds left, with heartbeats; return sooner if the dump is to end.
 
-        Nobody makes a batch meanwhile. Inside an event there is no place for a heartbeat.
+        What is left is asked for again and again, since rates and delays may be changed. Nobody
+        makes a batch meanwhile. Inside an event there is no place for a heartbeat.
         """
         loop = asyncio.get_running_loop()
-        until = loop.time() + seconds
-        while (left := until - loop.time()) > 0 and not self._ending.is_set():
+        spoke_at = loop.time()
+        while (left := seconds_left()) > 0 and not self._ending.is_set():
             period = self._heartbeat_period() if self._stream.at_boundary else None
-            turn = left if period is None else min(left, period)
+            silence = loop.time() - spoke_at
+            turn = min(left, REST_SECONDS_MAX)
+            if period is not None:
+                turn = min(turn, max(period - silence, 0.0))
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._ending.wait(), turn)
-            if turn == period and not self._ending.is_set():
+            due = period is not None and loop.time() - spoke_at >= period
+            if due and not self._ending.is_set():
                 await self._connection.write(self._stream.heartbeat())
+                spoke_at = loop.time()
 
     async def _wait(self, seen: int) -> None:
         """Return when there may be more, or a reason to end; send heartbeats until then."""

@@ -10,8 +10,6 @@ Source: dump-protocol 3.4, 4.2 to 4.5, 4.8, 5, 6; ibb-format 8.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import Enum, auto
 from typing import TYPE_CHECKING, Final
 
 from ibb.protocol.dump_filter import DumpFilter, Verdict, check_position
@@ -32,7 +30,9 @@ from ibb.storage.gtid_search import TooOld, find_start
 from ibb.storage.holds import HoldKind
 
 from .config import BATCH_BYTES, BATCH_GROUPS_MAX, STREAM_NAME
+from .dump_batch import Batch, Outcome, Place
 from .dump_start import find_named_start
+from .group_age import GroupAge
 from .log import get_log
 from .readers import Progress
 
@@ -56,32 +56,6 @@ _PURGED: Final = (
     "Could not find GTID state requested by slave in any binlog files. Probably the slave state "
     "is too old and required binlog files have been purged."
 )
-
-
-class Outcome(Enum):
-    """What is to be done behind a batch."""
-
-    MORE = auto()  # ask for the next one
-    IDLE = auto()  # everything durable was sent: wait
-    YOUNG = auto()  # the next group is not old enough for this client: wait for so long
-    END = auto()  # end the dump, by EOF or by the error
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """
-    Framed packets, and what follows them.
-
-    Attributes:
-        data: ready to be written; may end inside a packet while the outcome is MORE.
-        error: with END, what to tell the client; None is EOF.
-        wait_seconds: with YOUNG, until the group is old enough.
-    """
-
-    data: bytes
-    outcome: Outcome
-    error: SqlError | None = None
-    wait_seconds: float = 0.0
 
 
 class DumpStream:
@@ -126,11 +100,13 @@ class DumpStream:
         self._filter: DumpFilter
         self._reader: GroupReader
         self._status = STATUS
-        self._started = False  # the start was found
         self._sent: dict[int, Gtid] = {}  # by domain, what the client had included
-        self._sent_at: int | None = None  # timestamp of the newest group that was sent
-        self._held: StoredGroup | None = None  # looked at already, not sent
-        self._wait_seconds = 0.0  # until it is old enough
+        self._at: Place | None = None  # behind the last batch
+        self._begun_at: Position
+        self._last: StoredGroup | None = None  # that was sent
+        self._held: StoredGroup | None = None  # looked at already, for its age or its format
+        self._age = GroupAge(history, pace, request.server_id)
+        self._written_at = 0.0  # the group that is not old enough
         self._parts: Iterator[WirePart] | None = None  # of the group that is being sent
         self._group: StoredGroup
         self._framer: PacketFramer | None = None  # of the large event that is being sent
@@ -140,11 +116,8 @@ class DumpStream:
         """Return how far the dump has come; may be called from any thread."""
         hold = self._hold
         held = self._history.pages.first_file() if hold is None else hold.file_no
-        waiting = self._held  # looked at already, for its age or its format
-        position = self._reader.position if self._started else None
-        if waiting is not None:
-            position = waiting.position
-        return Progress(position, GtidPosition(list(self._sent.values())), self._sent_at, held)
+        reached = GtidPosition(list(self._sent.values()))
+        return Progress(self._at, reached, held, self._request.connect_state)
 
     @property
     def at_boundary(self) -> bool:
@@ -162,7 +135,8 @@ class DumpStream:
         self._hold = self._history.hold(HoldKind.REPLICA, name)
         try:
             place = self._find_start()
-            return Batch(self._preamble(place), Outcome.MORE)
+            preamble = self._preamble(place)
+            return Batch(preamble, Outcome.MORE, start=self._at, end=self._at)
         except SqlError as error:
             return Batch(b"", Outcome.END, error)
         except (FormatError, DiskError) as error:
@@ -172,6 +146,7 @@ class DumpStream:
     def next_batch(self) -> Batch:
         """Return the next packets; IDLE only when nothing more is durable even after a flush."""
         out: list[Buffer] = []
+        start = self._at
         try:
             outcome = self._fill(out)
             if outcome is Outcome.IDLE and not out:
@@ -185,7 +160,9 @@ class DumpStream:
             return self._broken_off(out, error, f"I/O error reading log event; {error}")
         if outcome in (Outcome.IDLE, Outcome.YOUNG) and out:
             outcome = Outcome.MORE
-        return Batch(b"".join(out), outcome, wait_seconds=self._wait_seconds)
+        self._at = self._here()
+        data = b"".join(out)
+        return Batch(data, outcome, written_at=self._written_at, start=start, end=self._at)
 
     def close(self) -> None:
         """Let the files that the dump was reading go; may wait for a purge."""
@@ -240,7 +217,8 @@ class DumpStream:
         )
         self._reader = GroupReader(self._history.pages, place.position)
         self._move_hold(place.position)
-        self._started = True
+        self._begun_at = place.position
+        self._at = Place(place.position, None, self._filter.skipping)
         return place
 
     def _preamble(self, place: StartPlace) -> bytes:
@@ -283,8 +261,7 @@ class DumpStream:
                 if group is None:
                     return Outcome.IDLE
                 self._move_hold(group.position)
-                self._wait_seconds = self._pace.too_young(group.timestamp)
-                if self._wait_seconds:
+                if self._pace.delay and self._is_too_young(group):
                     self._held = group
                     return Outcome.YOUNG
                 if group.gtid is None:
@@ -296,6 +273,19 @@ class DumpStream:
                 self._parts = self._encoder.encode_group(group.pieces())
             size += self._send_parts(self._parts, BATCH_BYTES - size, out)
         return Outcome.MORE
+
+    def _here(self) -> Place:
+        """Return how far the batches so far have come."""
+        unsent = self._held if self._parts is None else self._group
+        if unsent is None:
+            position = self._reader.position
+        else:  # its first pieces may lie behind the last group that was sent
+            position = self._begun_at if self._last is None else self._last.position
+        return Place(position, unsent, self._filter.skipping)
+
+    def _is_too_young(self, group: StoredGroup) -> bool:
+        self._written_at = self._age.written_at(group)
+        return self._pace.too_young(self._written_at) > 0
 
     def _move_hold(self, position: Position) -> None:
         assert self._hold is not None
@@ -330,7 +320,7 @@ class DumpStream:
         assert self._group.gtid is not None
         self._filter.after(self._group.gtid)
         self._sent[self._group.gtid.domain] = self._group.gtid
-        self._sent_at = self._group.timestamp
+        self._last = self._group
         if self._request.until is not None:
             self._reached.set(self._group.gtid)
 

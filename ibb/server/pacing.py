@@ -9,7 +9,7 @@ first one that is too young stops those behind it as well.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from .config import RATE_MAX
 
@@ -60,40 +60,63 @@ class TokenBucket:
         self._filled_at = now
         return max(0.0, -self._held / self._rate)
 
+    def left(self) -> float:
+        """Return the seconds still to wait before the next bytes are taken."""
+        return self.take(0)
 
-class Pace(NamedTuple):
+
+class Pace:
     """
-    What one reader is allowed.
+    What one reader is allowed: what its account says, else what the server says just then.
 
-    Attributes:
-        own: its own bucket.
-        shared: the one of all readers together.
-        delay: seconds that a group must be old; 0: none.
+    Args:
+        pacing: the server's limits.
+        rate: of its account in bytes a second, 0 for the server's.
+        delay: of its account in seconds, 0 for the server's.
         clock: the time.
     """
 
-    own: TokenBucket
-    shared: TokenBucket
-    delay: float
-    clock: Clock
+    def __init__(self, pacing: Pacing, rate: int, delay: float, clock: Clock) -> None:
+        self._pacing = pacing
+        self._rate = rate
+        self._delay = delay
+        self._own = TokenBucket(rate or pacing.rate, clock.monotonic)
+        self.now: Final = clock.now
+
+    @property
+    def own(self) -> TokenBucket:
+        """Its own bucket."""
+        self._own.rate = self._rate or self._pacing.rate
+        return self._own
+
+    @property
+    def delay(self) -> float:
+        """Seconds that a group must be old; 0: none."""
+        return self._delay or self._pacing.delay
 
     @property
     def limited(self) -> bool:
         """Whether any rate is set just now."""
-        return bool(self.own.rate or self.shared.rate)
+        return bool(self.own.rate or self._pacing.shared.rate)
 
-    def sent(self, size: int) -> float:
-        """Note that *size* bytes go out; return the seconds to wait before the next batch."""
-        return max(self.own.take(size), self.shared.take(size))
+    def sent(self, size: int) -> None:
+        """Note that *size* bytes go out."""
+        self.own.take(size)
+        self._pacing.shared.take(size)
 
-    def too_young(self, timestamp: int) -> float:
+    def rest(self) -> float:
+        """Return the seconds still to wait before the next batch."""
+        return max(self.own.left(), self._pacing.shared.left())
+
+    def too_young(self, written_at: float) -> float:
         """
         Return the seconds until a group may be served, 0 for now.
 
         Args:
-            timestamp: of its GTID event, in whole seconds since 1970.
+            written_at: when it was written, in seconds since 1970.
         """
-        return max(0.0, timestamp + self.delay - self.clock.now()) if self.delay else 0.0
+        delay = self.delay
+        return max(0.0, written_at + delay - self.now()) if delay else 0.0
 
 
 class Pacing:
@@ -107,7 +130,7 @@ class Pacing:
         delay: seconds that a group must be old for readers that have no delay of their own.
 
     Attributes:
-        rate, delay: as above; readers that connect from now on get them.
+        rate, delay: as above; may be changed at any time.
         shared: the bucket of all readers.
     """
 
@@ -128,11 +151,10 @@ class Pacing:
 
     def for_reader(self, *, rate: int = 0, delay: float = 0.0) -> Pace:
         """
-        Return the pace of a reader that begins now.
+        Return the pace of a reader.
 
         Args:
             rate: its account's own limit in bytes a second, 0 for the server's.
             delay: seconds that its account's groups must be old, 0 for the server's delay.
         """
-        own = TokenBucket(rate or self.rate, self._clock.monotonic)
-        return Pace(own, self.shared, delay or self.delay, self._clock)
+        return Pace(self, rate, delay, self._clock)

@@ -10,6 +10,9 @@ from ibb.storage.file_name import binlog_name
 from ibb.storage.gtid_search import TooOld, find_start
 from ibb.storage.store import Store
 
+from .dump_batch import Place
+from .groups_ahead import look_ahead
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -41,9 +44,9 @@ class ReaderLine(NamedTuple):
     A line of SHOW BINLOG READERS.
 
     Attributes:
-        groups_behind: by sequence numbers, so gaps in them count.
+        groups_behind: not sent yet; beyond `GROUPS_COUNTED_MAX` by sequence numbers.
         bytes_behind: of the files, up to the durable end.
-        seconds_behind: age of the newest group that was sent; None before the first.
+        seconds_behind: age of the oldest group that was not sent; None: nobody knows.
         holds_from: the oldest file that is kept for it.
     """
 
@@ -77,16 +80,16 @@ class Progress(NamedTuple):
     How far a dump has come.
 
     Attributes:
-        position: where the next group is looked for; None before the start was found.
+        at: how far it is; None before the start was found.
         reached: the last GTID sent in each domain, or had by the client before.
-        timestamp: of the newest group sent, seconds since 1970; None before the first.
         held_file: number of the oldest file that is kept for it.
+        start: the last GTID that the client had in each domain; None if it named a file.
     """
 
-    position: Position | None
+    at: Place | None
     reached: GtidPosition
-    timestamp: int | None
     held_file: int
+    start: GtidPosition | None
 
 
 def process_line(session: Session, now: float) -> Process:
@@ -114,24 +117,19 @@ def process_line(session: Session, now: float) -> Process:
 
 def reader_lines(history: History, sessions: Iterable[Session], now: float) -> list[ReaderLine]:
     """Return a line for each session with a dump, by connection id."""
-    state, end = history.state(), history.end()
+    end = history.end()
     sizes = {file.file_no: file.size for file in history.files()}
     lines = []
     for session in sorted(sessions, key=lambda one: one.id):
         progress = session.progress()
         if progress is None:
             continue
-        position = progress.position or end
+        ahead = look_ahead(history, progress, progress.at or Place(end))
+        position = ahead.start
         behind = bytes_between(position, end, sizes)
-        groups = 0
-        for newest in state.position():
-            had = progress.reached.get(newest.domain)
-            groups += max(0, newest.seq - (had.seq if had is not None else 0))
-        seconds: int | None = None
-        if behind == 0:
-            seconds, groups = 0, 0
-        elif progress.timestamp is not None:
-            seconds = max(0, int(now) - progress.timestamp)
+        seconds: int | None = 0
+        if ahead.groups:
+            seconds = None if ahead.oldest is None else max(0, int(now) - ahead.oldest)
         held = _lowered(history, progress.held_file)
         lines.append(
             ReaderLine(
@@ -142,7 +140,7 @@ def reader_lines(history: History, sessions: Iterable[Session], now: float) -> l
                 str(progress.reached),
                 binlog_name(position.file_no),
                 position.offset,
-                groups,
+                ahead.groups,
                 behind,
                 seconds,
                 binlog_name(held),

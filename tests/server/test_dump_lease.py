@@ -8,6 +8,7 @@ import pytest
 from ibb.protocol.errors import SqlError
 from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.server.accounts import AccountBook, make_account
+from ibb.server.dump_batch import Place
 from ibb.server.dump_lease import DumpLease, lease_name
 from ibb.server.readers import Progress
 from ibb.storage.position import Position
@@ -106,8 +107,8 @@ async def test_what_was_sent_counts_as_had_after_half_the_time(store):
 
     sent = iter(
         [
-            Progress(Position(0, 1), GtidPosition.parse("0-1-7"), None, 0),
-            Progress(Position(0, 1), GtidPosition.parse("0-1-9"), None, 0),
+            Progress(Place(Position(0, 1)), GtidPosition.parse("0-1-7"), 0, None),
+            Progress(Place(Position(0, 1)), GtidPosition.parse("0-1-9"), 0, None),
         ]
     )
     with ThreadPoolExecutor(1) as pool:

@@ -4,17 +4,21 @@ import asyncio
 import time
 
 import pytest
+from structlog.testing import capture_logs
 
 from ibb.protocol.errors import SqlError
 from ibb.protocol.event import EventType
 from ibb.protocol.gtid import Gtid
+from ibb.protocol.gtid_event import encode_gtid_event
 from ibb.server.accounts import AccountBook, make_account
 from ibb.server.config import ConfigError
 from ibb.server.pacing import Pacing
 from ibb.storage.clock import SystemClock
 
+from ..storage.events import transaction
 from .conftest import publish
 from .raw_client import RawClient, dumping
+from .waiting import until
 
 RATE = 2_000_000
 GROUP_BYTES = 50_000
@@ -78,6 +82,18 @@ async def test_a_reader_that_waits_for_its_turn_can_be_ended(serve, filled):
     await stopping
 
 
+async def test_who_rests_goes_on_when_the_limit_is_taken_away(serve, filled):
+    """Not when the seconds are over that were reckoned with the old one."""
+    server = limited(await serve(filled), rate=1, total=1)  # days for one batch
+    dumps = [await dumping(server, "0-1-10", server_id=number) for number in (5, 6, 7)]
+    await until(lambda: server.pacing.shared.left() > 100)
+    server.pacing.rate = server.pacing.total_rate = 0
+    found = await asyncio.gather(*(dump.groups() for dump in dumps))
+    assert [len(groups) for groups in found] == [GROUPS] * 3
+    for dump in dumps:
+        await dump.client.close()
+
+
 @pytest.fixture
 def late_accounts(accounts):
     late = make_account("late", "%", "secret", ["REPLICATION SLAVE"], dump_delay=HOUR)
@@ -120,6 +136,35 @@ async def test_a_group_comes_once_it_is_old_enough(serve, store):
     publish(store, Gtid(0, 1, 11), wait=True)
     assert (await dump.next_group()).gtid.seq == 11
     assert time.time() >= written + 1
+    await dump.client.close()
+
+
+async def test_groups_from_the_future_stop_no_reader_and_are_told_once(serve, store):
+    """A writer's clock may be decades ahead: they wait from when they were seen, all together."""
+    server = limited(await serve(store), rate=0, delay=1)
+    ahead = int(time.time()) + 1_000_000_000
+    for seq in range(11, 16):
+        with store.begin() as group:
+            gtid = Gtid(0, 1, seq)
+            group.write(encode_gtid_event(gtid, ahead, 0) + transaction(f"insert {gtid}"))
+            group.commit(gtid, wait=False)
+    store.sync()
+    with capture_logs() as lines:
+        dump = await dumping(server, "0-1-10", non_block=False)
+        begun = time.monotonic()
+        assert [group.gtid.seq for group in await dump.groups(5)] == [11, 12, 13, 14, 15]
+        assert 1 <= time.monotonic() - begun < 5
+        await dump.client.close()
+    (line,) = [line for line in lines if line["event"] == "group_from_the_future"]
+    assert (line["gtid"], line["timestamp"]) == ("0-1-11", ahead)
+
+
+async def test_a_delay_that_is_taken_away_holds_nobody(serve, store):
+    server = limited(await serve(store), rate=0, delay=1 << 31)
+    dump = await dumping(server, "0-1-5", non_block=False)
+    await until(lambda: server.sessions()[0].progress().at.unsent is not None)
+    server.pacing.delay = 0
+    assert len(await dump.groups(5)) == 5
     await dump.client.close()
 
 

@@ -55,18 +55,46 @@ def test_a_rate_can_be_changed(clock):
     assert bucket.take(1 << 30) == 0
 
 
+def rest_after(pace, size):
+    """Return the seconds to wait behind so many bytes."""
+    pace.sent(size)
+    return pace.rest()
+
+
+@pytest.mark.parametrize("change", ["rate", "total_rate"])
+def test_who_rests_goes_on_when_a_rate_changes(clock, change):
+    pacing = Pacing(1, 1, clock)
+    pace = pacing.for_reader()
+    assert rest_after(pace, 1 << 20) > 1_000_000
+    pacing.rate = pacing.total_rate = 1 << 20
+    assert pace.rest() == 0
+    pace.sent(1 << 20)
+    setattr(pacing, change, 0)
+    assert pace.rest() == pytest.approx(0.75)
+    pacing.rate = pacing.total_rate = 0
+    assert (pace.rest(), pace.limited) == (0, False)
+
+
+def test_an_account_keeps_its_own_rate_and_delay(clock):
+    pacing = Pacing(1000, 0, clock)
+    pace = pacing.for_reader(rate=50, delay=9)
+    pacing.rate, pacing.delay = 0, 1
+    assert (pace.own.rate, pace.delay) == (50, 9)
+    assert (pacing.for_reader().own.rate, pacing.for_reader().delay) == (0, 1)
+
+
 def test_readers_share_the_rate_of_all(clock):
     pacing = Pacing(0, 1000, clock)
     first, second = pacing.for_reader(), pacing.for_reader()
-    assert first.sent(1250) == pytest.approx(1)
-    assert second.sent(1000) == pytest.approx(2)
-    assert first.sent(1000) == pytest.approx(3)
+    assert rest_after(first, 1250) == pytest.approx(1)
+    assert rest_after(second, 1000) == pytest.approx(2)
+    assert rest_after(first, 1000) == pytest.approx(3)
 
 
 def test_the_slower_of_both_limits_counts(clock):
     pacing = Pacing(100, 1000, clock)
-    assert pacing.for_reader().sent(1025) == pytest.approx(10)
-    assert pacing.for_reader(rate=5000).sent(1000) == pytest.approx(1.775)
+    assert rest_after(pacing.for_reader(), 1025) == pytest.approx(10)
+    assert rest_after(pacing.for_reader(rate=5000), 1000) == pytest.approx(1.775)
     assert pacing.for_reader(rate=50).own.rate == 50
 
 

@@ -1,22 +1,30 @@
 """Who reads, how far behind, and what that keeps: SHOW BINLOG READERS, leases, refused purges."""
 
+import time
 from dataclasses import replace
 
 import pytest
 
 from ibb.protocol.command import Query
 from ibb.protocol.errors import SqlError
-from ibb.protocol.gtid import Gtid
+from ibb.protocol.gtid import Gtid, GtidPosition
+from ibb.protocol.gtid_event import encode_gtid_event
 from ibb.protocol.reply import is_err, parse_err
+from ibb.server import groups_ahead
 from ibb.server.accounts import AccountBook, make_account
+from ibb.server.dump_batch import Place
+from ibb.server.groups_ahead import look_ahead
 from ibb.server.pacing import Pacing
-from ibb.server.readers import SENDING, SENT_ALL, bytes_between
+from ibb.server.readers import SENDING, SENT_ALL, Progress, bytes_between
 from ibb.storage.clock import SystemClock
+from ibb.storage.file_name import parse_binlog_name
 from ibb.storage.position import Position
 from ibb.storage.store import Store
 
+from ..storage.events import TIMESTAMP, transaction
 from .conftest import SMALL, publish
 from .raw_client import RawClient, dumping
+from .waiting import until
 
 HOUR = 3600
 WEEK = 7 * 24 * 3600
@@ -71,16 +79,126 @@ async def test_a_reader_that_has_everything_is_not_behind(server, dba):
     await dump.client.close()
 
 
+async def test_groups_are_counted_whatever_their_numbers(serve, tmp_path):
+    """A domain may begin anywhere, and go on with lower numbers of another server."""
+    with Store.open(tmp_path / "numbers", replace(SMALL, server_id=7)) as store:
+        for seq in range(1_000_001, 1_000_012):
+            publish(store, Gtid(0, 1, seq))
+        for seq in (5, 6, 7):
+            publish(store, Gtid(0, 2, seq))
+        publish(store, Gtid(8, 1, 1 << 40))
+        store.sync()
+        server = await serve(store)
+        server.pacing = Pacing(0, 0, SystemClock(), delay=1 << 31)
+        async with await RawClient.logged_in(server) as dba:
+            for start, ahead in (("", 15), ("0-1-1000011", 4), ("0-2-6", 2), ("8-1-5", 15)):
+                dump = await dumping(server, start, server_id=33, non_block=False)
+                await until(lambda: [one.oldest for one in [ahead_of(server)] if one])
+                (reader,) = await rows(dba, "SHOW BINLOG READERS")
+                assert (reader["Groups_behind"], reader["State"]) == (str(ahead), SENDING), start
+                assert int(reader["Seconds_behind"]) == pytest.approx(age(), abs=60)
+                await dump.client.close()
+                await until(lambda: not server.has_dumps())
+
+
+def age():
+    """Return how old the groups are that tests publish, in seconds."""
+    return time.time() - TIMESTAMP
+
+
+def ahead_of(server):
+    """Return what the one dump has ahead, None before it has looked at a group."""
+    for session in server.sessions():
+        progress = session.progress()
+        if progress is not None and progress.at is not None and progress.at.unsent is not None:
+            return look_ahead(server.history, progress, progress.at)
+    return None
+
+
+async def test_beyond_what_is_counted_numbers_say_how_many(serve, store, monkeypatch):
+    monkeypatch.setattr(groups_ahead, "GROUPS_COUNTED_MAX", 3)
+    publish(store, Gtid(5, 1, 70))
+    store.sync()
+    at = Place(Position(0, store.pages.header(0).page_size))
+    ahead = look_ahead(store, Progress(at, GtidPosition(), 0, None), at)
+    assert ahead.groups == 3 + 7 + 1
+    assert ahead.oldest is not None
+
+
+async def test_damage_ahead_leaves_the_numbers(store):
+    at = Place(Position(0, store.pages.header(0).page_size + 3))  # no record begins there
+    had = GtidPosition.parse("0-1-4")
+    assert look_ahead(store, Progress(at, had, 0, had), at) == (at.position, 6, None)
+
+
+async def test_a_lag_is_the_age_of_what_was_not_sent(server, store, dba):
+    """Not of what was: behind a quiet day a reader is not a day behind."""
+    dump = await dumping(server, "0-1-9", server_id=33, non_block=False)
+    await dump.groups(1)
+    server.pacing.delay = HOUR
+    with store.begin() as group:
+        gtid = Gtid(0, 1, 11)
+        group.write(encode_gtid_event(gtid, int(time.time()) - 100, 0) + transaction("late"))
+        group.commit(gtid)
+    await until(lambda: ahead_of(server))
+    (reader,) = await rows(dba, "SHOW BINLOG READERS")
+    assert (reader["Gtid_pos"], reader["Groups_behind"]) == ("0-1-10", "1")
+    assert 100 <= int(reader["Seconds_behind"]) < 160
+    server.pacing.delay = 0
+    await dump.groups(1)
+    await until(lambda: server.readers()[0].bytes_behind == 0)
+    (reader,) = await rows(dba, "SHOW BINLOG READERS")
+    assert (reader["Groups_behind"], reader["Seconds_behind"]) == ("0", "0")
+    await dump.client.close()
+
+
+@pytest.mark.parametrize("tiny_groups_behind", [0, 3])
+async def test_a_group_in_flight_is_not_sent(server, store, dba, tiny_groups_behind):
+    """Not to its end: an operator would take a replica for whole that has nothing of it."""
+    dump = await dumping(server, "0-1-7", server_id=33, non_block=False)
+    await dump.groups(3)
+    await until(lambda: server.readers()[0].bytes_behind == 0)
+    size = 30 << 20
+    publish(store, Gtid(0, 1, 11), size)
+    for seq in range(12, 12 + tiny_groups_behind):
+        publish(store, Gtid(0, 1, seq))
+    store.sync()
+    (dumping_session,) = [session for session in server.sessions() if session._dump]
+    await until(lambda: not dumping_session._dump._stream.between_groups)
+    (reader,) = await rows(dba, "SHOW BINLOG READERS")
+    assert (reader["Groups_behind"], reader["State"]) == (str(1 + tiny_groups_behind), SENDING)
+    assert size < int(reader["Bytes_behind"]) < size * 1.1
+    assert int(reader["Seconds_behind"]) == pytest.approx(age(), abs=60)
+    assert reader["Gtid_pos"] == "0-1-10"
+    await dump.client.close()
+
+
+async def test_what_the_connection_does_not_take_is_not_sent(server, store):
+    for seq in range(11, 211):
+        publish(store, Gtid(0, 1, seq), 100_000)
+    store.sync()
+    dump = await dumping(server, "0-1-10", server_id=33, non_block=False)
+    (session,) = [session for session in server.sessions() if session.progress()]
+    stream, sender = session._dump._stream, session._dump._session
+    await until(lambda: sender.at is not None and sender.at.position < stream._at.position)
+    (line,) = server.readers()
+    assert (line.position, line.state) != ("", SENT_ALL)
+    here = Position(parse_binlog_name(line.file), line.offset)
+    assert sender.at.position <= here < stream._at.position
+    assert 0 < line.groups_behind < 200
+    await dump.client.close()
+
+
 async def test_a_reader_that_is_kept_back_is_behind_in_groups_and_bytes(server, store, dba):
     server.pacing = Pacing(0, 0, SystemClock(), delay=1 << 31)  # nothing is ever old enough
     dump = await dumping(server, "0-1-4", server_id=33, non_block=False)
     (stream,) = [session._dump._stream for session in server.sessions() if session._dump]
-    while stream._held is None:  # it looks for the first group that it has to keep back
-        await rows(dba, "SHOW BINLOG READERS")
+    await until(lambda: stream._held is not None)  # the first group that it has to keep back
     (reader,) = await rows(dba, "SHOW BINLOG READERS")
     assert (reader["Gtid_pos"], reader["Groups_behind"]) == ("0-1-4", "6")
     assert int(reader["Bytes_behind"]) > 0
-    assert (reader["Seconds_behind"], reader["State"]) == (None, SENDING)
+    assert int(reader["Seconds_behind"]) == pytest.approx(age(), abs=60)
+    assert reader["State"] == SENDING
     publish(store, Gtid(0, 1, 11))
     store.sync()
     (later,) = await rows(dba, "SHOW BINLOG READERS")

@@ -1,0 +1,58 @@
+"""What a dump sends at a time, and what is to be done behind it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from ibb.protocol.errors import SqlError
+    from ibb.storage.group_reader import StoredGroup
+    from ibb.storage.position import Position
+
+
+class Outcome(Enum):
+    """What is to be done behind a batch."""
+
+    MORE = auto()  # ask for the next one
+    IDLE = auto()  # everything durable was sent: wait
+    YOUNG = auto()  # the next group is not old enough for this client: wait until it is
+    END = auto()  # end the dump, by EOF or by the error
+
+
+class Place(NamedTuple):
+    """
+    How far a dump is.
+
+    Attributes:
+        position: everything before it was sent.
+        unsent: the first group that was not sent to its end, if it was looked at already.
+        skipping: groups that the client said it has may still follow.
+    """
+
+    position: Position
+    unsent: StoredGroup | None = None
+    skipping: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """
+    Framed packets, and what follows them.
+
+    Attributes:
+        data: ready to be written; may end inside a packet while the outcome is MORE.
+        error: with END, what to tell the client; None is EOF.
+        written_at: with YOUNG, when the group that is not old enough was written, in seconds
+            since 1970.
+        start, end: how far the stream was before this batch and is behind it; None before its
+            start was found.
+    """
+
+    data: bytes
+    outcome: Outcome
+    error: SqlError | None = None
+    written_at: float = 0.0
+    start: Place | None = None
+    end: Place | None = None
