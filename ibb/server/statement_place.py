@@ -52,8 +52,9 @@ _CALL_CHARS: Final = 1024  # of data that take as long as a call by itself
 _ROWS: Final = 512  # of a table, about the most
 _ADMINISTRATIVE: Final = (Flush, Purge, ResetMaster, CreateLease, DropLease)
 _READING_SHOWS: Final = frozenset(
-    {"ALL REPLICAS STATUS", "BINARY LOGS", "BINLOG READERS", "BINLOG STATUS", "REPLICA STATUS"}
+    {"ALL REPLICAS STATUS", "BINARY LOGS", "BINLOG STATUS", "REPLICA STATUS"}
 )
+_SEARCHING_SHOWS: Final = frozenset({"BINLOG LEASES", "BINLOG READERS"})  # each row in the files
 _READING_FUNCTIONS: Final = frozenset({"BINLOG_GTID_POS", "MASTER_GTID_WAIT"})
 
 
@@ -76,8 +77,8 @@ def place_of(statement: Statement, chars: int, data_chars: int) -> Place:
     """
     if isinstance(statement, ShowBinlogEvents):
         return Place.LONG
-    if isinstance(statement, Show) and statement.what == "BINLOG LEASES":
-        return Place.LONG  # looks each of them up in the files
+    if isinstance(statement, Show) and statement.what in _SEARCHING_SHOWS:
+        return Place.LONG
     inside = [part for one in _expressions(statement) for part in _parts(one)]
     has_rows = isinstance(statement, Select) and statement.table is not None
     has_rows = has_rows or (isinstance(statement, Show | Describe) and bool(inside))
