@@ -37,7 +37,9 @@ from .sql_expressions import (
     Interval,
     Literal,
     Operation,
+    Placeholder,
     SystemVariableName,
+    UserVariable,
 )
 from .system_variables import SYSTEM_VARIABLES
 
@@ -47,9 +49,11 @@ if TYPE_CHECKING:
     from .sql_ast import Statement
     from .sql_expressions import Expression
 
-EFFORT_MAX: Final = 1 << 28  # of what is computed at once; by `_effort`, some 0.1 s at worst
-_CALL_CHARS: Final = 1024  # of data that take as long as a call by itself
-_ROWS: Final = 512  # of a table, about the most
+EFFORT_MAX: Final = 1 << 24  # characters that may be gone through before others have their turn
+CALL_CHARS: Final = 8  # of the text of a call, at least
+_CALL_EFFORT: Final = 1024  # characters that could be gone through in the time of a call
+_ROWS: Final = 256  # of a table, about the most
+_GIVEN: Final = (UserVariable, Placeholder)
 _ADMINISTRATIVE: Final = (Flush, Purge, ResetMaster, CreateLease, DropLease)
 _READING_SHOWS: Final = frozenset(
     {"ALL REPLICAS STATUS", "BINARY LOGS", "BINLOG STATUS", "REPLICA STATUS"}
@@ -83,8 +87,9 @@ def place_of(statement: Statement, chars: int, data_chars: int) -> Place:
     has_rows = isinstance(statement, Select) and statement.table is not None
     has_rows = has_rows or (isinstance(statement, Show | Describe) and bool(inside))
     if any(not isinstance(part, Literal) for part in inside):
-        effort = chars * (data_chars + chars + _CALL_CHARS) * (_ROWS if has_rows else 1)
-        if effort > EFFORT_MAX:
+        given = data_chars if any(isinstance(part, _GIVEN) for part in inside) else 0
+        effort = chars // CALL_CHARS * (given + chars + _CALL_EFFORT)
+        if effort * (_ROWS if has_rows else 1) > EFFORT_MAX:
             return Place.LONG
     if has_rows or any(map(_reads, inside)) or _needs_disk(statement):
         return Place.BRIEF

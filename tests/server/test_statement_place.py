@@ -3,7 +3,7 @@
 import pytest
 
 from ibb.server.sql_parser import parse_prepared
-from ibb.server.statement_place import EFFORT_MAX, Place, place_of
+from ibb.server.statement_place import CALL_CHARS, EFFORT_MAX, Place, place_of
 
 LONG_TEXT = f"SELECT LENGTH('{'a' * (1 << 14)}')"
 
@@ -49,6 +49,7 @@ def test_what_needs_no_disk_waits_for_no_thread(sql):
         "SELECT @a := MASTER_GTID_WAIT('0-1-1')",
         "SELECT 1 WHERE @@gtid_binlog_pos = ''",
         "SELECT variable_value FROM information_schema.global_status WHERE variable_name = 'a'",
+        "SELECT id, user, host, command, state FROM information_schema.processlist WHERE time > 5",
         "SET @x = @@gtid_binlog_state",
         "SET @x = 1, @y = -@@gtid_binlog_state",
         "SET GLOBAL max_connections = 7",
@@ -87,6 +88,8 @@ def test_what_may_take_its_time_waits_for_others_that_do(sql):
 
 def test_what_a_statement_computes_with_counts():
     sql = "SELECT @a LIKE '%b'"
-    assert place(sql, EFFORT_MAX // 2 // len(sql)) is Place.LOOP
-    assert place(sql, EFFORT_MAX // len(sql)) is Place.LONG
+    most = EFFORT_MAX // (len(sql) // CALL_CHARS)
+    assert place(sql, most // 2) is Place.LOOP
+    assert place(sql, most) is Place.LONG
     assert place("SELECT 'a'", EFFORT_MAX) is Place.LOOP
+    assert place("SELECT @@GLOBAL.server_id", EFFORT_MAX) is Place.LOOP
