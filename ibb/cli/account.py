@@ -34,7 +34,7 @@ def account() -> None:
       ibb serve binlogs --accounts accounts.toml
 
     SIGHUP makes a running server read the file again; a broken one changes nothing. What the words
-    mean is in docs/accounts.md.
+    mean is in docs/accounts.md. Exit status 0; 2: nothing was changed, and stderr says why.
     """  # noqa: D301 - click's own sign for lines that stay as they are
 
 
@@ -95,7 +95,8 @@ def add(
       ibb account add --file accounts.toml --grant 'BINLOG MONITOR' \\
           --method unix_socket --host localhost monitor
 
-    The file keeps what MariaDB keeps of a password, never the password.
+    The file keeps what MariaDB keeps of a password, never the password. Exit status 0; 2: nothing
+    was changed.
     """  # noqa: D301 - as above
     methods = methods or (DEFAULT_METHOD,)
     needed = set(methods) != {UNIX_SOCKET}
@@ -110,7 +111,14 @@ def add(
 @_file
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
 def list_accounts(path: str, *, as_json: bool) -> None:
-    """List accounts and what they may do; no hashes."""
+    """
+    List accounts and what they may do; no hashes.
+
+    \b
+      ibb account list --file accounts.toml --json
+
+    Exit status 0; 2: the file is missing or broken.
+    """  # noqa: D301 - as above
     for entry in AccountBook.load(path):
         shown = {
             "user": entry.user,
@@ -131,7 +139,14 @@ def list_accounts(path: str, *, as_json: bool) -> None:
 @_file
 @_host
 def remove(user: str, path: str, host: str) -> None:
-    """Remove USER at one host pattern; its sessions go on until they end."""
+    """
+    Remove USER at one host pattern; its sessions go on until they end.
+
+    \b
+      ibb account remove --file accounts.toml --host '10.0.%' repl
+
+    Exit status 0; 2: there is no such account, and nothing was changed.
+    """  # noqa: D301 - as above
     with AccountBook.changing(path) as book:
         if not book.remove(user, host):
             raise ConfigError(f"no account {user}@{host} in {path}")

@@ -12,7 +12,12 @@ from ibb.bench.commits import COMMITTERS_MAX, SECONDS_MAX, measure_commits
 
 @click.group()
 def bench() -> None:
-    """Measure this machine; ratios, since absolute figures differ from one to the next."""
+    """
+    Measure this machine; ratios, since absolute figures differ from one to the next.
+
+    \b
+      ibb bench commits --folder /var/lib/ibb --seconds 10
+    """  # noqa: D301 - click's own sign for lines that stay as they are
 
 
 @bench.command()
@@ -42,7 +47,12 @@ def commits(folder: str | None, seconds: float, committers: int, *, as_json: boo
 
     Every commit is synced before it counts. One committer waits for each sync of its own; many
     share them. The disk decides most of it: compare the ratios.
-    """
+
+    \b
+      ibb bench commits --folder /var/lib/ibb --seconds 10    the disk that will hold the binlog
+
+    Exit status 0; 2: it could not run.
+    """  # noqa: D301 - as above
     console = Console(stderr=True)
     with console.status("measuring") if console.is_terminal and not as_json else console:
         for found in measure_commits(folder, seconds=seconds, committers=committers):

@@ -29,7 +29,12 @@ def demo(groups: int, *, built_in: bool) -> None:
     workload; in the end the checksums of all tables and the GTID positions are compared. Else a
     store, a generated workload and the built-in client, compared group by group.
 
-    Prints `equal` (exit status 0) or `different` (1) as the last line.
-    """
+    \b
+      ibb demo --groups 1000000
+      ibb demo --built-in
+
+    Prints `equal` (exit status 0) or `different` (1) as the last line. Exit status 2: a part of it
+    did not start, or stopped.
+    """  # noqa: D301 - click's own sign for lines that stay as they are
     set_up_log(level="warning", shape="text")  # the live view tells the rest
     sys.exit(0 if run_demonstration(groups, built_in=built_in) else 1)

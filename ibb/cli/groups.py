@@ -37,7 +37,13 @@ def groups(
     The directory is only read, and may be in use: groups that are only in its redo log yet are
     listed too, once they are synced. sha256 is that of the group's events as stored,
     GTID event first; positions are GTID lists such as 0-1-100,7-1-5.
-    """
+
+    \b
+      ibb groups binlogs --from 0-1-100,7-1-5 --limit 10
+      ibb groups binlogs --json | jq -r 'select(.bytes > 1000000) | .gtid'
+
+    Exit status 0; 2: something is damaged or is not there, behind the groups before it.
+    """  # noqa: D301 - click's own sign for lines that stay as they are
     show: Callable[[GroupSummary], str] = _as_json if as_json else _as_line
     disk = recovered_view(OsDisk(), directory)
     history = ReadOnlyHistory(disk, directory, follow_unsynced=True)

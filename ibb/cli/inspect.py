@@ -43,7 +43,16 @@ def inspect(directory: str, place: str | None, *, as_json: bool) -> None:
     chunks of a page. FILE:PAGE:OFFSET: the record that begins at this byte of the page. redo: the
     redo log. The directory is only read, and may be in use: its redo log is then shown as far as
     it is synced.
-    """
+
+    \b
+      ibb inspect binlogs                 the files
+      ibb inspect binlogs 0               binlog-000000.ibb, page by page
+      ibb inspect binlogs 0:1             what lies on its page 1
+      ibb inspect binlogs 0:1:128 --json  the record there
+      ibb inspect binlogs redo
+
+    Exit status 0, damaged or not; 2: there is no such place, or no binlog.
+    """  # noqa: D301 - click's own sign for lines that stay as they are
     show = _objects if as_json else _texts
     for line in show(directory, place):
         click.echo(line)

@@ -24,7 +24,22 @@ EXIT_FAILED = 2  # could not run; a wrong usage as well
 @click.version_option(__version__, prog_name="ibb")
 @click.option("--debug", is_flag=True, help="Show where an error came from.")
 def ibb(*, debug: bool) -> None:
-    """Serve, relay and inspect MariaDB's page-based binlogs (.ibb files)."""
+    """
+    Serve, relay and inspect MariaDB's page-based binlogs (.ibb files).
+
+    \b
+      ibb demo                                     a whole replication at work
+      ibb account add --file accounts.toml --grant 'REPLICATION SLAVE' repl
+      ibb serve binlogs --accounts accounts.toml   a master; with --upstream a relay
+      ibb groups binlogs --from 0-1-100            what is stored
+      ibb verify binlogs                           whether it is whole
+
+    \b
+    Exit status
+      0  done
+      1  `verify` has found something wrong, or `demo` a difference
+      2  wrong usage, or it could not run: stderr says why in one line
+    """  # noqa: D301 - click's own sign for lines that stay as they are
     del debug  # `main` looks for it: it must work for errors of any place
 
 

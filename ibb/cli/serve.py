@@ -70,7 +70,8 @@ def serve(directory: str, config_file: str | None, **options: object) -> None:
     name with underscores: --config FILE.
 
     Prints `ready HOST:PORT` once it accepts connections and logs to stderr. SIGHUP makes it read
-    accounts and certificates again. SIGTERM ends dumps at the end of a group, and it with status 0.
+    accounts and certificates again. SIGTERM ends dumps at the end of a group, and it with exit
+    status 0; 2: it could not start, or go on.
     """  # noqa: D301 - click's own sign for lines that stay as they are
     values = read_config_file(config_file) if config_file else {}
     values |= {name: value for name, value in options.items() if value is not None}

@@ -34,7 +34,11 @@ def verify(directory: str, *, as_json: bool) -> None:
 
     The directory is only read, and may be in use. Exit status 0: nothing is wrong, though there
     may be notes; 1: something is; 2: the check could not run. docs/verify.md lists the kinds.
-    """
+
+    \b
+      ibb verify binlogs
+      ibb verify binlogs --json | jq -r 'select(.severity != "note") | .text'
+    """  # noqa: D301 - click's own sign for lines that stay as they are
     totals, began = Totals(), time.monotonic()
     show: Callable[[Finding], str] = _as_json if as_json else _as_line
     bad = 0
