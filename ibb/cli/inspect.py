@@ -48,10 +48,10 @@ def inspect(directory: str, place: str | None, *, as_json: bool) -> None:
       ibb inspect binlogs                 the files
       ibb inspect binlogs 0               binlog-000000.ibb, page by page
       ibb inspect binlogs 0:1             what lies on its page 1
-      ibb inspect binlogs 0:1:128 --json  the record there
+      ibb inspect binlogs 0:1:5 --json    the record at byte 5 of it
       ibb inspect binlogs redo
 
-    Exit status 0, damaged or not; 2: there is no such place, or no binlog.
+    Exit status 0, damaged or not; 2: there is no such place.
     """  # noqa: D301 - click's own sign for lines that stay as they are
     show = _objects if as_json else _texts
     for line in show(directory, place):
