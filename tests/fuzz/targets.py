@@ -11,6 +11,7 @@ from typing import NamedTuple
 from .packet_targets import fuzz_events, fuzz_packets, fuzz_statements
 from .session_targets import fuzz_sessions, fuzz_upstream
 from .storage_targets import fuzz_directories, fuzz_records
+from .tls_targets import fuzz_tls
 
 
 class Target(NamedTuple):
@@ -21,10 +22,11 @@ class Target(NamedTuple):
 
 
 TARGETS = {
-    "packets": Target(fuzz_packets, 35),
+    "packets": Target(fuzz_packets, 34),
     "events": Target(fuzz_events, 20),
     "statements": Target(fuzz_statements, 15),
     "sessions": Target(fuzz_sessions, 4),
+    "tls": Target(fuzz_tls, 1),
     "upstream": Target(fuzz_upstream, 8),
     "records": Target(fuzz_records, 17),
     "directories": Target(fuzz_directories, 1),

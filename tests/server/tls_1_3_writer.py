@@ -6,6 +6,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 
 APPLICATION_DATA = 23
 HANDSHAKE = 22
+ALERT = 21
 KEY_UPDATE_ANSWERED = b"\x18\0\0\x01\x01"
 CIPHER = "TLS_AES_256_GCM_SHA384"
 
@@ -27,6 +28,10 @@ class Tls13Writer:
     def send(self, data):
         """Return *data* as one record."""
         return self._record(data, APPLICATION_DATA)
+
+    def alert(self, data):
+        """Return an alert: level and description."""
+        return self._record(data, ALERT)
 
     def key_update(self):
         """Return a change of keys that asks the server to change its own."""
