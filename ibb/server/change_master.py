@@ -14,6 +14,7 @@ from ibb.protocol.error_codes import (
 )
 
 from .sql_context import Warned
+from .upstream import is_host_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,7 +62,9 @@ def change_master(
     for name, value in options:
         match name:
             case "MASTER_HOST":
-                address = replace(address, host=_host(str(value)))
+                if not is_host_name(str(value)):
+                    raise WRONG_ARGUMENTS.error("MASTER_HOST")
+                address = replace(address, host=str(value))
             case "MASTER_USER":
                 address = replace(address, user=str(value))
             case "MASTER_PASSWORD":
@@ -77,16 +80,6 @@ def change_master(
             case _ if value not in _FIXED_OPTIONS.get(name, ()):
                 raise NOT_SUPPORTED_YET.error(f"{name} of a relay")
     return Changed(address, settings, warnings)
-
-
-def _host(name: str) -> str:
-    try:
-        usable = bool(name.encode("idna"))  # as connecting will
-    except UnicodeError:
-        usable = False
-    if not usable or "\0" in name:
-        raise WRONG_ARGUMENTS.error("MASTER_HOST")
-    return name
 
 
 def _retry_seconds(seconds: int, warnings: list[Warned]) -> float:

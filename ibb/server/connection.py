@@ -7,9 +7,11 @@ Source: dump-protocol 1.1; 10, traps 11, 31, 41, 42.
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import pwd
 import socket
 import struct
+import termios
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from ibb.protocol.packet import (
@@ -35,6 +37,7 @@ READ_BYTES: Final = 64 << 10
 LINGER_BYTES_MAX: Final = 1 << 20  # that a peer may still send after we have ended the connection
 LINGER_SECONDS: Final = 2.0
 _LOOKS: Final = 8  # at what a client reads, in the time that it may read nothing
+_INT: Final = struct.Struct("i")
 _PEER_CREDENTIALS: Final = struct.Struct("3i")  # process, user, group
 
 
@@ -267,21 +270,33 @@ class Connection:
 
     async def flushed(self) -> None:
         """Return when little is left to be sent; raises TimeoutError as `send` does."""
-        time, waiting = asyncio.get_running_loop().time, self._writer.transport
-        left, since = waiting.get_write_buffer_size(), time()
+        time = asyncio.get_running_loop().time
+        left: int | None = None  # seen at the first look, which most writes do not need
+        since = time()
         while True:
             try:
                 async with asyncio.timeout(self.write_timeout / _LOOKS):
                     await self._writer.drain()
             except TimeoutError:
-                before, left = left, waiting.get_write_buffer_size()
-                if left < before:
+                before, left = left, self._unread()
+                if before is not None and left < before:
                     since = time()
                 elif time() - since >= self.write_timeout:
                     reason = f"the client did not read for {self.write_timeout:g} s"
                     raise TimeoutError(reason) from None
             else:
                 return
+
+    def _unread(self) -> int:
+        """
+        Return how many bytes wait for the client, those in the system's buffer among them.
+
+        The system asks for more only when a good part of its buffer, which may be megabytes, is
+        empty: a client that reads slowly would seem not to read at all.
+        """
+        in_system = fcntl.ioctl(self._writer.get_extra_info("socket"), termios.TIOCOUTQ, bytes(4))
+        (waiting,) = _INT.unpack(in_system)
+        return self._writer.transport.get_write_buffer_size() + int(waiting)
 
     async def end(self) -> None:
         """

@@ -36,6 +36,14 @@ _CAPABILITY: Final = 4  # knows GTID events
 _KNOWS_SEMI_SYNC: Final = "SHOW VARIABLES LIKE 'rpl_semi_sync_master_enabled'"
 
 
+def is_host_name(name: str) -> bool:
+    """Tell whether one can try to connect to *name*: asking the system for others is an error."""
+    try:
+        return bool(name.encode("idna")) and "\0" not in name
+    except UnicodeError:
+        return False
+
+
 @dataclass(frozen=True, slots=True)
 class UpstreamAddress:
     """Where the primary is and who we are there."""
@@ -59,10 +67,12 @@ class UpstreamAddress:
             port = parts.port or UPSTREAM_PORT_DEFAULT
         except ValueError:  # its text may hold a part of a password
             raise ConfigError("upstream must be mariadb://USER@HOST:PORT") from None
-        if parts.scheme not in ("mariadb", "mysql") or not parts.hostname or not parts.username:
+        named = parts.hostname is not None and is_host_name(parts.hostname)
+        if parts.scheme not in ("mariadb", "mysql") or not named or not parts.username:
             raise ConfigError("upstream must be mariadb://USER@HOST:PORT")
         if parts.password is not None:
             raise ConfigError("upstream: put the password into upstream_password_file")
+        assert parts.hostname is not None
         return cls(parts.hostname, port, unquote(parts.username), password, tls or UpstreamTls())
 
     def __str__(self) -> str:

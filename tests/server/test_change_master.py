@@ -4,7 +4,9 @@ import pytest
 
 from ibb.protocol.errors import SqlError
 from ibb.server.accounts import AccountBook, make_account
+from ibb.server.config import ConfigError
 from ibb.server.relay_control import RelayControl
+from ibb.server.upstream import UpstreamAddress, is_host_name
 from ibb.server.upstream_tls import UpstreamTls
 
 from .raw_client import RawClient
@@ -68,3 +70,15 @@ async def test_what_is_out_of_bounds_is_cut_with_a_warning(relay, options, warni
         assert done.warnings == len(shown)
     assert relay.config.master_connect_retry == retry
     assert relay.config.master_heartbeat_period == period
+
+
+@pytest.mark.parametrize("host", ["a" * 300, "a..b", ""])
+def test_a_host_that_nobody_can_be_asked_for_is_no_upstream(host):
+    assert not is_host_name(host)
+    with pytest.raises(ConfigError, match="mariadb://USER@HOST:PORT"):
+        UpstreamAddress.parse(f"mariadb://repl@{host}:3306", "secret")
+
+
+@pytest.mark.parametrize("host", ["::1", "192.0.2.7", "primary.example.org", "bücher.example"])
+def test_a_host_is_a_name_or_an_address(host):
+    assert is_host_name(host)

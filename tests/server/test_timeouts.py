@@ -1,6 +1,9 @@
 """How long a session may be idle, silent inside a command, or not reading: as it said itself."""
 
 import asyncio
+import contextlib
+import os
+import socket
 from types import SimpleNamespace
 
 import pytest
@@ -19,17 +22,19 @@ GROUPS = 20
 GROUP_BYTES = 300_000
 LOOKS = 40  # at a client that reads a little between each two of them
 WRITE_TIMEOUT = 0.08
+SLOW_WRITE_TIMEOUT = 0.5
 
 
 class Reading:
     """A client's transport: *pieces* times it takes a byte when somebody looks, then all."""
 
-    def __init__(self, pieces):
+    def __init__(self, pieces, link):
         self.left = 10_000
         self.pieces = pieces
+        self.socket = link
 
     def get_extra_info(self, name):
-        return ("127.0.0.1", 1) if name in ("sockname", "peername") else None
+        return self.socket if name == "socket" else ("127.0.0.1", 1)
 
     def set_write_buffer_limits(self, **_):
         pass
@@ -54,17 +59,47 @@ def connection_to(reading):
 
 
 async def test_a_client_that_reads_steadily_is_waited_for_however_long_it_takes():
-    reading = Reading(LOOKS)
     began = asyncio.get_running_loop().time()
-    await connection_to(reading).flushed()
+    with socket.socket() as link:
+        reading = Reading(LOOKS, link)
+        await connection_to(reading).flushed()
     assert asyncio.get_running_loop().time() - began > 3 * WRITE_TIMEOUT
     assert reading.pieces == 0
 
 
+async def test_bytes_that_the_system_holds_for_a_client_count_when_it_takes_them(serve, store):
+    """The system's own buffer is larger than what such a client reads in its time."""
+    for seq in range(11, 11 + GROUPS):
+        publish(store, Gtid(0, 1, seq), GROUP_BYTES)
+    store.sync()
+    server = await serve(store, net_write_timeout=SLOW_WRITE_TIMEOUT)
+    link = socket.socket()
+    link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16 << 10)
+    link.setblocking(False)
+    loop = asyncio.get_running_loop()
+    await loop.sock_connect(link, server.address)
+    client = RawClient(*await asyncio.open_connection(sock=link, limit=4096))
+    await client.log_in()
+    await client.prepare("0-1-10")
+    await client.dump(server_id=5)
+    client.writer.transport.pause_reading()
+    slowly = socket.socket(fileno=os.dup(link.fileno()))
+    began = loop.time()
+    while loop.time() - began < 4 * SLOW_WRITE_TIMEOUT:
+        with contextlib.suppress(BlockingIOError):
+            slowly.recv(4 << 10)
+        await asyncio.sleep(SLOW_WRITE_TIMEOUT / 10)  # what a slow client does between two reads
+    assert len(server.sessions()) == 1
+    await until(lambda: server.sessions() == [])
+    slowly.close()
+    await client.close()
+
+
 async def test_one_that_stops_reading_is_not():
-    reading = Reading(LOOKS // 2)
-    with pytest.raises(TimeoutError):
-        await connection_to(reading).flushed()
+    with socket.socket() as link:
+        reading = Reading(LOOKS // 2, link)
+        with pytest.raises(TimeoutError):
+            await connection_to(reading).flushed()
     assert reading.pieces == 0
 
 
