@@ -250,7 +250,7 @@ def _look(
         pages = BinlogDirectory(disk, directory)
         pages.limit = end
     try:
-        return find_state(pages), find_prepared(pages)
+        return find_state(pages), find_prepared(pages, torn=not own)
     finally:
         pages.close()
 

@@ -32,15 +32,21 @@ class PreparedXa(NamedTuple):
     file_no: int
 
 
-def find_prepared(source: PageSource) -> dict[Xid, PreparedXa]:
+def find_prepared(source: PageSource, *, torn: bool = False) -> dict[Xid, PreparedXa]:
     """
     Return the transactions that are prepared at the end of *source*.
 
+    Args:
+        source: the binlog.
+        torn: what was last in it may be missing. A transaction whose files are gone was ended
+            there, since nobody purges what one that is prepared needs.
+
     Raises:
-        FormatError: pages or records that have to be read are damaged.
+        FormatError: pages or records that have to be read are damaged, or missing.
     """
     prepared: dict[Xid, PreparedXa] = {}
-    records = RecordReader(source, _scan_start(source))
+    start, first = _scan_start(source), source.first_file()
+    records = RecordReader(source, max(start, Position(first, 0)) if torn else start)
     while (record := records.next()) is not None:
         if record.type == RecordType.XA_PREPARE:
             found = parse_xa_prepare(record.contents())
@@ -48,6 +54,8 @@ def find_prepared(source: PageSource) -> dict[Xid, PreparedXa]:
             prepared[found.xid] = PreparedXa(found.xid, found.engines, found.oob, file_no)
         elif record.type == RecordType.XA_COMPLETE:
             prepared.pop(parse_xa_complete(record.contents()).xid, None)
+    if torn:
+        return {xid: found for xid, found in prepared.items() if found.file_no >= first}
     return prepared
 
 

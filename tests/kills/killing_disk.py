@@ -67,6 +67,8 @@ class _KillingFile:
         self._file = file
         self._disk = disk
         self.read_at, self.size, self.close = file.read_at, file.size, file.close
+        self.next_data, self.forget_cached = file.next_data, file.forget_cached
+        self.is_removed = file.is_removed
 
     def write_at(self, offset, data) -> None:
         if self._disk.strikes("write"):

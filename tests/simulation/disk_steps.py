@@ -174,7 +174,7 @@ def take_over_torn(world: World, rng: random.Random) -> None:
         raise
     with Store.open(STORE, options, disk=copy, clock=world.clock) as store:
         found = found_in(store)
-        kept = world.model.survivors(found, 0)
+        kept = world.model.survivors(found, 0, torn=True)
         world.said += f": {kept} of {len(world.model.items)} items"
         with store.begin() as group:
             group.write(transaction("taken over"))

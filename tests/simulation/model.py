@@ -163,13 +163,14 @@ class Model:
 
     # Comparison
 
-    def survivors(self, found: Found, at_least: int) -> int:
+    def survivors(self, found: Found, at_least: int, *, torn: bool = False) -> int:
         """
         Return how many items what was found holds; raise `WrongError` if it is not a beginning.
 
         Args:
             found: all that can be read.
             at_least: so many must be there.
+            torn: a prepared transaction may be missing that has ended by now.
         """
         begin, end = self._slice(found)
         later = [number for number in range(end, len(self.items)) if self.items[number].is_read]
@@ -184,7 +185,10 @@ class Model:
             if item.is_read and item.after.file_no >= found.first_file:
                 raise WrongError(f"{item.kind.value} {item.gtid or ''} is missing at the beginning")
         for count in range(highest, lowest - 1, -1):
-            if self.state(count) == found.state and self.prepared(count).keys() == found.prepared:
+            lacking = self.prepared(count).keys() ^ found.prepared
+            if torn:
+                lacking -= self.prepared(count).keys() - self.prepared(len(self.items)).keys()
+            if self.state(count) == found.state and not lacking:
                 return count
         raise WrongError(
             f"state '{found.state}' and prepared {sorted(found.prepared)}, expected between "

@@ -211,6 +211,40 @@ def test_the_rest_of_a_record_whose_beginning_was_purged_is_refused() -> None:
     assert disk.contents(path_of(1)) == before
 
 
+@pytest.mark.parametrize("still_there", [False, True])
+def test_a_prepared_transaction_whose_files_are_gone_was_ended_in_what_is_missing(
+    still_there: bool,
+) -> None:
+    """Nobody purges what one needs that is prepared; the cut made it look prepared again."""
+    disk = SimDisk()
+    with Store.open("/s", OPTIONS, disk=disk) as store:
+        with store.begin() as group:
+            group.write(transaction("prepared", 900))
+            group.prepare(NAME)
+        while store.end().file_no < 1:
+            publish(store, 1, 350)
+        pages = store.end().offset // PAGE + 1
+        with store.begin() as open_group:  # the next file refers to this one
+            open_group.write(transaction("open", 900))
+            publish(store, 2, 900)
+            store.rollback_prepared(NAME)
+            store.switch_file()
+            open_group.rollback()
+        publish(store, 4, 0)
+        if not still_there:
+            assert store.purge_to(path_of(2)[3:]).removed == [path_of(0)[3:]]
+    for file_no in range(1, 4):
+        first = pages if file_no == 1 else 0
+        size = len(disk.contents(path_of(file_no)))
+        disk.damage(path_of(file_no), first * PAGE, bytes(size - first * PAGE))
+    with Store.open("/s", OPTIONS, disk=without_log(disk)) as store:
+        assert [one.xid for one in store.prepared()] == ([NAME] if still_there else [])
+        publish(store, 3, 0)
+    with Store.open("/s", OPTIONS, disk=disk) as store:
+        assert [one.xid for one in store.prepared()] == ([NAME] if still_there else [])
+        assert store.state().seq(0, 1) == 3
+
+
 def test_a_state_that_only_the_log_had_is_missed() -> None:
     disk = killed_behind_a_header()
     disk.remove(path_of(0))
