@@ -6,7 +6,7 @@ import asyncio
 import errno
 import socket
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ibb.protocol.error_codes import CON_COUNT_ERROR, HOST_IS_BLOCKED
 from ibb.protocol.errors import SqlError
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
     from .session_host import SessionHost
 
-_BACKLOG = 1024  # connections that wait to be accepted
+PATIENCE_SECONDS: Final = 1.0  # that a login may take while others find all places taken
+PUSHED_OUT_MAX: Final = 32  # sessions that still end to make room
+_BACKLOG: Final = 1024  # connections that wait to be accepted
 
 
 class Listener:
@@ -45,6 +47,7 @@ class Listener:
         self._host = host
         self._servers: list[asyncio.Server] = []
         self._sessions: dict[int, Session] = {}
+        self._pushed_out: set[int] = set()  # sessions that end to make room
         self._tasks: set[asyncio.Task[None]] = set()
         self._unix_socket: tuple[int, int] | None = None
         self._room = 0  # for connections, as the system allows
@@ -117,7 +120,8 @@ class Listener:
         if self._host.guard.is_blocked(key):
             return HOST_IS_BLOCKED.error(connection.hosts[0])
         limit = min(config.max_connections, self._room)
-        if len(self._sessions) > limit:  # the last place is an administrator's
+        taken = len(self._sessions) - len(self._pushed_out)
+        if taken > limit and not self._push_out():  # the last place is an administrator's
             self.found_full += 1
             return CON_COUNT_ERROR.error()
         near = [session for session in self._sessions.values() if session.limit_key == key]
@@ -128,6 +132,26 @@ class Listener:
             text = f"{CON_COUNT_ERROR.text} from {where}"
             return SqlError(CON_COUNT_ERROR.code, CON_COUNT_ERROR.sqlstate, text)
         return None
+
+    def _push_out(self) -> bool:
+        """End the login that takes longest, if it takes its time; return whether there was one."""
+        since = self._host.uptime() - PATIENCE_SECONDS
+        slow = [
+            session
+            for session in self._sessions.values()
+            if session.account is None
+            and session.began_at <= since
+            and session.id not in self._pushed_out
+        ]
+        if not slow or len(self._pushed_out) >= PUSHED_OUT_MAX:
+            return False
+        slowest = min(slow, key=lambda session: session.began_at)
+        self._pushed_out.add(slowest.id)
+        reason = "login took too long while all places were taken"
+        tell = self._host.refusals.tell
+        tell(slowest.limit_key, "client_refused", connection_id=slowest.id, reason=reason)
+        slowest.end(CON_COUNT_ERROR.error())
+        return True
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         config = self._host.config
@@ -150,6 +174,7 @@ class Listener:
             connection.abort()
         finally:
             del self._sessions[session.id]
+            self._pushed_out.discard(session.id)
             self._ended_traffic = _added([self._ended_traffic, session.traffic])
 
     async def _turn_away(self, connection: Connection, error: SqlError) -> None:

@@ -5,7 +5,10 @@ import socket
 
 import pytest
 
-from .raw_client import RawClient
+from ibb.protocol.reply import is_ok, parse_err
+from ibb.server import listener
+
+from .raw_client import RawClient, until_sessions
 
 
 async def test_the_unix_socket_of_a_server_that_lives_stays_its_own(serve, store, tmp_path):
@@ -40,3 +43,26 @@ async def test_a_socket_that_has_taken_its_place_is_not_removed_at_the_end(serve
         other.bind(str(path))
         await server.stop()
         assert path.exists()
+
+
+async def test_who_waits_in_the_last_place_gives_way_to_an_administrator(
+    serve, store, monkeypatch, capfd
+):
+    server = await serve(store, max_connections=1)
+    async with (
+        await RawClient.logged_in(server) as first,
+        await RawClient.connect(server.address) as waiting,
+        await RawClient.connect(server.address) as admin,
+    ):
+        await waiting.read_greeting()
+        assert parse_err(await admin.packet()).code == 1040  # not at once
+        monkeypatch.setattr(listener, "PATIENCE_SECONDS", 0.0)
+        async with await RawClient.connect(server.address) as again:
+            assert is_ok(await again.log_in("admin", "mighty"))
+            assert await waiting.packet() is None
+            async with await RawClient.connect(server.address) as too_many:
+                assert parse_err(await too_many.packet()).code == 1040
+        assert await first.value("SELECT 1") == "1"
+    assert "login took too long while all places were taken" in capfd.readouterr().out
+    await until_sessions(server, 0)
+    assert not server._listener._pushed_out
