@@ -6,8 +6,10 @@ Source: dump-protocol 3.2, 3.3 and 6.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, Final
 
 from ibb.protocol.command import BinlogDump, BinlogDumpGtid, DumpFlag
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
     from .variables import SessionVariables
 
 HEARTBEAT_SECONDS_MIN: Final = 0.001  # as MariaDB's own least period
+HEARTBEAT_SECONDS_MAX: Final = 4_294_967.0  # and its greatest
+_BIGINT_MAX: Final = 2**63 - 1
+_DIGITS: Final = re.compile(r"\s*[+-]?[0-9]{1,40}")
 _NANOSECONDS: Final = 1e9
 _TOOLS: Final = ("mysqlbinlog", "mariadb-binlog")
 _CLIENT_OF_SERVERS: Final = "libmysql"  # what replicas call themselves; tools say libmariadb
@@ -137,7 +142,9 @@ def wants_checksum(variables: SessionVariables) -> bool:
 def heartbeat_period(variables: SessionVariables) -> float | None:
     """Return the seconds of silence after which the session wants a heartbeat, or None."""
     nanoseconds = _integer(variables.user("master_heartbeat_period"))
-    return max(nanoseconds / _NANOSECONDS, HEARTBEAT_SECONDS_MIN) if nanoseconds > 0 else None
+    if nanoseconds <= 0:
+        return None
+    return min(max(nanoseconds / _NANOSECONDS, HEARTBEAT_SECONDS_MIN), HEARTBEAT_SECONDS_MAX)
 
 
 def _text(value: SqlValue) -> str | None:
@@ -145,8 +152,13 @@ def _text(value: SqlValue) -> str | None:
 
 
 def _integer(value: SqlValue) -> int:
-    """Return a variable as SQL makes a number of it: texts of digits count, all else is 0."""
+    """Return a variable as SQL makes a whole number of it: of a text the digits it begins with."""
     if isinstance(value, str):
-        digits = value.strip().partition(".")[0]
-        return int(digits) if digits.lstrip("-").isdecimal() and len(digits) <= 20 else 0
-    return value if isinstance(value, int) else 0
+        digits = _DIGITS.match(value)
+        value = int(digits[0]) if digits else 0
+    if isinstance(value, float):
+        value = Decimal(value) if math.isfinite(value) else 0
+    if isinstance(value, Decimal):
+        value = min(max(value, Decimal(-_BIGINT_MAX)), Decimal(_BIGINT_MAX))
+        value = int(value.to_integral_value(ROUND_HALF_UP))
+    return max(-_BIGINT_MAX, min(value, _BIGINT_MAX)) if isinstance(value, int) else 0
