@@ -1,18 +1,24 @@
 """SET GLOBAL: it takes effect, or it is refused; DEFAULT is what was configured."""
 
 import asyncio
+import contextlib
 import threading
 
 import pytest
 
+from ibb.protocol.character_sets import UTF8MB4
 from ibb.protocol.errors import SqlError
 from ibb.protocol.gtid import Gtid
 from ibb.server.automatic_purge import PURGE_VARIABLES
 from ibb.server.live_settings import SETTINGS
 from ibb.server.relay_control import RelayControl
+from ibb.server.session_memory import SessionMemory, SharedMemory
+from ibb.server.sql_parser import parse_statement
+from ibb.server.statements import Statements
 from ibb.server.system_variables import DESCRIBING, FIXED, SYSTEM_VARIABLES
 from ibb.server.upstream import UpstreamAddress
 from ibb.server.upstream_tls import UpstreamTls
+from ibb.server.variables import SessionVariables
 
 from .conftest import publish
 from .raw_client import SECONDS_MAX, RawClient
@@ -20,6 +26,10 @@ from .waiting import until
 
 READ_ONLY = 1238
 WRONG_VALUE = 1231
+EXTREMES = (
+    *("0", "-1", "99999999999999999999999", "-99999999999999999999999", "1.5", "1e300", "-1e-300"),
+    *("'a'", "''", "NULL", "DEFAULT", "ON", "x'ff'", "NOW()", "@long"),
+)
 OF_HISTORY = {"gtid_binlog_state", "gtid_slave_pos"}
 CONFIGURED = {
     "connect_timeout": 20.0,
@@ -227,3 +237,21 @@ async def test_the_servers_values_are_checked_as_a_sessions_are(serve, store, as
             with pytest.raises(SqlError) as caught:
                 await client.query(f"SET {scope} {assignment}")
             assert caught.value.code == code
+
+
+async def test_no_assignment_is_an_internal_error(serve, store):
+    """What a setting does not take is MariaDB's error or is cut: nothing else is raised."""
+    server = await serve(store)
+    variables = SessionVariables(UTF8MB4, SessionMemory(SharedMemory()))
+    session = Statements(server, variables, 1, "dba@localhost")
+    session.answer(parse_statement(f"SET @long = '{'a' * 1000}'"))
+    done = set()
+    for name in SYSTEM_VARIABLES:
+        for value in EXTREMES:
+            for scope in ("GLOBAL", "SESSION"):
+                with contextlib.suppress(SqlError):
+                    session.answer(parse_statement(f"SET {scope} {name} = {value}"))
+                    done.add(name)
+        session.answer(parse_statement("SELECT NOW(), FROM_UNIXTIME(0), @@timestamp"))
+    settable = {name for name, found in SYSTEM_VARIABLES.items() if not found.read_only}
+    assert done == settable - {"gtid_binlog_state"}  # not that of a binlog with groups

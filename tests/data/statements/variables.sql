@@ -115,6 +115,8 @@ SET time_zone='+05:30', timestamp=1000000000.25
 SELECT NOW(), UNIX_TIMESTAMP(), @@timestamp, CURDATE(), UTC_TIMESTAMP(), SYSDATE() > NOW()
 SELECT FROM_UNIXTIME(0), UNIX_TIMESTAMP('2024-01-01 00:00:00'), @@time_zone
 SET time_zone=DEFAULT
+[session settings] SET time_zone='UTC'
+SET time_zone='SYSTEM'
 SET timestamp=-1
 SHOW WARNINGS
 SET timestamp='a'
