@@ -199,3 +199,9 @@ BINLOG_IN_USE: Final = ErrorCode(
 BINLOG_IN_USE_TRX: Final = ErrorCode(
     4244, "HY000", "Cannot execute RESET MASTER as the binlog is in use by an active transaction"
 )
+
+# Codes of errors that say that somebody may not do something.
+DENIALS: Final = frozenset(
+    denial.code
+    for denial in (DBACCESS_DENIED_ERROR, ACCESS_DENIED_ERROR, SPECIFIC_ACCESS_DENIED_ERROR)
+)

@@ -99,6 +99,7 @@ class Server:
         self.resetting = threading.Lock()
         self.server_id = self.config.server_id or derived_server_id(socket.gethostname(), place)
         self.questions = 0
+        self.access_denied_errors = 0
         self.aborted_connects = 0
         self.aborted_clients = 0
         self.accounts = self._make_up_account() if accounts is None else accounts
@@ -335,6 +336,7 @@ class Server:
         received, sent = self._listener.traffic()
         tls = self.tls.context.session_stats() if self.tls is not None else {}
         values = {
+            "Access_denied_errors": self.access_denied_errors,
             "Aborted_clients": self.aborted_clients,
             "Aborted_connects": self.aborted_connects,
             "Bytes_received": received,

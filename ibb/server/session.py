@@ -186,6 +186,7 @@ class Session:
 
     async def _tell(self, error: SqlError) -> bool:
         """Send *error* as the last packet; return whether that was possible."""
+        self._host.access_denied_errors += error.code in codes.DENIALS
         try:
             await self._connection.send([err_of(error)])
         except (OSError, TimeoutError):
@@ -261,6 +262,7 @@ class Session:
             try:
                 answer = await self._answer(command)
             except SqlError as error:
+                self._host.access_denied_errors += error.code in codes.DENIALS
                 answer = [err_of(error, charsets.of_results)]
             if answer:
                 await connection.send(answer)

@@ -37,6 +37,7 @@ class SessionHost(ServerFacts, Protocol):
     pools: Pools
     semi_sync: SemiSync
     questions: int  # commands answered so far, of all sessions
+    access_denied_errors: int  # answers that the client, or its account, may not do that
     aborted_connects: int  # logins that failed
     aborted_clients: int  # sessions that ended without a goodbye
 

@@ -7,6 +7,7 @@ checksums; what `ibb` has a setting for shows the setting. Source: dump-protocol
 
 from __future__ import annotations
 
+import ssl
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
@@ -347,7 +348,7 @@ SYSTEM_VARIABLES: Final[dict[str, SystemVariable]] = {
     "version_comment": _text("ibb, a replication master over .ibb binlogs"),
     "version_compile_machine": _text("any"),
     "version_compile_os": _text("Linux"),
-    "version_ssl_library": _text(""),
+    "version_ssl_library": _text(ssl.OPENSSL_VERSION),
     "wait_timeout": _number(lambda c: int(c.facts.config.wait_timeout), 1, _YEAR, session=True),
     "warning_count": _own(lambda c: c.warning_count(), read_only=True),
 }

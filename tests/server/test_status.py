@@ -4,6 +4,7 @@ import pytest
 
 from ibb.protocol.capabilities import CLIENT_CAPABILITIES, Capability
 from ibb.protocol.command import Query
+from ibb.protocol.errors import SqlError
 from ibb.protocol.handshake import SslRequest
 from ibb.protocol.reply import is_err, is_ok
 
@@ -83,3 +84,16 @@ async def test_tls_handshakes_are_counted(serve, store):
     await until_sessions(server, 0)
     shown = server.status()
     assert (shown["Ssl_accepts"], shown["Ssl_finished_accepts"]) == ("2", "1")
+
+
+async def test_denials_are_counted(serve, store):
+    server = await serve(store)
+    async with await RawClient.connect(server.address) as stranger:
+        assert is_err(await stranger.log_in("repl", "wrong"))
+    async with await RawClient.logged_in(server) as client:
+        assert await status(client, "Access_denied_errors") == 1
+        for sql, code in (("FLUSH LOGS", 1227), ("SELECT nosuch", 1054)):
+            with pytest.raises(SqlError) as caught:
+                await client.query(sql)
+            assert caught.value.code == code
+        assert await status(client, "Access_denied_errors") == 2
