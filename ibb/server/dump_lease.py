@@ -10,22 +10,36 @@ from __future__ import annotations
 
 import asyncio
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ibb.protocol.errors import IbbError
-
-from .log import get_log
+from ibb.storage.leases import Renewal
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-    from concurrent.futures import Executor
 
     from ibb.protocol.gtid import GtidPosition
     from ibb.storage.leases import Leases
 
+    from .lease_renewals import LeaseRenewals
     from .readers import Progress
 
+LAG_SECONDS_MAX: Final = 86_400.0  # that a replica may have of a lease with a longer time
 _ACCOUNT: Final = re.compile(r"(?<=\breplica )(?P<id>\d+) of .+?(?=' needs it$|$)")
+
+
+class LeaseTerms(NamedTuple):
+    """
+    What a replica's lease is to be.
+
+    Attributes:
+        name: of the lease.
+        age_limit: seconds after which it lapses once the replica has gone; None: never.
+        owner: the replica's account; of leases that people made it stays empty.
+    """
+
+    name: str
+    age_limit: float | None
+    owner: str
 
 
 def lease_name(user: str, server_id: int) -> str:
@@ -38,52 +52,69 @@ def logged_name(text: str) -> str:
     return _ACCOUNT.sub(r"\g<id>", text)
 
 
+def terms_for(leases: Leases, user: str, server_id: int, seconds: int) -> LeaseTerms | None:
+    """
+    Return what lease a replica is to have, or None.
+
+    Args:
+        leases: those there are: one that people made for it goes before the settings.
+        user: the replica's account.
+        server_id: its own; tools have 0 and get none.
+        seconds: what the settings say; 0: none.
+    """
+    if not server_id:
+        return None
+    own_name = lease_name(user, server_id)
+    for name in (own_name, f"replica {server_id}"):
+        lease = leases.get(name)
+        if lease is not None and not lease.owner:
+            return LeaseTerms(name, lease.age_limit, user)
+    return LeaseTerms(own_name, float(seconds), user) if seconds else None
+
+
 class DumpLease:
     """
     One replica's lease, while its dump runs.
 
     Args:
-        leases: of the store.
-        name: of the lease.
+        terms: what it is to be.
         start: what the replica said that it has.
-        seconds: after which it lapses once the replica has gone.
         progress: tells what was sent.
-        pool: runs what uses the disk.
+        renewals: renews it.
         sleep: waits some seconds; for tests.
+
+    Attributes:
+        name: of the lease.
+        dropped: somebody ended it: it is not renewed any more.
     """
 
     def __init__(
         self,
-        leases: Leases,
-        name: str,
+        terms: LeaseTerms,
         start: GtidPosition,
-        seconds: int,
         *,
         progress: Callable[[], Progress],
-        pool: Executor,
+        renewals: LeaseRenewals,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self._leases = leases
-        self._name = name
+        self.name = terms.name
+        self.dropped = False
+        self._terms = terms
         self._had = start
-        self._seconds = seconds
         self._progress = progress
-        self._pool = pool
+        self._renewals = renewals
         self._sleep = sleep
 
     async def keep(self) -> None:
         """Renew the lease again and again, until cancelled."""
-        loop = asyncio.get_running_loop()
+        lag = min(self._terms.age_limit or LAG_SECONDS_MAX, LAG_SECONDS_MAX) / 2
         while True:
-            await loop.run_in_executor(self._pool, self.renew)
+            await self._renewals.renew(self)
             progress = self._progress()
-            await self._sleep(self._seconds / 2)
+            await self._sleep(lag)
             if progress.at is not None:
                 self._had = progress.reached
 
-    def renew(self) -> None:
-        """Have the lease's time count from now; that it could not be stored is only logged."""
-        try:
-            self._leases.renew(self._name, self._had, age_limit=float(self._seconds))
-        except IbbError as error:
-            get_log().error("lease_not_renewed", lease=logged_name(self._name), error=str(error))
+    def renewal(self) -> Renewal:
+        """Return how the lease is to be renewed now."""
+        return Renewal(self.name, self._had, self._terms.age_limit, self._terms.owner)

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Final
 from ibb.protocol.command import Quit, SemiSyncAck, parse_command
 from ibb.protocol.errors import FormatError, ProtocolError
 from ibb.protocol.event_encoder import CAPABILITY_GTID
-from ibb.storage.store import Store
 
 from .connection import PeerGone
 from .counted_stream import CountedStream
-from .dump_lease import DumpLease, lease_name
+from .dump_lease import DumpLease
 from .dump_request import heartbeat_period
 from .dump_session import DumpSession
 from .dump_stream import DumpStream
@@ -28,11 +27,13 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from ibb.protocol.errors import SqlError
+    from ibb.protocol.gtid import GtidPosition
 
     from .accounts import Account
     from .connection import Connection
     from .dump_request import DumpRequest
     from .durable_signal import DurableSignal
+    from .lease_renewals import LeaseRenewals
     from .pacing import Pace
     from .pools import Pools
     from .readers import Progress
@@ -64,6 +65,7 @@ class DumpService:
         request: what it asked for.
         variables: of its session, which may change while the dump runs.
         pace: how fast and how fresh it is served.
+        account: the client's.
     """
 
     def __init__(
@@ -73,8 +75,10 @@ class DumpService:
         request: DumpRequest,
         variables: SessionVariables,
         pace: Pace,
+        account: Account,
     ) -> None:
         self.server_id = request.server_id
+        self._account = account
         self._host = host
         self._connection = connection
         self._request = request
@@ -98,20 +102,6 @@ class DumpService:
     def end(self, error: SqlError | None) -> None:
         """Have the dump end with *error*, or EOF, behind the group that is being sent."""
         self._session.end(error)
-
-    def lease_to(self, account: Account) -> None:
-        """Keep a lease for the replica while the dump runs, if its account or the server wants."""
-        host, start = self._host, self._request.connect_state
-        seconds = account.dump_lease or host.config.dump_lease
-        if seconds and self.server_id and start is not None and isinstance(host.history, Store):
-            self._lease = DumpLease(
-                host.history.leases,
-                lease_name(account.user, self.server_id),
-                start,
-                seconds,
-                progress=self.progress,
-                pool=host.pools.statements,
-            )
 
     @property
     def idle(self) -> bool:
@@ -153,19 +143,30 @@ class DumpService:
             self._connection.seq = self._stream.seq  # what the client sent does not count
             if self._leasing is not None:
                 self._leasing.cancel()
-            self._host.pools.statements.submit(self._let_go)
+            self._let_go()
             self._log.info("dump_ended")
 
     def _begin_leasing(self) -> None:
-        """Keep the lease from now on: not before the replica's position proved to be one."""
-        if self._lease is not None:
-            self._leasing = asyncio.create_task(self._lease.keep())
+        """Keep a lease from now on: not before the replica's position proved to be one."""
+        if self._request.connect_state is not None and self._host.renewals is not None:
+            keeping = self._keep_lease(self._host.renewals, self._request.connect_state)
+            self._leasing = asyncio.create_task(keeping)
+
+    async def _keep_lease(self, renewals: LeaseRenewals, start: GtidPosition) -> None:
+        """Keep a lease for the replica, if there is one for it, or its account has such."""
+        user = self._account.user
+        seconds = self._account.dump_lease or self._host.config.dump_lease
+        terms = await renewals.terms_for(user, self.server_id, seconds)
+        if terms is not None:
+            self._lease = DumpLease(terms, start, progress=self.progress, renewals=renewals)
+            await self._lease.keep()
 
     def _let_go(self) -> None:
         """Keep what the replica may still need by its lease, not by the dump any more."""
-        if self._lease is not None and self._leasing is not None:
-            self._lease.renew()
-        self._stream.close()
+        if self._lease is not None and self._host.renewals is not None:
+            self._host.renewals.finish(self._lease, self._stream.close)
+        else:
+            self._host.pools.statements.submit(self._stream.close)
 
     def _new_stream(self) -> DumpStream:
         host, request = self._host, self._request

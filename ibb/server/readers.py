@@ -169,14 +169,15 @@ def lease_lines(history: History, now: float) -> list[LeaseLine]:
     for lease in history.leases.all():
         age = max(0.0, now - lease.renewed_at)
         left = None if lease.age_limit is None else max(0, int(lease.age_limit - age))
+        is_over = lease.is_over(now)
         lines.append(
             LeaseLine(
                 lease.name,
                 lease.position,
-                None if lease.lapsed else _held_by(history, lease.position),
+                None if is_over else _held_by(history, lease.position),
                 int(age),
                 left,
-                "Yes" if lease.lapsed else "No",
+                "Yes" if is_over else "No",
             )
         )
     return lines

@@ -27,6 +27,7 @@ from .certificate import server_tls
 from .config import Config, ConfigError, derived_server_id, parse_address
 from .durable_signal import DurableSignal
 from .gtid_waits import GtidWaits
+from .lease_renewals import LeaseRenewals
 from .listener import Listener
 from .live_settings import LiveSettings
 from .log import get_log
@@ -111,6 +112,7 @@ class Server:
             wait_no_slave=self.config.rpl_semi_sync_master_wait_no_slave,
         )
         self.memory = SharedMemory()
+        self.renewals: LeaseRenewals | None = None
         self.signal: DurableSignal
         self.gtid_waits: GtidWaits
         self.pools: Pools
@@ -158,6 +160,7 @@ class Server:
         self.history.pages.healed.tell = _log_healed
         if isinstance(self.history, Store):
             self.history.commits.gate = self.semi_sync
+            self.renewals = LeaseRenewals(self.history.leases, self.pools.statements)
         try:
             await self._listener.start()
         except BaseException:
@@ -204,6 +207,8 @@ class Server:
         if isinstance(self.history, Store):
             self.history.commits.gate = None
         await self.purging.stop()
+        if self.renewals is not None:
+            await self.renewals.finished()
         await self.gtid_waits.close()
         await self.signal.close()
         await asyncio.get_running_loop().run_in_executor(None, self.pools.close)

@@ -373,8 +373,9 @@ class Session:
             raise codes.SPECIFIC_ACCESS_DENIED_ERROR.error(REPLICATION_SLAVE)
         request = make_request(command, self._variables, self._attributes)
         pace = self._host.pacing.for_reader(rate=account.dump_rate, delay=account.dump_delay)
-        self._dump = DumpService(self._host, self._connection, request, self._variables, pace)
-        self._dump.lease_to(account)
+        self._dump = DumpService(
+            self._host, self._connection, request, self._variables, pace, account
+        )
         if command.server_id:
             self._end_namesakes(command.server_id)
         self.dump_server_id = command.server_id

@@ -173,26 +173,34 @@ def _reset(statement: ResetMaster, context: Context) -> None:
 
 
 def _create_lease(statement: CreateLease, context: Context) -> None:
-    leases = _store(context).leases
-    if not statement.replace and any(lease.name == statement.name for lease in leases.all()):
-        raise UNKNOWN_ERROR.error(f"Lease '{statement.name}' exists; use CREATE OR REPLACE")
+    store = _store(context)
     text = as_text(evaluate(statement.position, context).value)
-    position = GtidPosition.parse(text or "")
+    if text is None:
+        raise UNKNOWN_ERROR.error("A lease is for a position, not for NULL")
+    position = GtidPosition.parse(text)
+    _check_known(position, store.state())
     age_limit: float | None = None if statement.never else AGE_LIMIT_SECONDS
     if statement.age_limit is not None:
         seconds = as_number(evaluate(statement.age_limit, context).value)
-        if seconds is None or seconds <= 0:
-            raise UNKNOWN_ERROR.error("A lease expires after a number of seconds above 0")
-        age_limit = float(seconds)
+        age_limit = 0.0 if seconds is None else float(seconds)
     try:
-        leases.renew(statement.name, position, age_limit=age_limit)
+        store.leases.renew(statement.name, position, age_limit=age_limit, replace=statement.replace)
     except LeaseError as error:
         raise UNKNOWN_ERROR.error(error) from error
 
 
+def _check_known(position: GtidPosition, state: BinlogState) -> None:
+    """Refuse a position that nobody can have from here: it would hold nothing for its holder."""
+    for gtid in position:
+        if state.newest(gtid.domain) is not None and not state.contains(gtid):
+            raise UNKNOWN_ERROR.error(f"GTID {gtid} is not in the binlog")
+
+
 def _drop_lease(statement: DropLease, context: Context) -> None:
     try:
-        _store(context).leases.remove(statement.name)
+        _store(context)
+        assert context.facts.renewals is not None
+        context.facts.renewals.drop(statement.name)
     except LeaseError as error:
         if not statement.if_exists:
             raise UNKNOWN_ERROR.error(error) from error

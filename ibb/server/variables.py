@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .automatic_purge import AutomaticPurge
     from .certificate import ServerTls
     from .config import Config
+    from .lease_renewals import LeaseRenewals
     from .login_guard import LoginGuard
     from .pacing import Pacing
     from .readers import LeaseLine, Process, ReaderLine
@@ -62,6 +63,7 @@ class ServerFacts(Protocol):
     semi_sync: SemiSync
     pacing: Pacing
     purging: AutomaticPurge
+    renewals: LeaseRenewals | None  # of leases, in a store of ours
     place: str  # the directory that is served
     global_values: dict[str, SqlValue]  # what SET GLOBAL has changed
     accounts: AccountBook

@@ -4,12 +4,14 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from structlog.testing import capture_logs
 
 from ibb.protocol.errors import SqlError
 from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.server.accounts import AccountBook, make_account
 from ibb.server.dump_batch import Place
-from ibb.server.dump_lease import DumpLease, lease_name
+from ibb.server.dump_lease import DumpLease, LeaseTerms, lease_name
+from ibb.server.lease_renewals import LeaseRenewals
 from ibb.server.readers import Progress
 from ibb.storage.position import Position
 
@@ -28,6 +30,7 @@ def accounts():
         [
             make_account("kept", "%", "secret", grants, dump_lease=HOUR),
             make_account("repl", "%", "secret", grants),
+            make_account("dba", "%", "secret", ["BINLOG ADMIN"]),
         ]
     )
 
@@ -112,18 +115,127 @@ async def test_what_was_sent_counts_as_had_after_half_the_time(store):
         ]
     )
     with ThreadPoolExecutor(1) as pool:
+        renewals = LeaseRenewals(store.leases, pool)
         lease = DumpLease(
-            store.leases,
-            NAME,
+            LeaseTerms(NAME, HOUR, "kept"),
             GtidPosition.parse("0-1-4"),
-            HOUR,
             progress=lambda: next(sent),
-            pool=pool,
+            renewals=renewals,
             sleep=sleep,
         )
         task = asyncio.create_task(lease.keep())
         await asyncio.wait_for(waiting.wait(), 20)
         task.cancel()
-        lease.renew()
+        renewals.finish(lease, lambda: None)
+        await renewals.finished()
     assert slept == [HOUR / 2, HOUR / 2]
     assert leases(store) == {NAME: ("0-1-7", HOUR)}
+
+
+@pytest.mark.parametrize("name", ["replica 34 of repl", "replica 34"])
+async def test_one_that_people_made_for_a_replica_follows_it(serve, store, name):
+    """With the age limit that they gave it, whatever the settings say."""
+    server = await serve(store, dump_lease=60)
+    store.leases.renew(name, "0-1-1", age_limit=None)
+    dump = await dumping(server, "0-1-4", server_id=34, non_block=False)
+    await until(lambda: leases(store) == {name: ("0-1-4", None)})
+    await dump.client.close()
+    other = await dumping(server, "0-1-5", server_id=35, non_block=False)
+    await until(lambda: len(leases(store)) == 2)
+    assert leases(store)[name] == ("0-1-4", None)
+    await other.client.close()
+
+
+async def test_one_that_lapsed_holds_again_when_its_replica_is_back(serve, store):
+    server = await serve(store)
+    store.leases.renew("replica 34", "0-1-1", age_limit=1e-6)
+    assert [lease.lapsed for lease in store.leases.lapse()] == [True]
+    dump = await dumping(server, "0-1-4", server_id=34, non_block=False)
+    await until(lambda: [one.lapsed for one in store.leases.all()] == [False])
+    await dump.client.close()
+
+
+async def test_a_drop_ends_it_for_as_long_as_the_replica_stays_connected(serve, store):
+    server = await serve(store)
+    dump = await dumping(server, "0-1-4", user="kept", server_id=33, non_block=False)
+    await until(lambda: leases(store))
+    async with await RawClient.logged_in(server, "dba") as dba:
+        await dba.query(f"DROP BINLOG LEASE '{NAME}'")
+    assert leases(store) == {}
+    await server.renewals.renew(server.renewals._kept[NAME])
+    await dump.client.close()
+    await until(lambda: not store._holds.all())
+    assert leases(store) == {}
+    again = await dumping(server, "0-1-4", user="kept", server_id=33, non_block=False)
+    await until(lambda: leases(store) == {NAME: ("0-1-4", HOUR)})
+    await again.client.close()
+
+
+async def test_many_renewals_are_stored_together(store, monkeypatch):
+    stored = []
+    renew_all = store.leases.renew_all
+
+    def noted(renewals):
+        stored.append(len(renewals))
+        return renew_all(renewals)
+
+    monkeypatch.setattr(store.leases, "renew_all", noted)
+    with ThreadPoolExecutor(1) as pool:
+        renewals = LeaseRenewals(store.leases, pool)
+        kept = [
+            DumpLease(
+                LeaseTerms(f"replica {number}", HOUR, "kept"),
+                GtidPosition.parse("0-1-4"),
+                progress=lambda: None,
+                renewals=renewals,
+            )
+            for number in range(100)
+        ]
+        await asyncio.gather(*(renewals.renew(lease) for lease in kept))
+    assert len(leases(store)) == sum(stored) == 100
+    assert len(stored) <= 2
+
+
+async def test_a_dump_that_ends_late_does_not_move_back_what_the_next_one_keeps(store):
+    with ThreadPoolExecutor(1) as pool:
+        renewals = LeaseRenewals(store.leases, pool)
+        old, new = (
+            DumpLease(
+                LeaseTerms(NAME, HOUR, "kept"),
+                GtidPosition.parse(start),
+                progress=lambda: None,
+                renewals=renewals,
+            )
+            for start in ("0-1-2", "0-1-9")
+        )
+        await renewals.renew(old)
+        await renewals.renew(new)
+        closed = []
+        renewals.finish(old, lambda: closed.append("old"))
+        await renewals.finished()
+        assert (leases(store), closed) == ({NAME: ("0-1-9", HOUR)}, ["old"])
+
+
+async def test_at_shutdown_it_is_renewed_for_the_last_time(serve, store):
+    server = await serve(store)
+    dump = await dumping(server, "0-1-4", user="kept", server_id=33, non_block=False)
+    await until(lambda: leases(store))
+    before = store.leases.all()[0].renewed_at
+    await server.stop()
+    assert store.leases.all()[0].renewed_at > before
+    await dump.client.close()
+
+
+async def test_trouble_with_one_is_logged_without_its_account(serve, store):
+    server = await serve(store)
+    with capture_logs() as lines:
+        lease = DumpLease(
+            LeaseTerms(lease_name("x" * 300, 33), HOUR, "kept"),
+            GtidPosition.parse("0-1-4"),
+            progress=lambda: None,
+            renewals=server.renewals,
+        )
+        await server.renewals.renew(lease)
+    (line,) = lines
+    assert (line["event"], line["lease"]) == ("lease_not_renewed", "replica 33")
+    assert "1 to 200 printable characters" in line["error"]

@@ -243,12 +243,24 @@ async def test_leases_are_made_renewed_shown_and_dropped(dba):
         ("CREATE BINLOG LEASE '' FOR '0-1-1'", 1105),
         ("CREATE BINLOG LEASE x", 1064),
         ("CREATE BINLOG LEASE taken FOR '0-1-1'", 1105),
+        ("CREATE BINLOG LEASE x FOR '0-1-1' EXPIRE 1e300", 1105),
+        ("CREATE BINLOG LEASE x FOR '0-1-1' EXPIRE NULL", 1105),
+        ("CREATE BINLOG LEASE x FOR @unset", 1105),
+        ("CREATE BINLOG LEASE x FOR NULL", 1105),
+        ("CREATE BINLOG LEASE x FOR '0-1-999999'", 1105),
+        ("CREATE OR REPLACE BINLOG LEASE taken FOR '0-2-1'", 1105),
     ],
 )
 async def test_leases_that_cannot_be_are_refused(dba, sql, code):
     await dba.query("CREATE BINLOG LEASE taken FOR '0-1-1'")
     assert (await refused(dba, sql)).code == code
     assert [one["Name"] for one in await rows(dba, "SHOW BINLOG LEASES")] == ["taken"]
+
+
+async def test_one_that_is_too_old_is_shown_as_lapsed_before_anybody_purges(store, dba):
+    store.leases.renew("spark", "0-1-1", age_limit=1e-6)
+    (lease,) = await rows(dba, "SHOW BINLOG LEASES")
+    assert (lease["Expires_after"], lease["Lapsed"], lease["Holds_from"]) == ("0", "Yes", None)
 
 
 @pytest.mark.parametrize(
