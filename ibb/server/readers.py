@@ -14,7 +14,7 @@ from .dump_batch import Place
 from .groups_ahead import look_ahead
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from ibb.storage.history import History
     from ibb.storage.position import Position
@@ -161,26 +161,22 @@ def bytes_between(start: Position, end: Position, sizes: dict[int, int]) -> int:
     return first + sum(sizes.get(file_no, 0) for file_no in between) + end.offset
 
 
-def lease_lines(history: History, now: float) -> list[LeaseLine]:
-    """Return the leases of a store; a directory of another program has none."""
+def lease_lines(history: History, now: float) -> Iterator[LeaseLine]:
+    """Yield the leases of a store; a directory of another program has none."""
     if not isinstance(history, Store):
-        return []
-    lines = []
+        return
     for lease in history.leases.all():
         age = max(0.0, now - lease.renewed_at)
         left = None if lease.age_limit is None else max(0, int(lease.age_limit - age))
         is_over = lease.is_over(now)
-        lines.append(
-            LeaseLine(
-                lease.name,
-                lease.position,
-                None if is_over else _held_by(history, lease.position),
-                int(age),
-                left,
-                "Yes" if is_over else "No",
-            )
+        yield LeaseLine(
+            lease.name,
+            lease.position,
+            None if is_over else _held_by(history, lease.position),
+            int(age),
+            left,
+            "Yes" if is_over else "No",
         )
-    return lines
 
 
 def _held_by(history: History, position: str) -> str | None:

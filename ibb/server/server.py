@@ -40,6 +40,8 @@ from .semi_sync import SemiSync
 from .session_memory import SharedMemory
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ibb.protocol.errors import FormatError
     from ibb.protocol.result_set import Value
     from ibb.storage.clock import Clock
@@ -280,8 +282,8 @@ class Server:
         """Return who reads, how far behind, and what that holds back."""
         return reader_lines(self.history, self.sessions(), self.now())
 
-    def leases(self) -> list[LeaseLine]:
-        """Return the leases of the store."""
+    def leases(self) -> Iterator[LeaseLine]:
+        """Yield the leases of the store."""
         return lease_lines(self.history, self.now())
 
     def has_dumps(self) -> bool:

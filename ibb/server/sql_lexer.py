@@ -82,7 +82,7 @@ _ESCAPED_CHARS: Final = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", 
 
 def uncommented(sql: str) -> str:
     """Return *sql* with what version comments hold for us (`/*!50000 ... */`) in their place."""
-    if "!" not in sql:
+    if "/*!" not in sql and "/*M!" not in sql:
         return sql
 
     def executed(match: re.Match[str]) -> str:

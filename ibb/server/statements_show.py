@@ -349,7 +349,11 @@ def _leases(_: Show, context: Context) -> ResultSet:
         Column.longlong("Expires_after", 20, nullable=True),
         _text(context, "Lapsed", 3),
     ]
-    return _result(context, columns, [tuple(one) for one in context.facts.leases()])
+    rows: list[Sequence[Value]] = []
+    for line in () if context.probing else context.facts.leases():
+        context.stop_if_interrupted()  # each is looked up in the files
+        rows.append(line)
+    return _result(context, columns, rows)
 
 
 _ANSWERS: Final[dict[str, Callable[[Show, Context], ResultSet]]] = {

@@ -103,8 +103,8 @@ class ServerFacts(Protocol):
     def readers(self) -> list[ReaderLine]:
         """Return who reads, how far behind, and what that holds back."""
 
-    def leases(self) -> list[LeaseLine]:
-        """Return the leases of the store."""
+    def leases(self) -> Iterator[LeaseLine]:
+        """Yield the leases of the store."""
 
     def has_dumps(self) -> bool:
         """Tell whether somebody reads the binlog."""

@@ -1,6 +1,7 @@
 """KILL: who may end what, and how that looks to who is ended."""
 
 import asyncio
+import itertools
 import threading
 
 import pytest
@@ -299,3 +300,23 @@ async def test_what_only_the_session_can_do_can_be_prepared_by_name(serve, store
         assert await answer(client, "PREPARE s FROM 'KILL QUERY ?'") == 0
         assert await answer(client, "EXECUTE s USING 99") == 1094
         assert await client.value("SELECT 1") == "1"
+
+
+async def test_show_binlog_leases_looks_between_them_whether_it_is_wanted(
+    serve, store, monkeypatch
+):
+    """There may be thousands, each of which takes looks into the files."""
+    server = await serve(store)
+    monkeypatch.setattr(server, "leases", lambda: itertools.repeat(("a", "", None, 0, 0, "No")))
+    sql = "SHOW BINLOG LEASES"
+    async with (
+        await RawClient.logged_in(server) as victim,
+        await RawClient.logged_in(server) as killer,
+    ):
+        number = await victim.value("SELECT CONNECTION_ID()")
+        await victim.send(Query(sql).encode())
+        await until(lambda: any(one.runner.running == sql for one in server.sessions()))
+        assert await answer(killer, f"KILL QUERY {number}") == 0
+        assert parse_err(await victim.packet()).code == 1317
+        await victim.send(StmtPrepare(sql).encode())
+        assert (await victim.packet())[0] == 0
