@@ -182,6 +182,11 @@ INCORRECT_GTID_STATE: Final = ErrorCode(1941, "HY000", "Could not parse GTID lis
 DUPLICATE_GTID_DOMAIN: Final = ErrorCode(
     1943, "HY000", "GTID %s and %s conflict (duplicate domain id %d)"
 )
+INSIDE_TRANSACTION_PREVENTS_SWITCH_GTID: Final = ErrorCode(
+    1953,
+    "HY000",
+    "Cannot modify @@session.gtid_domain_id or @@session.gtid_seq_no inside a transaction",
+)
 NO_SUCH_QUERY: Final = ErrorCode(1957, "HY000", "Unknown query id: %d")
 ILLEGAL_PARAMETER_DATA_TYPE: Final = ErrorCode(
     4079, "HY000", "Illegal parameter data type %s for operation '%s'"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from .accounts import Account
-    from .sql_types import SqlValue, Typed
+    from .sql_types import SqlType, SqlValue, Typed
     from .variables import ServerFacts, SessionVariables
 
 WARNINGS_MAX: Final = 64  # of one statement, max_error_count
@@ -89,6 +89,7 @@ class Context:
         probing: only the columns are wanted: nothing waits.
         encryption: cipher and version of the connection's TLS, empty without.
         interrupted: somebody has ended the command, see `stop_if_interrupted`.
+        user_types: of user variables that the statement sets, as it found them: theirs to its end.
         row: columns of the table's row that is looked at, by lower-case name; None: no table.
     """
 
@@ -104,6 +105,7 @@ class Context:
     row_count: int = 0
     values: Sequence[Typed] = ()
     row: Mapping[str, Typed] | None = None
+    user_types: dict[str, SqlType] = field(default_factory=dict)
     encryption: tuple[str, str] = ("", "")
     waited: dict[Hashable, bool] = field(default_factory=dict)
     probing: bool = False

@@ -79,13 +79,12 @@ def evaluate(expression: Expression, context: Context) -> Typed:
         case Placeholder():
             return context.values[expression.number]
         case UserVariable():
-            value = context.variables.user(expression.name)
-            return Typed(value, user_variable_type(value))
+            return _user_variable(expression.name, context)
         case SystemVariableName():
             return _system_variable(expression, context)
         case AssignUser():
             assigned = evaluate(expression.value, context)
-            context.variables.set_user(expression.name, assigned.value)
+            _assign(expression.name, assigned, context)
             return assigned
         case ColumnName():
             return _column(expression, context)
@@ -111,6 +110,31 @@ def is_true(value: SqlValue) -> bool:
     """Tell whether a condition holds; NULL does not."""
     number = as_number(value)
     return number is not None and number != 0
+
+
+def _assign(name: str, assigned: Typed, context: Context) -> None:
+    """Set a user variable, which keeps the type that it had to the end of the statement."""
+    before = context.variables.user(name)
+    type_ = user_variable_type("" if before is None else before)
+    context.user_types.setdefault(name.lower(), type_)
+    if not context.probing:
+        context.variables.set_user(name, assigned.value)
+
+
+def _user_variable(name: str, context: Context) -> Typed:
+    value = context.variables.user(name)
+    type_ = context.user_types.get(name.lower())
+    if type_ is None:
+        return Typed(value, user_variable_type(value))
+    number = None if value is None else as_number(value)
+    match type_.kind:
+        case Kind.INTEGER if number is not None:
+            return Typed(int(number), type_)
+        case Kind.DOUBLE if number is not None:
+            return Typed(float(number), type_)
+        case Kind.DECIMAL if number is not None:
+            return Typed(Decimal(str(number)), type_)
+    return Typed(as_text(value), type_)
 
 
 def _system_variable(name: SystemVariableName, context: Context) -> Typed:

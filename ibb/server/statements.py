@@ -7,6 +7,7 @@ call `answer`. Source: dump-protocol 2.1 to 2.3, 9.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ibb.protocol.error_codes import (
@@ -52,7 +53,7 @@ from .sql_ast import (
 )
 from .sql_context import Context
 from .sql_evaluator import evaluate
-from .sql_expressions import UserVariable
+from .sql_expressions import Literal, UserVariable
 from .sql_parser import parse_prepared
 from .sql_select import select
 from .sql_tables import INFORMATION_SCHEMA
@@ -64,6 +65,8 @@ from .statements_show import show
 from .table_descriptions import describe
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ibb.protocol.result_set import ResultSet
 
     from .accounts import Account
@@ -168,6 +171,7 @@ class Statements:
         context = self.context
         context.now = self._variables.timestamp(context)
         context.row = None
+        context.user_types.clear()
         if isinstance(statement, Flush | ResetMaster):
             self._variables.end_transaction()
         context.diagnostics.begin()
@@ -203,8 +207,8 @@ class Statements:
             case ShowBinlogEvents():
                 return show_binlog_events(statement, context)
             case Set():
-                for part in statement.parts:
-                    self._set(part)
+                for assign in [self._prepared_part(part) for part in statement.parts]:
+                    assign()
             case Do():
                 for expression in statement.expressions:
                     evaluate(expression, context)
@@ -234,7 +238,31 @@ class Statements:
 
     # SET
 
-    def _set(self, part: Assignment | SetNames | SetTransaction) -> None:
+    def _prepared_part(self, part: Assignment | SetNames | SetTransaction) -> Callable[[], None]:
+        """
+        Return what does a part of SET, whose value is known and checked before any part is done.
+
+        Raises:
+            SqlError: it cannot be done, and so nothing of the statement is.
+        """
+        variables, context = self._variables, self.context
+        if not isinstance(part, Assignment):
+            return partial(self._set_other, part)
+        target = part.target
+        typed = None if part.value is None else evaluate(part.value, context)
+        if isinstance(target, UserVariable):
+            assert typed is not None
+            return partial(variables.set_user, target.name, typed.value)
+        if target.scope == "GLOBAL":
+            value = None if typed is None else Literal(typed)
+            return partial(set_global, target.name, value, context)
+        require_for_variable(target.name, context, is_global=False)
+        if typed is None:
+            return partial(variables.set_default, target.name, context)
+        checked = variables.checked(target.name, typed.value, context)
+        return partial(variables.set_checked, target.name, checked)
+
+    def _set_other(self, part: SetNames | SetTransaction) -> None:
         variables, context = self._variables, self.context
         if isinstance(part, SetNames):
             if part.literals:
@@ -242,27 +270,13 @@ class Statements:
             else:
                 variables.charsets.set_character_set(part.charset)
             return
-        if isinstance(part, SetTransaction):
-            for name, text in part.values:
-                value: SqlValue = int(text) if text.isdigit() else text
-                if part.scope == "GLOBAL":
-                    require_for_variable(name, context, is_global=True)
-                    context.facts.set_global(name, value)
-                else:
-                    variables.set_system(name, value, context)
-            return
-        target = part.target
-        if isinstance(target, UserVariable):
-            assert part.value is not None
-            variables.set_user(target.name, evaluate(part.value, context).value)
-        elif target.scope == "GLOBAL":
-            set_global(target.name, part.value, context)
-        else:
-            require_for_variable(target.name, context, is_global=False)
-            if part.value is None:
-                variables.set_default(target.name, context)
+        for name, text in part.values:
+            value: SqlValue = int(text) if text.isdigit() else text
+            if part.scope == "GLOBAL":
+                require_for_variable(name, context, is_global=True)
+                context.facts.set_global(name, value)
             else:
-                variables.set_system(target.name, evaluate(part.value, context).value, context)
+                variables.set_system(name, value, context)
 
     # Transactions, in which nothing happens
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from ibb.protocol.error_codes import (
     GLOBAL_VARIABLE,
     INCORRECT_GLOBAL_LOCAL_VAR,
+    INSIDE_TRANSACTION_PREVENTS_SWITCH_GTID,
     VARIABLE_IS_READONLY,
 )
 from ibb.protocol.errors import SqlError
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 USER_VARIABLES_MAX: Final = 256  # of one session; a replica sets about ten
 SAVEPOINTS_MAX: Final = 256
 
+_OF_NEXT_GROUP: Final = ("gtid_domain_id", "gtid_seq_no")
 STATUS_IN_TRANSACTION: Final = 0x0001
 STATUS_IN_READ_ONLY_TRANSACTION: Final = 0x2000
 # Which of a session's values are waited by, and may be fractions by configuration.
@@ -284,16 +286,27 @@ class SessionVariables:
         return _first_value(variable, context)
 
     def set_system(self, name: str, value: SqlValue, context: Context) -> None:
+        """Set the session's value of a system variable; raises SqlError as `checked` does."""
+        self.set_checked(name, self.checked(name, value, context))
+
+    def checked(self, name: str, value: SqlValue, context: Context) -> SqlValue:
         """
-        Set the session's value of a system variable.
+        Return *value* as the session's value of a system variable may be set to it.
 
         Raises:
-            SqlError: 1193 unknown, 1229, 1238 or 1621 not a session's to set, or a wrong value.
+            SqlError: 1193 unknown, 1229, 1238 or 1621 not a session's to set, 1953 not in a
+                transaction, or a wrong value.
         """
         variable = _variable_of_session(name)
-        self._set(name, checked_value(name, variable, value, context))
+        self._check_transaction(name)
+        return checked_value(name, variable, value, context)
 
-    def _set(self, name: str, checked: SqlValue) -> None:
+    def _check_transaction(self, name: str) -> None:
+        if self.in_transaction and own_name(name) in _OF_NEXT_GROUP:
+            raise INSIDE_TRANSACTION_PREVENTS_SWITCH_GTID.error()
+
+    def set_checked(self, name: str, checked: SqlValue) -> None:
+        """Set the session's value of a system variable to what `checked` returned."""
         own = own_name(name)
         if self.charsets.assign(own, None if checked is None else str(checked)):
             return
@@ -313,11 +326,12 @@ class SessionVariables:
         Set the session's value to the server's.
 
         Raises:
-            SqlError: 1193 unknown, 1229, 1238 or 1621 not a session's to set.
+            SqlError: 1193 unknown, 1229, 1238 or 1621 not a session's to set, 1953.
         """
         variable = _variable_of_session(name)
+        self._check_transaction(name)
         if variable.server:
-            self._set(name, global_value(name, context))
+            self.set_checked(name, global_value(name, context))
         else:
             self.memory.change(-value_bytes(self._system.pop(own_name(name), None)))
 
