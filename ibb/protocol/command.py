@@ -13,7 +13,7 @@ from enum import IntEnum, IntFlag
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
-from .character_sets import decoded, encoded
+from .character_sets import encoded
 from .fields import FieldReader
 from .statement_command import (
     STMT_FETCH,
@@ -21,6 +21,7 @@ from .statement_command import (
     STMT_RESET,
     StatementCommand,
     parse_statement_command,
+    statement_text,
 )
 
 if TYPE_CHECKING:
@@ -307,7 +308,7 @@ def parse_command(payload: Buffer, charset: str = "utf8mb4") -> Command:
     code = payload[0]
     match code:
         case CommandCode.QUERY:
-            return Query(decoded(bytes(payload[1:]), charset))
+            return Query(statement_text(payload, charset))
         case CommandCode.QUIT:
             return Quit()
         case CommandCode.PING:

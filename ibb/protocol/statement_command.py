@@ -73,6 +73,11 @@ class StmtFetch:
 StatementCommand = StmtPrepare | StmtExecute | StmtSendLongData | StmtClose | StmtReset | StmtFetch
 
 
+def statement_text(payload: Buffer, charset: str) -> str:
+    """Return the text behind the code of a command; a NUL at its end is not of it."""
+    return decoded(bytes(payload[1:]).removesuffix(b"\0"), charset)
+
+
 def parse_statement_command(payload: Buffer, charset: str = "utf8mb4") -> StatementCommand:
     """
     Read one payload of a command about a prepared statement, its text in *charset*.
@@ -82,7 +87,7 @@ def parse_statement_command(payload: Buffer, charset: str = "utf8mb4") -> Statem
     """
     code = payload[0]
     if code == STMT_PREPARE:
-        return StmtPrepare(decoded(bytes(payload[1:]), charset))
+        return StmtPrepare(statement_text(payload, charset))
     reader = FieldReader(payload, 1, what="command on a prepared statement")
     statement_id = reader.u32()
     if code == STMT_CLOSE:

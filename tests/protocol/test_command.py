@@ -89,6 +89,9 @@ def test_a_query_keeps_its_bytes_whatever_they_are():
 
 def test_statements_are_read_in_the_clients_character_set():
     assert parse_command(b"\x03caf\xe9", "latin1") == Query("café")
+    assert parse_command(b"\x03SELECT 1\0") == Query("SELECT 1")
+    assert parse_command(b"\x03SELECT 1\0\0") == Query("SELECT 1\0")
+    assert parse_command(b"\x16SELECT 1\0") == StmtPrepare("SELECT 1")
     assert parse_command(b"\x16caf\xe9", "latin1") == StmtPrepare("café")
 
 
