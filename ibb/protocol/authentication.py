@@ -96,13 +96,14 @@ class Method(Protocol):
     def check_text(self, text: str) -> None:
         """Raise ValueError if *text* is no authentication string; the message has no part of it."""
 
-    def decoy(self, model: str, seed: bytes) -> str:
+    def decoy(self, model: str, seed: bytes | None) -> str:
         """
-        Return an authentication string that fits no password, for users who do not exist.
+        Return an authentication string that fits no password, for who cannot log in.
 
         Args:
             model: one of an account; the decoy costs the client and the server the same.
-            seed: 32 bytes, from which comes what is random in strings of accounts and shows.
+            seed: 32 bytes, from which comes what is random in strings of accounts and shows; None
+                takes that from the model.
         """
 
     def exchange(self, text: str, challenge: bytes, channel: Channel) -> Exchange:

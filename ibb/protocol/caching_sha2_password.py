@@ -86,7 +86,7 @@ class CachingSha2Password:
         """Raise ValueError if *text* is no authentication string."""
         _parse(text)
 
-    def decoy(self, model: str, seed: bytes) -> str:
+    def decoy(self, model: str, seed: bytes | None) -> str:
         """Return a string that fits no password, of as many rounds; its salt never shows."""
         del seed
         return _text(_parse(model)[0], b"." * SALT_BYTES, b"." * DIGEST_CHARS)

@@ -109,7 +109,7 @@ class Ed25519Password:
         """Raise ValueError if *text* is no authentication string."""
         parse_key_text(text)
 
-    def decoy(self, model: str, seed: bytes) -> str:
+    def decoy(self, model: str, seed: bytes | None) -> str:
         """Return a string that fits no password."""
         del model, seed
         return key_text(NOBODYS_KEY)

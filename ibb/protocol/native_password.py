@@ -109,7 +109,7 @@ class NativePassword:
             raise ValueError("a password is needed")
         parse_hash_text(text)
 
-    def decoy(self, model: str, seed: bytes) -> str:
+    def decoy(self, model: str, seed: bytes | None) -> str:
         """Return a string that fits no password."""
         del model, seed
         return hash_text(NO_PASSWORD_FITS)

@@ -84,10 +84,11 @@ class ParsecPassword:
         """Raise ValueError if *text* is no authentication string."""
         _parse(text)
 
-    def decoy(self, model: str, seed: bytes) -> str:
-        """Return a string that fits no password, of as many iterations, with a salt of its own."""
+    def decoy(self, model: str, seed: bytes | None) -> str:
+        """Return a string that fits no password, of as many iterations."""
         salt_packet, _ = _parse(model)
-        return _text(salt_packet[1], seed[:SALT_BYTES], NOBODYS_KEY)
+        salt = salt_packet[2:] if seed is None else seed[:SALT_BYTES]
+        return _text(salt_packet[1], salt, NOBODYS_KEY)
 
     def exchange(self, text: str, challenge: bytes, channel: Channel) -> Exchange:
         """Ask for a signature of *challenge* and the client's own random bytes."""

@@ -37,7 +37,7 @@ class SocketPeer:
         if not (0 < len(text) <= SYSTEM_USER_CHARS_MAX and text.isprintable()):
             raise ValueError("not a system user's name")
 
-    def decoy(self, model: str, seed: bytes) -> str:
+    def decoy(self, model: str, seed: bytes | None) -> str:
         """Return the name of no user: the system's lists of users separate fields by it."""
         del model, seed
         return ":"

@@ -36,7 +36,7 @@ from ibb.protocol.socket_peer import METHOD_NAME as UNIX_SOCKET
 from .auth_methods import DEFAULT_METHOD, METHODS
 from .config import ConfigError, check_delay, check_rate
 from .config_file import read_text_file
-from .decoys import SECRET_BYTES, decoy_auth, outline
+from .decoys import SECRET_BYTES, decoy_auth, outline, unprovable
 from .host_pattern import LOCALHOST, check_pattern, matches, vagueness
 from .privileges import REPLICATION_SLAVE, allows, parse_grants
 from .replaced_file import locked_folder, replace_file
@@ -298,8 +298,15 @@ class AccountBook:
         return best if own else None
 
     def decoy(self, user: str) -> Auth:
-        """Return what *user* seems to have who has no account here, always the same."""
-        return decoy_auth(user, self._outlines, self.decoy_secret)
+        """
+        Return what *user* seems to have where he has no account, always the same.
+
+        If he has one elsewhere, it is what that seems to have: else who asks from two places could
+        tell him from users who have none.
+        """
+        made_up = decoy_auth(user, self._outlines, self.decoy_secret)
+        own = self._accounts.get(user)
+        return unprovable(next(iter(own.values())).auth if own else made_up)  # the same work
 
     def __iter__(self) -> Iterator[Account]:
         return (account for own in self._accounts.values() for account in own.values())

@@ -29,6 +29,11 @@ def outline(auth: Auth) -> Auth:
     return _filled(auth, lambda _: bytes(SECRET_BYTES))
 
 
+def unprovable(auth: Auth) -> Auth:
+    """Return what shows just as *auth*, and fits no password."""
+    return _filled(auth, lambda _: None)
+
+
 def decoy_auth(user: str, outlines: Iterable[Auth], secret: bytes) -> Auth:
     """
     Return what *user*, who does not exist, seems to have.
@@ -42,7 +47,7 @@ def decoy_auth(user: str, outlines: Iterable[Auth], secret: bytes) -> Auth:
     return _filled(chosen, lambda name: _digest(secret, user, name))
 
 
-def _filled(auth: Auth, seed_of: Callable[[str], bytes]) -> Auth:
+def _filled(auth: Auth, seed_of: Callable[[str], bytes | None]) -> Auth:
     return tuple((name, METHODS[name].decoy(text, seed_of(name))) for name, text in auth)
 
 
