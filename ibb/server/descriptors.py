@@ -10,6 +10,8 @@ from __future__ import annotations
 import resource
 from typing import Final
 
+from .log import get_log
+
 RESERVED: Final = 128  # for files, for sockets that listen, for connections that are turned away
 DESCRIPTORS_MAX: Final = 100_000 + RESERVED  # of use: `max_connections` ends there
 _KIND: Final = resource.RLIMIT_NOFILE
@@ -20,7 +22,10 @@ def raise_limit() -> None:
     soft, hard = resource.getrlimit(_KIND)
     wanted = DESCRIPTORS_MAX if hard == resource.RLIM_INFINITY else min(hard, DESCRIPTORS_MAX)
     if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(_KIND, (wanted, hard))
+        try:
+            resource.setrlimit(_KIND, (wanted, hard))
+        except (OSError, ValueError) as error:  # some sandboxes let nobody
+            get_log().warning("descriptors_not_raised", possible=soft, error=str(error))
 
 
 def connections_possible() -> int:

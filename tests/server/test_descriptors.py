@@ -9,7 +9,7 @@ import pytest
 
 from ibb.protocol.reply import parse_err
 from ibb.server import descriptors
-from ibb.server.descriptors import DESCRIPTORS_MAX, RESERVED, connections_possible
+from ibb.server.descriptors import DESCRIPTORS_MAX, RESERVED, connections_possible, raise_limit
 
 from .raw_client import RawClient
 
@@ -28,6 +28,16 @@ def test_the_limit_is_raised_as_far_as_it_may_be(soft, hard, raised):
     command = [sys.executable, "-c", RAISE, str(soft), str(hard)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.split() == [str(raised), str(hard)]
+
+
+def test_where_it_may_not_be_raised_the_server_goes_on_with_what_it_has(monkeypatch, capfd):
+    def refuse(*_):
+        raise ValueError("not allowed to raise maximum limit")
+
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (100, NO_LIMIT))
+    monkeypatch.setattr(resource, "setrlimit", refuse)
+    raise_limit()
+    assert "descriptors_not_raised" in capfd.readouterr().out
 
 
 @pytest.mark.parametrize(
