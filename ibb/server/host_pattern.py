@@ -63,6 +63,7 @@ def matches(pattern: str, hosts: Iterable[str]) -> bool:
     return network is not None and any(_is_in(host, network) for host in hosts)
 
 
+@lru_cache(maxsize=_PARSED_MAX)
 def vagueness(pattern: str) -> tuple[int, ...]:
     """
     Return a key that is least for the pattern that fewest hosts match, by MariaDB's reckoning.

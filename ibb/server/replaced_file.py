@@ -22,11 +22,18 @@ def locked_folder(path: str) -> Iterator[None]:
     Keep others who ask for this, too, from changing the file at *path*: they wait.
 
     Raises:
+        ConfigError: the folder cannot be locked, as some in networks.
         OSError: there is no such folder.
     """
-    descriptor = os.open(_followed(path).parent, os.O_RDONLY | os.O_DIRECTORY)
+    folder = _followed(path).parent
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        except OSError as error:
+            raise ConfigError(
+                f"cannot lock {folder}: {error.strerror} (keep the file on a local file system)"
+            ) from error
         yield
     finally:
         os.close(descriptor)

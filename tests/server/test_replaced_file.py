@@ -81,6 +81,17 @@ def test_links_stay_and_lead_to_the_new_text(path, tmp_path):
     assert sorted(entry.name for entry in folder.iterdir()) == ["middle.toml", "real.toml"]
 
 
+def test_a_folder_that_cannot_be_locked_is_named(path, monkeypatch):
+    def flock(*_):
+        raise OSError(37, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    refused = pytest.raises(ConfigError, match=r"cannot lock .*: No locks available")
+    with refused, locked_folder(str(path)):
+        path.write_text("new")
+    assert not path.exists()
+
+
 def test_only_one_changes_a_file_at_a_time(path, tmp_path):
     link = tmp_path / "folder" / "link.toml"
     link.parent.mkdir()
