@@ -348,6 +348,8 @@ class ExpressionParser(TokenCursor):
         ):
             arguments.append(self.expression())
         self.expect_sign(")")
+        if name.upper() == "MOD" and len(arguments) == 2:
+            return self._operation("%", (arguments[0], arguments[1]))
         return Call(name, tuple(arguments))
 
     def _case(self) -> Case:

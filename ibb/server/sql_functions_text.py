@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeAlias
+from zlib import crc32
 
 from ibb.protocol.error_codes import NOT_SUPPORTED_YET
+from ibb.protocol.result_set import ColumnType
 
 from .sql_types import (
     PLAIN_DECIMALS,
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 _Arguments: TypeAlias = "Sequence[Typed]"
 TEXT_BYTES_MAX: Final = 1 << 20  # of a text that a function makes
+_SHA2_BITS: Final = (224, 256, 384, 512)
 _CHARS: Final = integer_type(9)
 
 
@@ -177,6 +180,44 @@ def _digest(name: str, digits: int) -> Callable[[Context, _Arguments], Typed]:
     return compute
 
 
+def _sha2(context: Context, arguments: _Arguments) -> Typed:
+    bits = as_number(arguments[1].value)
+    size = 256 if bits == 0 else bits
+    type_ = text_type(int(size) // 4 if size in _SHA2_BITS and size is not None else 0)
+    value = arguments[0].value
+    if value is None or size not in _SHA2_BITS:
+        return Typed(None, type_)
+    digest = hashlib.new(f"sha{size}", _bytes(context, value), usedforsecurity=False)
+    return Typed(digest.hexdigest(), type_)
+
+
+def _crc32(context: Context, arguments: _Arguments) -> Typed:
+    value = arguments[0].value
+    type_ = SqlType(Kind.INTEGER, 10, nullable=arguments[0].type.nullable, unsigned=True)
+    type_ = replace(type_, wire=ColumnType.LONG)
+    return Typed(None if value is None else crc32(_bytes(context, value)), type_)
+
+
+def _found_at(text: Typed, piece: Typed, first: Typed | None = None) -> Typed:
+    """Return where a text has a piece, counted from 1, in upper or lower case; 0: nowhere."""
+    given = (text, piece) if first is None else (text, piece, first)
+    type_ = SqlType(Kind.INTEGER, 11, nullable=any(one.type.nullable for one in given))
+    texts = _texts(given)
+    if texts is None:
+        return Typed(None, replace(type_, wire=ColumnType.LONG))
+    start = 1 if first is None else int(as_number(first.value) or 0)
+    found = texts[0].lower().find(texts[1].lower(), start - 1) if start > 0 else -1
+    return Typed(found + 1, replace(type_, wire=ColumnType.LONG))
+
+
+def _locate(_: Context, arguments: _Arguments) -> Typed:
+    return _found_at(arguments[1], arguments[0], *arguments[2:])
+
+
+def _instr(_: Context, arguments: _Arguments) -> Typed:
+    return _found_at(arguments[0], arguments[1])
+
+
 def _charset(context: Context, _: _Arguments) -> Typed:
     return _text(str(context.variables.read("character_set_connection", "", context)), 64)
 
@@ -188,19 +229,24 @@ TEXT_FUNCTIONS: Final[dict[str, tuple[int, int, Callable[[Context, _Arguments], 
     "CHAR_LENGTH": (1, 1, _length(characters=True)),
     "CONCAT": (1, 99, _concat),
     "CONCAT_WS": (2, 99, _concat_ws),
+    "CRC32": (1, 1, _crc32),
     "HEX": (1, 1, _hex),
+    "INSTR": (2, 2, _instr),
     "LCASE": (1, 1, _mapped(str.lower)),
     "LEFT": (2, 2, _end_of(left=True)),
     "LENGTH": (1, 1, _length(characters=False)),
+    "LOCATE": (2, 3, _locate),
     "LOWER": (1, 1, _mapped(str.lower)),
     "LTRIM": (1, 1, _mapped(lambda text: text.lstrip(" "))),
     "MD5": (1, 1, _digest("md5", 32)),
     "OCTET_LENGTH": (1, 1, _length(characters=False)),
     "REPLACE": (3, 3, _replace),
+    "REVERSE": (1, 1, _mapped(lambda text: text[::-1])),
     "RIGHT": (2, 2, _end_of(left=False)),
     "RTRIM": (1, 1, _mapped(lambda text: text.rstrip(" "))),
     "SHA": (1, 1, _digest("sha1", 40)),
     "SHA1": (1, 1, _digest("sha1", 40)),
+    "SHA2": (2, 2, _sha2),
     "SUBSTR": (2, 3, _substring),
     "SUBSTRING": (2, 3, _substring),
     "SUBSTRING_INDEX": (3, 3, _substring_index),

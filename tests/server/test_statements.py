@@ -177,6 +177,14 @@ def test_columns_have_the_types_of_the_expressions(session):
         ("SELECT 'it''s' AS word LIMIT 1", "it's"),
         ("/* driver */ SELECT -5 FROM DUAL -- end", -5),
         ("SELECT NULL", None),
+        ("SELECT MOD(-7, 3)", -1),
+        ("SELECT CRC32('test-string')", 1922069637),
+        ("SELECT LOCATE('B', 'abcb', 3)", 4),
+        ("SELECT LOCATE('a', 'abc', 0)", 0),
+        ("SELECT INSTR('abc', 'x')", 0),
+        ("SELECT REVERSE('aä€')", "€äa"),
+        ("SELECT LEFT(SHA2('a', 256), 8)", "ca978112"),
+        ("SELECT SHA2('a', 7)", None),
     ],
 )
 def test_an_expression_has_its_value(session, sql, value):

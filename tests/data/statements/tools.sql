@@ -213,7 +213,7 @@ SHOW VARIABLES LIKE 'wait\_timeout'
 SET SESSION wait_timeout=10000
 SELECT @@SQL_MODE
 [identity] SHOW VARIABLES LIKE 'version%'
-[unsupported] SELECT CRC32('test-string')
+SELECT CRC32('test-string')
 SHOW TABLES FROM `heartbeat` LIKE 'heartbeat'
 [grants] SHOW GRANTS FOR CURRENT_USER()
 /*!40101 SET @OLD_SQL_MODE := @@SQL_MODE, @@SQL_MODE := '', @OLD_QUOTE := @@SQL_QUOTE_SHOW_CREATE, @@SQL_QUOTE_SHOW_CREATE := 1 */

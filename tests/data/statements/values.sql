@@ -65,3 +65,11 @@ SELECT USER() LIKE '%', @@version LIKE '10%'
 [unsupported] SELECT 1 INTO @q
 [unsupported] WITH x AS (SELECT 1) SELECT * FROM x
 [unsupported] VALUES (1)
+SELECT MOD(5,3), MOD(5.5,2), MOD(5,0)
+SHOW WARNINGS
+SELECT CRC32('test-string'), CRC32(NULL), CRC32('ä')
+SELECT LOCATE('b','abc'), LOCATE('b','abcb',3), LOCATE('x','abc'), LOCATE(NULL,'a'), INSTR('abc','C'), LOCATE('','abc'), LOCATE('a','abc',0)
+SELECT REVERSE('abc')
+SELECT SHA2('a',256), SHA2('a',0), SHA2('a',512), SHA2(NULL,256)
+SELECT LOCATE('a')
+SELECT LOCATE(5, 15), LOCATE('B', 'abB' , 3)
