@@ -120,8 +120,9 @@ class StatementRunner:
             for parsed in parse_statements(sql, several=self._multi):
                 info = b"Statement prepared" if isinstance(parsed.statement, Prepare) else b""
                 yield await self._run(parsed, partial(self._text, more=parsed.more, info=info))
-                await asyncio.sleep(0)  # a turn of the loop for others
-                self._statements.context.stop_if_interrupted()
+                if parsed.more:  # else the answer is whole, and no place for an error
+                    await asyncio.sleep(0)  # a turn of the loop for others
+                    self._statements.context.stop_if_interrupted()
                 self._statements.begin()
 
     @contextmanager
@@ -201,6 +202,8 @@ class StatementRunner:
             self.running = None
             if timer is not None:
                 timer.cancel()
+            if late:
+                context.interrupted = False  # the next statement of the text has its own time
 
     async def _awaited(self, parsed: Parsed, answer: Callable[[], T]) -> T:
         """Return what *answer* does for a statement, again when a wait of its has ended."""

@@ -320,3 +320,15 @@ async def test_show_binlog_leases_looks_between_them_whether_it_is_wanted(
         assert parse_err(await victim.packet()).code == 1317
         await victim.send(StmtPrepare(sql).encode())
         assert (await victim.packet())[0] == 0
+
+
+async def test_kill_query_behind_the_last_answer_is_no_second_answer(serve, store):
+    server = await serve(store)
+    async with await RawClient.logged_in(server) as client:
+        (session,) = server.sessions()
+        answers = []
+        async for payloads in session.runner.query("DO 1"):
+            answers.append(payloads)
+            session.runner.interrupt()  # while the client is slow to take it
+        assert len(answers) == 1
+        assert await client.value("SELECT 1") == "1"
