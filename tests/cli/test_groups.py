@@ -1,12 +1,9 @@
 """`ibb groups`: lines and objects, ranges, and directories of both majors."""
 
 import json
-import lzma
 import subprocess
 import sys
-import tarfile
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -14,10 +11,9 @@ from ibb.protocol.event import EventType, build_event
 from ibb.protocol.gtid import Gtid
 from ibb.storage.store import Store
 
+from ..sample_directories import expected_of, unpack
 from ..server.conftest import SMALL, publish
 from ..storage.events import query, xid
-
-SAMPLES = Path(__file__).parent.parent / "data" / "ibb"
 
 
 def run(*arguments):
@@ -38,10 +34,8 @@ def objects(*arguments):
 
 @pytest.mark.parametrize("name", ["plain-16k-1", "draft-4k-v0-1", "oob-16k-1"])
 def test_a_sample_is_listed_as_it_must_be(name, tmp_path):
-    with tarfile.open(SAMPLES / f"{name}.tar.xz") as archive:
-        archive.extractall(tmp_path, filter="data")
-    expected = json.loads(lzma.decompress((SAMPLES / f"{name}.expected.json.xz").read_bytes()))
-    wanted = expected["groups"]
+    unpack(name, tmp_path)
+    wanted = expected_of(name)["groups"]
     found = objects(tmp_path)
     assert [{key: one[key] for key in wanted[0]} for one in found] == wanted
     assert all(one["events"] >= 2 for one in found)
@@ -135,8 +129,7 @@ def test_what_cannot_be_listed_is_one_line_and_status_2(directory, arguments, me
 
 
 def test_damage_is_told_behind_the_groups_before_it(tmp_path):
-    with tarfile.open(SAMPLES / "plain-16k-1.tar.xz") as archive:
-        archive.extractall(tmp_path, filter="data")
+    unpack("plain-16k-1", tmp_path)
     file = tmp_path / "binlog-000003.ibb"
     data = bytearray(file.read_bytes())
     data[2 * 16384 + 9] ^= 4

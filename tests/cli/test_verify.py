@@ -3,18 +3,15 @@
 import json
 import subprocess
 import sys
-import tarfile
-from pathlib import Path
 
 import pytest
 
-SAMPLES = Path(__file__).parents[1] / "data" / "ibb"
+from ..sample_directories import unpack
 
 
 @pytest.fixture
 def directory(tmp_path):
-    with tarfile.open(SAMPLES / "plain-16k-1.tar.xz") as archive:
-        archive.extractall(tmp_path, filter="data")
+    unpack("plain-16k-1", tmp_path)
     return tmp_path
 
 
@@ -47,8 +44,7 @@ def test_a_sound_directory(directory):
 
 
 def test_a_summary_fits_on_a_line_whatever_the_number_of_domains(tmp_path):
-    with tarfile.open(SAMPLES / "wide-state-1.tar.xz") as archive:
-        archive.extractall(tmp_path, filter="data")
+    unpack("wide-state-1", tmp_path)
     (summary,) = verify(tmp_path).stdout.splitlines()
     assert "... 292 domains more'" in summary
     assert len(summary) < 250

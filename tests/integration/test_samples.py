@@ -1,31 +1,19 @@
 """Directories that another program wrote, served as they lie, give their exact bytes."""
 
-import json
-import lzma
 import random
-import tarfile
-from pathlib import Path
 
 import pytest
 
 from ibb.demo.dump_client import DumpClient
 from ibb.protocol.errors import SqlError
 
+from ..sample_directories import NAMES, expected_of, unpack
 from .mariadb_server import PASSWORD, USER
 
 pytestmark = pytest.mark.live
 
-SAMPLES = Path(__file__).parent.parent / "data" / "ibb"
-NAMES = sorted(path.name.removesuffix(".tar.xz") for path in SAMPLES.glob("*.tar.xz"))
 STARTS = 50  # places to start from, of each sample
 CLIENT_ID = 900
-
-
-def expected_of(name):
-    plain, packed = (SAMPLES / f"{name}.expected.json{end}" for end in ("", ".xz"))
-    return json.loads(
-        lzma.decompress(packed.read_bytes()) if packed.exists() else plain.read_bytes()
-    )
 
 
 def position_after(groups, state, index):
@@ -51,8 +39,7 @@ def received(port, start):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_sample_is_served_from_any_position(rig, tmp_path, name):
-    with tarfile.open(SAMPLES / f"{name}.tar.xz") as archive:
-        archive.extractall(tmp_path, filter="data")
+    unpack(name, tmp_path)
     expected = expected_of(name)
     groups = expected["groups"]
     wanted = [(group["gtid"], group["bytes"], group["sha256"]) for group in groups]

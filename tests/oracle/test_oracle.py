@@ -5,14 +5,12 @@ import re
 
 import pytest
 
-from ..storage.conftest import SAMPLES
+from ..sample_directories import NAMES
 from .binlog import Binlog
 from .chunks import DUMMY, LAST, XA_PREPARE
 from .files import Place, crc32c, images_in
 from .references import check_references
 from .states import StateCheck
-
-NAMES = sorted(path.name.removesuffix(".tar.xz") for path in SAMPLES.glob("*.tar.xz"))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,11 +1,7 @@
 """Histories to serve, and servers over them that end with the test."""
 
 import asyncio
-import json
-import lzma
-import tarfile
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import uvloop
@@ -18,10 +14,9 @@ from ibb.storage.disk import OsDisk
 from ibb.storage.read_only import ReadOnlyHistory
 from ibb.storage.store import Store
 
+from ..sample_directories import expected_of, unpack
 from ..storage.events import transaction
 from ..tiny import IS_TINY, SMALL
-
-SAMPLES = Path(__file__).parent.parent / "data" / "ibb"
 
 
 def pytest_asyncio_loop_factories(config, item):
@@ -36,9 +31,8 @@ def sample_folder(tmp_path_factory):
     """Return the folder of a sample, and the groups that it holds."""
     name = "plain-16k-1"
     path = tmp_path_factory.mktemp(name)
-    with tarfile.open(SAMPLES / f"{name}.tar.xz") as archive:
-        archive.extractall(path, filter="data")
-    return path, json.loads(lzma.decompress((SAMPLES / f"{name}.expected.json.xz").read_bytes()))
+    unpack(name, path)
+    return path, expected_of(name)
 
 
 @pytest.fixture

@@ -1,14 +1,11 @@
 """The sample binlogs, each unpacked once a session."""
 
-import json
-import lzma
-import tarfile
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-SAMPLES = Path(__file__).parent.parent / "data" / "ibb"
+from .. import sample_directories
 
 
 class Sample(NamedTuple):
@@ -24,11 +21,8 @@ def sample(tmp_path_factory):
     def unpack(name):
         if name not in unpacked:
             path = tmp_path_factory.mktemp(name)
-            with tarfile.open(SAMPLES / f"{name}.tar.xz") as archive:
-                archive.extractall(path, filter="data")
-            plain, packed = (SAMPLES / f"{name}.expected.json{end}" for end in ("", ".xz"))
-            text = lzma.decompress(packed.read_bytes()) if packed.exists() else plain.read_bytes()
-            unpacked[name] = Sample(path, json.loads(text))
+            sample_directories.unpack(name, path)
+            unpacked[name] = Sample(path, sample_directories.expected_of(name))
         return unpacked[name]
 
     return unpack

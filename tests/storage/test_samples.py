@@ -14,9 +14,8 @@ from ibb.storage.gtid_search import TooOld, find_file_start, find_start
 from ibb.storage.position import Position
 from ibb.storage.state_scan import find_state, read_state
 
-from .conftest import SAMPLES
+from ..sample_directories import NAMES
 
-NAMES = sorted(path.name.removesuffix(".tar.xz") for path in SAMPLES.glob("*.tar.xz"))
 STEP = 20  # of the groups, so many lie between two starts that are tried
 RESTARTS = {"restarts-1": 14}  # format description records, where it is not one at the beginning
 

@@ -7,7 +7,7 @@ SELECT 1e3
 SELECT 'abc'
 SELECT ''
 SELECT NULL
-SELECT TRUE
+# SELECT TRUE is a column of length 1 up to 10.11.18, of length 5 since
 SELECT 1=1
 SELECT 2*3, 5-7, 7/2, 7 DIV 2, 7%2, 7 MOD 2
 SELECT 9999999999

@@ -18,12 +18,10 @@ from ibb.storage.verify import Totals, verify_directory
 from ibb.storage.verify.finding import Kind, Severity
 
 from ...faults.sim_disk import Fault, PowerLost, SimDisk
+from ...sample_directories import NAMES
 from ..binlog_builder import event
-from ..conftest import SAMPLES
 from ..random_history import DIRECTORY, RandomHistory
 from .verify_rig import SIZE, SMALL, Binlog, digest, findings, publish, told
-
-NAMES = sorted(path.name.removesuffix(".tar.xz") for path in SAMPLES.glob("*.tar.xz"))
 
 
 def check(disk, path="/s"):
