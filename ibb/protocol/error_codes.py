@@ -166,6 +166,9 @@ SLAVE_HEARTBEAT_VALUE_OUT_OF_RANGE: Final = ErrorCode(
     "The requested value for the heartbeat period is either negative or exceeds the maximum "
     "allowed (%d seconds)",
 )
+ILLEGAL_VALUE_FOR_TYPE: Final = ErrorCode(
+    1367, "22007", "Illegal %s '%s' value found during parsing"
+)
 DATA_OUT_OF_RANGE: Final = ErrorCode(1690, "22003", "%s value is out of range in '%s'")
 SLAVE_HEARTBEAT_VALUE_OUT_OF_RANGE_MAX: Final = ErrorCode(
     1704,

@@ -89,6 +89,8 @@ class AdminParser(FlushParser):
             self.expect_word("MASTER_GTID_POS")
             self.expect_sign("=")
             until = self.string()
+        if self.skip_words("FOR", "CHANNEL"):
+            name = self.string()
         return ReplicaCommand(action, name, until=until)
 
     def change_master(self) -> ChangeMaster:

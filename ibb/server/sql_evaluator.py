@@ -181,6 +181,8 @@ def _operation(operation: Operation, context: Context) -> Typed:
     if operator in ("|", "&", "^", "<<", ">>", "~"):
         return _bits(operator, operands, nullable=nullable)
     values = [operand.value for operand in operands]
+    if _compares_bytes(operation, operands):
+        values = [context.literal_bytes(v) if isinstance(v, str) else v for v in values]
     result: bool | None
     if operator.startswith("IS "):
         value = values[0]
@@ -198,6 +200,12 @@ def _operation(operation: Operation, context: Context) -> Typed:
     else:
         result = _predicate(operator, values)
     return Typed(None if result is None else int(result), BOOLEAN.or_null(nullable))
+
+
+def _compares_bytes(operation: Operation, operands: Sequence[Typed]) -> bool:
+    """Tell whether bytes are compared: a column's text counts as text whatever it meets."""
+    columns = any(isinstance(operand, ColumnName) for operand in operation.operands)
+    return not columns and any(operand.type.kind is Kind.BINARY for operand in operands)
 
 
 def _logic(operator: str, values: Sequence[SqlValue]) -> bool | None:
@@ -249,6 +257,8 @@ def _compared(left: SqlValue, right: SqlValue) -> int:
     """Return -1, 0 or 1; NULL counts as different from everything."""
     if left is None or right is None:
         return 2
+    if isinstance(left, bytes) and isinstance(right, bytes):
+        return (left > right) - (left < right)
     if isinstance(left, str | bytes) and isinstance(right, str | bytes):
         a, b = (str(as_text(value)).casefold().rstrip(" ") for value in (left, right))
         return (a > b) - (a < b)

@@ -24,6 +24,7 @@ from .sql_expressions import (
     SystemVariableName,
     UserVariable,
 )
+from .sql_functions import is_offered
 from .sql_functions_time import moment_of
 from .sql_lexer import Kind
 from .sql_types import (
@@ -333,6 +334,8 @@ class ExpressionParser(TokenCursor):
 
     def _call(self, name: str) -> Expression:
         """Read the arguments of a function, behind its parenthesis."""
+        if not is_offered(name):
+            raise NOT_SUPPORTED_YET.error(f"{name.upper()}()")
         if self.skip_sign(")"):
             return Call(name, ())
         if name.upper() == "COUNT" and self.skip_sign("*"):

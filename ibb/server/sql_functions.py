@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 _Arguments: TypeAlias = "Sequence[Typed]"
 USER_CHARS: Final = 384
 ROLE_CHARS: Final = 128
+_ELSEWHERE: Final = ("COUNT", "MOD")  # those that are no calls for long
 DATABASE_CHARS: Final = 64
 _ROWS: Final = SqlType(Kind.INTEGER, 21)
 _WHOLE_DOUBLE_DIGITS: Final = 17
@@ -59,6 +60,12 @@ class _Function(NamedTuple):
     least: int
     most: int
     compute: Callable[[Context, _Arguments], Typed]
+
+
+def is_offered(name: str) -> bool:
+    """Tell whether a function is here, or none of MariaDB's."""
+    upper = name.upper()
+    return upper in _FUNCTIONS or upper in _ELSEWHERE or upper not in NATIVE_FUNCTIONS
 
 
 def call(wanted: Call, context: Context, evaluate: Callable[[Expression, Context], Typed]) -> Typed:

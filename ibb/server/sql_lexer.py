@@ -50,7 +50,8 @@ _ANY_NAME: Final = rf"(?:{_NAME}|`[^`]*`)"
 _TOKEN: Final = re.compile(
     rf"""
       (?P<SKIP>       (?: \s+ | \#[^\n]* | --(?=\s|$)[^\n]* | /\*.*?\*/ )++ )
-    | (?P<BYTES>    0x[0-9A-Fa-f]+(?![0-9A-Za-z_$]) | [xX]'(?:[0-9A-Fa-f]{{2}})*+' | [bB]'[01]*' )
+    | (?P<BYTES>    0x[0-9A-Fa-f]+(?![0-9A-Za-z_$]) | 0b[01]+(?![0-9A-Za-z_$])
+                      | [xX]'(?:[0-9A-Fa-f]{{2}})*+' | [bB]'[01]*' )
     | (?P<SYSTEM_VARIABLE> @@ {_ANY_NAME} (?:\s*\.\s*{_ANY_NAME})*+ )
     | (?P<USER_VARIABLE>   @ (?: [A-Za-z0-9_$.\u0080-\U0010ffff]+ | `[^`]*` | '[^']*' | "[^"]*" ) )
     | (?P<NUMBER>     (?: [0-9]+ (?:\.[0-9]*)? | \.[0-9]+ ) (?: [eE][+-]?[0-9]+ )?
@@ -77,7 +78,16 @@ _LITERAL_OR_COMMENT: Final = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _ESCAPE: Final = re.compile(r"\\(.)|''|\"\"", re.DOTALL)
-_ESCAPED_CHARS: Final = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a"}
+_ESCAPED_CHARS: Final = {
+    "n": "\n",
+    "t": "\t",
+    "r": "\r",
+    "0": "\0",
+    "b": "\b",
+    "Z": "\x1a",
+    "%": r"\%",
+    "_": r"\_",  # for LIKE
+}
 
 
 def uncommented(sql: str) -> str:
@@ -143,7 +153,7 @@ def _meaning(kind: Kind, text: str) -> str:
 def _hexadecimal(literal: str) -> str:
     """Return the digits of a literal of bytes, two for each."""
     digits = literal[2:].rstrip("'")
-    if literal[0] in "bB":
+    if literal[0] in "bB" or literal[1] == "b":
         digits = f"{int(digits, 2):x}" if digits else ""
     return digits if len(digits) % 2 == 0 else f"0{digits}"
 

@@ -180,6 +180,9 @@ class _Parser(SessionParser):
             return parse(self)
         if self.skip_words("UNLOCK", "TABLES"):
             return Nothing()
+        if first.is_word("DROP") and self.peek(1).is_word("PREPARE"):
+            self.take()
+            return self.deallocate()
         return self._lease() or self._on_table() or self._no_place()
 
     def _lease(self) -> Statement | None:

@@ -12,9 +12,11 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from decimal import Context, Decimal
 from enum import Enum
+from math import isinf
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from ibb.protocol.character_sets import decoded
+from ibb.protocol.error_codes import ILLEGAL_VALUE_FOR_TYPE
 from ibb.protocol.result_set import DECIMALS_NOT_FIXED, Column, ColumnFlag, ColumnType
 
 if TYPE_CHECKING:
@@ -218,7 +220,8 @@ def as_text(value: SqlValue, decimals: int = 0) -> str | None:
         case float():
             if 0 < decimals < DOUBLE_DECIMALS:
                 return f"{value:.{decimals}f}"
-            return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+            whole = value.is_integer() and abs(value) < 1e15
+            return str(int(value)) if whole else repr(value).replace("e+", "e")
     return format(value, "f") if isinstance(value, Decimal) else str(value)
 
 
@@ -263,7 +266,9 @@ def quantized(number: Decimal, decimals: int, rounding: str) -> Decimal:
 def number_as_written(text: str, *, negative: bool = False) -> Typed:
     """Return a number as written, with the type that MariaDB gives it."""
     if "e" in text.lower():
-        value = min(float(text), _DOUBLE_MAX) * (-1 if negative else 1)
+        value = float(text) * (-1 if negative else 1)
+        if isinf(value):
+            raise ILLEGAL_VALUE_FOR_TYPE.error("double", text)
         return Typed(value, SqlType(Kind.DOUBLE, len(text) + negative, DOUBLE_DECIMALS))
     if "." in text or len(text) > 20 or int(text) >= 1 << 64:
         whole, _, fraction = text.partition(".")

@@ -60,3 +60,21 @@ async def test_values_of_an_execution_are_not_kept(client):
 )
 async def test_good_sql_that_is_not_here_is_told_so(client, sql):
     assert await refusal(client, sql) == 1235
+
+
+async def test_functions_that_are_not_here_are_told_so_whatever_their_grammar(client):
+    for sql in ("EXTRACT(YEAR FROM '2024-01-01')", "GROUP_CONCAT(1 ORDER BY 1)", "MAX(1)"):
+        assert await refusal(client, f"SELECT {sql}") == 1235
+    assert await refusal(client, "SELECT DATE_ADD('2024-01-31', INTERVAL 1 MONTH)") == 1235
+    assert await refusal(client, "SELECT nofunc(1)") == 1305
+
+
+async def test_drop_prepare_deallocates(client):
+    await client.query("PREPARE p FROM 'SELECT 1'")
+    await client.query("DROP PREPARE p")
+    assert await refusal(client, "EXECUTE p") == 1243
+
+
+async def test_a_number_that_no_double_holds_is_refused(client):
+    assert await refusal(client, "SELECT 1e400") == 1367
+    assert await client.value("SELECT 1e308") == "1e308"

@@ -185,6 +185,13 @@ def test_columns_have_the_types_of_the_expressions(session):
         ("SELECT REVERSE('aä€')", "€äa"),
         ("SELECT LEFT(SHA2('a', 256), 8)", "ca978112"),
         ("SELECT SHA2('a', 7)", None),
+        ("SELECT 'a\\%b' LIKE 'axb'", 0),
+        ("SELECT 'axb' LIKE 'a\\_b'", 0),
+        ("SELECT 'a_b' LIKE 'a\\_b'", 1),
+        ("SELECT LENGTH('\\%')", 2),
+        ("SELECT BINARY 'a' = 'A'", 0),
+        ("SELECT 'a' = 'A '", 1),
+        ("SELECT 0b1000001", b"A"),
     ],
 )
 def test_an_expression_has_its_value(session, sql, value):

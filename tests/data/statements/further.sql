@@ -1,0 +1,115 @@
+# What a reviewer, a monitor or a curious administrator may send besides.
+[unsupported] SELECT 1 INTO @z
+SELECT USER() FROM DUAL
+SHOW VARIABLES LIKE 'ver\%'
+SHOW STATUS LIKE 'UPTIME_nope'
+SELECT @@global.time_zone, @@session.time_zone
+SELECT VERSION() AS `v`, 'x' "y"
+select 'a' = 'a ', 'a' = 'A', BINARY 'a' = 'A'
+SELECT 'x' REGEXP '^x', 'x' RLIKE 'y', 'abc' NOT LIKE 'b%'
+SELECT CAST('12' AS SIGNED), CAST(5 AS CHAR), CONVERT('1.5', DECIMAL(3,1))
+[unsupported] SELECT DATE_ADD('2024-01-31', INTERVAL 1 MONTH)
+SELECT '2024-01-31' + INTERVAL 1 MONTH
+SELECT NOW() - INTERVAL 1 SECOND < NOW()
+[unsupported] SELECT EXTRACT(YEAR FROM '2024-01-01')
+SELECT IF(@@read_only, 'ro', 'rw') IS NOT NULL
+SELECT @@session.max_allowed_packet, @@global.max_allowed_packet
+SELECT @@port > 0, @@hostname <> ''
+SELECT @@global.log_bin, @@global.sync_binlog
+SET sql_log_bin = 0
+SELECT @@sql_log_bin
+SET sql_log_bin = 1
+SHOW GLOBAL VARIABLES LIKE 'server\_id'
+SHOW GLOBAL VARIABLES WHERE variable_name LIKE 'gtid_domain%'
+SHOW SESSION VARIABLES WHERE Variable_name = 'autocommit'
+? SHOW GLOBAL STATUS LIKE 'Slaves_connected'
+? SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_master_clients'
+SHOW SLAVE STATUS;
+SHOW WARNINGS LIMIT 0
+SHOW ERRORS LIMIT 5
+SHOW COLLATION WHERE Charset = 'utf8mb3' AND Id = 33
+SHOW CHARACTER SET WHERE Charset = 'binary'
+SELECT * FROM information_schema.SCHEMATA LIMIT 1
+SELECT table_name FROM information_schema.tables WHERE table_schema = 'information_schema' AND table_name = 'COLUMNS'
+SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE COMMAND = 'Binlog Dump'
+SELECT ID, USER FROM information_schema.PROCESSLIST WHERE USER='nobody' ORDER BY ID DESC LIMIT 1
+SELECT * FROM information_schema.GLOBAL_VARIABLES WHERE VARIABLE_NAME IN ('SERVER_ID','GTID_DOMAIN_ID') ORDER BY VARIABLE_NAME
+SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'SLAVES_RUNNING'
+SELECT VARIABLE_NAME FROM information_schema.SESSION_VARIABLES WHERE VARIABLE_NAME LIKE 'gtid\_domain%'
+USE nodb
+USE information_schema
+SELECT DATABASE()
+SELECT COUNT(*) FROM PLUGINS WHERE PLUGIN_NAME = 'nosuch'
+SHOW TABLES LIKE 'PLUG%'
+COMMIT AND CHAIN
+ROLLBACK AND NO CHAIN
+START TRANSACTION READ ONLY
+COMMIT
+START TRANSACTION WITH CONSISTENT SNAPSHOT, READ WRITE
+ROLLBACK
+SAVEPOINT a
+ROLLBACK TO a
+SET SESSION TRANSACTION READ ONLY
+SET SESSION TRANSACTION READ WRITE
+SET GLOBAL TRANSACTION ISOLATION LEVEL REPEATABLE READ
+SET @@session.tx_isolation = 'READ-COMMITTED'
+SELECT @@tx_isolation
+SET tx_isolation = DEFAULT
+PREPARE s FROM 'SELECT ?, ?'
+SET @one = 1, @two = 'b'
+EXECUTE s USING @one
+EXECUTE nosuch
+DROP PREPARE s
+DEALLOCATE PREPARE s
+PREPARE s FROM 'SELEC'
+PREPARE s FROM ''
+DO 1, 2, SLEEP(0)
+DO nofunc()
+KILL QUERY ID 99999999
+KILL CONNECTION USER nobody
+KILL SOFT 99999999
+SHOW BINLOG EVENTS IN 'nofile' FROM 4 LIMIT 1
+SHOW BINARY LOG
+SHOW MASTER LOGS LIKE 'x'
+PURGE BINARY LOGS BEFORE 'x'
+PURGE MASTER LOGS BEFORE '2001-01-01'
+RESET MASTER TO
+RESET SLAVE 'nosuch' ALL
+STOP SLAVE 'nosuch'
+START SLAVE 'nosuch'
+STOP SLAVE FOR CHANNEL 'nosuch'
+CHANGE MASTER TO
+CHANGE MASTER TO MASTER_USE_GTID=maybe
+CHANGE MASTER TO MASTER_LOG_POS=x
+SHOW SLAVE 'nosuch' STATUS
+SET GLOBAL nosuch=1
+SET nosuch=1
+SELECT @@nosuch
+SELECT @@session.nosuch
+SELECT @@global.autocommit, @@session.autocommit
+SELECT @@local.autocommit
+[session settings] SET LOCAL sql_mode='ANSI'
+[session settings] SELECT @@sql_mode
+SET sql_mode=DEFAULT
+[session settings] SET SESSION sql_mode=CONCAT(@@sql_mode, ',NO_BACKSLASH_ESCAPES')
+SET sql_mode=DEFAULT
+SELECT 0x41, x'4142', b'1000001', 0b1, 0xFFFFFFFFFFFFFFFFF
+SELECT 1e400
+SELECT ~0, 1 << 63, 1 << 64, 5 & 3, 5 | 3, 5 ^ 3
+SELECT 1 < 2 < 3, 2 BETWEEN 1 AND 3, 2 NOT BETWEEN 1 AND 3, 2 IN (NULL, 2), 3 IN (NULL, 2)
+SELECT CASE 1 WHEN 1 THEN 'a' WHEN 2 THEN 'b' END, CASE WHEN NULL THEN 1 END
+SHOW VARIABLES LIKE 'server\_id'
+SELECT '\%', '\_', 'a\%b' LIKE 'a\%b', 'axb' LIKE 'a\_b', 'a_b' LIKE 'a\_b', LENGTH('\%')
+SELECT 'a' = 'a ', 'a' = 'A', BINARY 'a' = 'A', BINARY 'a' = 'a', 'a' = BINARY 'a ', x'41' = 'a', x'41' = 'A', CAST('A' AS BINARY) IN ('a','A')
+SELECT 0b1, 0b1000001, 0x41, 0b, 0xG
+SELECT 0b1, 0b1000001, 0xFFFFFFFFFFFFFFFFF
+SELECT 1e308, -1e308
+DROP PREPARE nosuch
+PREPARE s FROM 'SELECT 1'
+EXECUTE s
+SET NAMES binary
+SHOW VARIABLES WHERE Variable_name = 'SERVER_ID'
+SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'NOBODY'
+SELECT 'a' = 'A'
+SET NAMES utf8mb4
+SELECT 5 = '5', '5' = 5.0, x'35' = 5
