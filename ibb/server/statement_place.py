@@ -91,9 +91,16 @@ def place_of(statement: Statement, chars: int, data_chars: int) -> Place:
         effort = chars // CALL_CHARS * (given + chars + _CALL_EFFORT)
         if effort * (_ROWS if has_rows else 1) > EFFORT_MAX:
             return Place.LONG
-    if has_rows or any(map(_reads, inside)) or _needs_disk(statement):
+    if has_rows or any(map(_reads, inside)) or _parses(statement) or _needs_disk(statement):
         return Place.BRIEF
     return Place.LOOP
+
+
+def _parses(statement: Statement) -> bool:
+    """Tell whether a text has to be cut for it, which may be a long one."""
+    return isinstance(statement, Prepare) or (
+        isinstance(statement, Execute) and statement.text is not None
+    )
 
 
 def _needs_disk(statement: Statement) -> bool:

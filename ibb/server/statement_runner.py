@@ -64,7 +64,8 @@ _REFRESHED: Final = {
     RefreshOption.SLAVE: "RESET SLAVE",
     RefreshOption.MASTER: "RESET MASTER",
 }
-ANSWER_CHARS_MAX: Final = 64 << 20  # of all values of a result; the encoded ones come on top
+CUT_CHARS_MAX: Final = 64 << 10  # of a text that is cut into tokens on the loop
+ANSWER_CHARS_MAX: Final = 32 << 20  # of all values of a result; the encoded ones come on top
 STATUS_MORE_RESULTS: Final = 0x0008
 _LATE_COLUMNS: Final = frozenset(
     {
@@ -117,13 +118,21 @@ class StatementRunner:
     async def query(self, sql: str) -> AsyncGenerator[list[bytes], None]:
         """Yield what answers COM_QUERY, statement by statement; raises SqlError."""
         with self._command():
-            for parsed in parse_statements(sql, several=self._multi):
+            statements = parse_statements(sql, several=self._multi)
+            parse = partial(next, statements, None)
+            while (parsed := await self._parsed(sql, parse)) is not None:
                 info = b"Statement prepared" if isinstance(parsed.statement, Prepare) else b""
                 yield await self._run(parsed, partial(self._text, more=parsed.more, info=info))
                 if parsed.more:  # else the answer is whole, and no place for an error
                     await asyncio.sleep(0)  # a turn of the loop for others
                     self._statements.context.stop_if_interrupted()
                 self._statements.begin()
+
+    async def _parsed(self, sql: str, parse: Callable[[], T]) -> T:
+        """Return what *parse* does, in a thread where a long text takes it long."""
+        if len(sql) <= CUT_CHARS_MAX:
+            return parse()
+        return await asyncio.get_running_loop().run_in_executor(self._host.pools.statements, parse)
 
     @contextmanager
     def _command(self) -> Iterator[None]:
@@ -295,7 +304,7 @@ class StatementRunner:
     async def prepare(self, sql: str) -> list[bytes]:
         """Return what answers COM_STMT_PREPARE."""
         with self._command():
-            return await self._prepare(parse_prepared(sql))
+            return await self._prepare(await self._parsed(sql, partial(parse_prepared, sql)))
 
     async def _prepare(self, parsed: Parsed) -> list[bytes]:
         if isinstance(parsed.statement, Prepare | Execute | Deallocate):

@@ -14,6 +14,7 @@ from ibb.server import sql_cursor
 from ibb.server.sql_cursor import NESTING_MAX, OPERATIONS_MAX
 from ibb.server.sql_lexer import TOKENS_MAX, tokens
 from ibb.server.sql_parser import parse_statement
+from ibb.server.statement_runner import CUT_CHARS_MAX
 from ibb.server.statements import Statements
 
 from .raw_client import SECONDS_MAX, RawClient, until_sessions
@@ -188,3 +189,24 @@ async def test_nobody_sees_the_statements_behind_the_one_that_runs(serve, store)
         await until(lambda: any(one.runner.running == waits for one in server.sessions()))
         shown = await dba.rows("SHOW FULL PROCESSLIST")
         assert [row[7] for row in shown if row[7] and waits in row[7]] == [waits]
+
+
+async def test_a_long_text_is_cut_by_a_thread(serve, store, monkeypatch):
+    cutters = []
+    monkeypatch.setattr(
+        sql_cursor, "tokens", lambda sql: cutters.append(threading.current_thread()) or tokens(sql)
+    )
+    async with await RawClient.logged_in(await serve(store)) as client:
+        assert await client.value("SELECT 1") == "1"
+        assert cutters == [threading.current_thread()]
+        long = "a" * CUT_CHARS_MAX
+        assert await client.value(f"SELECT '{long}'") == long
+        await several_allowed(client)
+        await client.send(Query(f"DO 1; SELECT '{long}'").encode())
+        assert is_ok(await client.packet())
+        assert list((await answer(client)).rows) == [(long.encode(),)]
+        with pytest.raises(SqlError) as refused:
+            await client.query(f"SELECT '{long}")
+        assert refused.value.code == 1064
+        assert len(cutters) == 4
+        assert threading.current_thread() not in cutters[1:]
