@@ -64,6 +64,7 @@ class Connection:
         seq: sequence id of the next packet that is sent.
         write_timeout: seconds that the client may read nothing while something waits for it.
         is_tcp: no unix socket.
+        peer: address of the client, `unix` for a unix socket.
         limit_key: what limits by address count by; on a unix socket, the system's user.
         fingerprint: of the certificate that the client was shown, b"" without TLS.
         received, sent: bytes so far, before encryption.
@@ -86,16 +87,11 @@ class Connection:
         self.received = 0
         self.sent = 0
         self.is_tcp = isinstance(writer.get_extra_info("sockname"), tuple)
-        self.limit_key = address_key(self.address) if self.is_tcp else f"unix:{self._peer_uid()}"
+        # Asked for now: a socket that is closed tells nothing any more.
+        self.peer = _peer(writer) if self.is_tcp else "unix"
+        self._uid = None if self.is_tcp else _peer_uid(writer)
+        self.limit_key = address_key(self.address) if self.is_tcp else f"unix:{self._uid}"
         writer.transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
-
-    @property
-    def peer(self) -> str:
-        """Address of the client, `unix` for a unix socket."""
-        if not self.is_tcp:
-            return "unix"
-        name = self._writer.get_extra_info("peername")
-        return f"{name[0]}:{name[1]}" if name else "gone"
 
     @property
     def address(self) -> str:
@@ -122,23 +118,10 @@ class Connection:
 
     def peer_user(self) -> str:
         """Return the system's name of who is at a unix socket's other end, or ""; may block."""
-        uid = self._peer_uid()
         try:
-            return "" if uid is None else pwd.getpwuid(uid).pw_name
+            return "" if self._uid is None else pwd.getpwuid(self._uid).pw_name
         except KeyError:
             return ""
-
-    def _peer_uid(self) -> int | None:
-        """Return the number of the system's user at the other end of a unix socket, else None."""
-        if self.is_tcp:
-            return None
-        link = self._writer.get_extra_info("socket")
-        try:
-            data = link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER_CREDENTIALS.size)
-        except OSError:
-            return None
-        uid: int = _PEER_CREDENTIALS.unpack(data)[1]
-        return uid
 
     def peer_certificate(self) -> bytes | None:
         """Return the client's certificate as DER, which a CA of ours has vouched for, or None."""
@@ -292,10 +275,12 @@ class Connection:
         Return how many bytes wait for the client, those in the system's buffer among them.
 
         The system asks for more only when a good part of its buffer, which may be megabytes, is
-        empty: a client that reads slowly would seem not to read at all.
+        empty: a client that reads slowly would seem not to read at all. Raises PeerGone.
         """
-        in_system = fcntl.ioctl(self._writer.get_extra_info("socket"), termios.TIOCOUTQ, bytes(4))
-        (waiting,) = _INT.unpack(in_system)
+        link = self._writer.get_extra_info("socket")
+        if link.fileno() < 0:
+            raise PeerGone("the connection was closed")
+        (waiting,) = _INT.unpack(fcntl.ioctl(link, termios.TIOCOUTQ, bytes(4)))
         return self._writer.transport.get_write_buffer_size() + int(waiting)
 
     async def end(self) -> None:
@@ -330,3 +315,20 @@ class Connection:
     def abort(self) -> None:
         """Drop the connection and all that waits in it."""
         self._writer.transport.abort()
+
+
+def _peer(writer: asyncio.StreamWriter) -> str:
+    """Return address and port of a client by TCP."""
+    name = writer.get_extra_info("peername")
+    return f"{name[0]}:{name[1]}" if name else "gone"
+
+
+def _peer_uid(writer: asyncio.StreamWriter) -> int | None:
+    """Return the number of the system's user at the other end of a unix socket, if it tells."""
+    link = writer.get_extra_info("socket")
+    try:
+        data = link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER_CREDENTIALS.size)
+    except OSError:
+        return None
+    uid: int = _PEER_CREDENTIALS.unpack(data)[1]
+    return uid

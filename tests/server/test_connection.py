@@ -1,12 +1,17 @@
 """One client's connection, below its packets."""
 
+import os
+import pwd
 import socket
 import threading
+
+import pytest
 
 from ibb.protocol.command import Ping
 from ibb.protocol.packet import frame
 from ibb.protocol.reply import is_ok
 from ibb.server.accounts import make_account
+from ibb.server.connection import Connection
 from ibb.server.upstream import Upstream, UpstreamAddress
 
 from .raw_client import RawClient
@@ -40,6 +45,41 @@ async def test_who_sends_ahead_takes_turns_with_the_others(serve, store):
         assert server.questions - before < AHEAD // 2
         for _ in range(AHEAD):
             assert is_ok(await hasty.packet())
+
+
+class Closing:
+    """A transport that tells who is there until it is closed, as uvloop's do."""
+
+    def __init__(self, link):
+        self.link = link
+        self.transport = self
+
+    def get_extra_info(self, name):
+        if self.link.fileno() < 0:
+            raise ValueError("negative file descriptor")
+        names = {"sockname": self.link.getsockname, "peername": self.link.getpeername}
+        return names.get(name, lambda: self.link)()
+
+    def set_write_buffer_limits(self, high):
+        pass
+
+
+@pytest.mark.parametrize("family", [socket.AF_UNIX, socket.AF_INET])
+def test_who_was_there_is_known_behind_the_end_of_the_connection(family, tmp_path):
+    """Or SHOW PROCESSLIST would fail for whoever asks while another's connection ends."""
+    with socket.socket(family) as listening, socket.socket(family) as client:
+        listening.bind(str(tmp_path / "s") if family == socket.AF_UNIX else ("127.0.0.1", 0))
+        listening.listen()
+        client.connect(listening.getsockname())
+        link, _ = listening.accept()
+        connection = Connection(None, Closing(link), write_timeout=1)
+        link.close()
+        if family == socket.AF_INET:
+            assert connection.peer == "{}:{}".format(*client.getsockname())
+            assert connection.hosts == ["localhost", "127.0.0.1"]
+        else:
+            assert (connection.peer, connection.limit_key) == ("unix", f"unix:{os.getuid()}")
+            assert connection.peer_user() == pwd.getpwuid(os.getuid()).pw_name
 
 
 async def test_unix_sockets_have_no_such_need(serve, store, tmp_path):

@@ -8,9 +8,8 @@ import pytest
 
 from ibb.protocol.handshake import Greeting
 from ibb.protocol.reply import is_ok, parse_err
-from ibb.server import login_guard
+from ibb.server import connection, login_guard
 from ibb.server.accounts import make_account
-from ibb.server.connection import Connection
 from ibb.server.login_guard import (
     ADDRESSES_MAX,
     BLOCK_SECONDS_MAX,
@@ -136,7 +135,7 @@ async def test_users_of_the_system_block_only_themselves_on_a_unix_socket(
     serve, store, clients, tmp_path, monkeypatch
 ):
     uid = os.getuid()
-    monkeypatch.setattr(Connection, "_peer_uid", lambda _: uid)
+    monkeypatch.setattr(connection, "_peer_uid", lambda _: uid)
     path = str(tmp_path / "s")
     await serve(store, max_connect_errors=3, max_logins_per_address=4, socket=path)
     for _ in range(3):

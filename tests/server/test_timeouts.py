@@ -11,7 +11,7 @@ import pytest
 from ibb.protocol.capabilities import CLIENT_CAPABILITIES, Capability
 from ibb.protocol.errors import SqlError
 from ibb.protocol.gtid import Gtid
-from ibb.server.connection import Connection
+from ibb.server.connection import Connection, PeerGone
 
 from . import raw_client
 from .conftest import publish
@@ -101,6 +101,13 @@ async def test_one_that_stops_reading_is_not():
         with pytest.raises(TimeoutError):
             await connection_to(reading).flushed()
     assert reading.pieces == 0
+
+
+async def test_a_connection_that_is_closed_meanwhile_is_gone():
+    with socket.socket() as link:
+        reading = Reading(LOOKS, link)
+    with pytest.raises(PeerGone):
+        await connection_to(reading).flushed()
 
 
 async def test_a_reader_has_the_time_that_it_asked_for(serve, store, capfd):
