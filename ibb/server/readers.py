@@ -115,11 +115,10 @@ def process_line(session: Session, now: float) -> Process:
     )
 
 
-def reader_lines(history: History, sessions: Iterable[Session], now: float) -> list[ReaderLine]:
-    """Return a line for each session with a dump, by connection id."""
+def reader_lines(history: History, sessions: Iterable[Session], now: float) -> Iterator[ReaderLine]:
+    """Yield a line for each session with a dump, by connection id."""
     end = history.end()
     sizes = {file.file_no: file.size for file in history.files()}
-    lines = []
     for session in sorted(sessions, key=lambda one: one.id):
         progress = session.progress()
         if progress is None:
@@ -131,23 +130,20 @@ def reader_lines(history: History, sessions: Iterable[Session], now: float) -> l
         if ahead.groups:
             seconds = None if ahead.oldest is None else max(0, int(now) - ahead.oldest)
         held = _lowered(history, progress.held_file)
-        lines.append(
-            ReaderLine(
-                session.id,
-                session.user,
-                session.host,
-                session.dump_server_id or 0,
-                str(progress.reached),
-                binlog_name(position.file_no),
-                position.offset,
-                ahead.groups,
-                behind,
-                seconds,
-                binlog_name(held),
-                SENT_ALL if behind == 0 else SENDING,
-            )
+        yield ReaderLine(
+            session.id,
+            session.user,
+            session.host,
+            session.dump_server_id or 0,
+            str(progress.reached),
+            binlog_name(position.file_no),
+            position.offset,
+            ahead.groups,
+            behind,
+            seconds,
+            binlog_name(held),
+            SENT_ALL if behind == 0 else SENDING,
         )
-    return lines
 
 
 def bytes_between(start: Position, end: Position, sizes: dict[int, int]) -> int:

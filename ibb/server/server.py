@@ -278,8 +278,8 @@ class Server:
                 lines.append(process_line(session, now))
         return lines
 
-    def readers(self) -> list[ReaderLine]:
-        """Return who reads, how far behind, and what that holds back."""
+    def readers(self) -> Iterator[ReaderLine]:
+        """Yield who reads, how far behind, and what that holds back."""
         return reader_lines(self.history, self.sessions(), self.now())
 
     def leases(self) -> Iterator[LeaseLine]:

@@ -336,7 +336,11 @@ def _readers(_: Show, context: Context) -> ResultSet:
         _text(context, "Holds_from", 255),
         _text(context, "State", 64),
     ]
-    return _result(context, columns, [tuple(one) for one in context.facts.readers()])
+    rows: list[Sequence[Value]] = []
+    for line in () if context.probing else context.facts.readers():
+        context.stop_if_interrupted()  # what each has ahead is looked up in the files
+        rows.append(line)
+    return _result(context, columns, rows)
 
 
 def _leases(_: Show, context: Context) -> ResultSet:

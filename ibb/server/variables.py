@@ -102,8 +102,8 @@ class ServerFacts(Protocol):
     def processes(self, context: Context) -> list[Process]:
         """Return the connections that the account may see."""
 
-    def readers(self) -> list[ReaderLine]:
-        """Return who reads, how far behind, and what that holds back."""
+    def readers(self) -> Iterator[ReaderLine]:
+        """Yield who reads, how far behind, and what that holds back."""
 
     def leases(self) -> Iterator[LeaseLine]:
         """Yield the leases of the store."""

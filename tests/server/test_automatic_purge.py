@@ -117,7 +117,7 @@ async def test_what_holds_a_file_back_is_logged_once_and_what_lets_it_go_is_seen
         assert line["file"] == "binlog-000000.ibb"
         assert TOO_FEW_REPLICAS in line["reasons"]
         await dump.groups(4)
-        await until(lambda: server.readers()[0].position == "0-1-5")
+        await until(lambda: next(server.readers()).position == "0-1-5")
         server.purging.set("slave_connections_needed_for_purge", 1)
         await until(lambda: server.purging._look() or names(store)[0] == "binlog-000003.ibb")
         for _ in range(3):

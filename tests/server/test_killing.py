@@ -302,13 +302,20 @@ async def test_what_only_the_session_can_do_can_be_prepared_by_name(serve, store
         assert await client.value("SELECT 1") == "1"
 
 
-async def test_show_binlog_leases_looks_between_them_whether_it_is_wanted(
-    serve, store, monkeypatch
+@pytest.mark.parametrize(
+    ("what", "line"),
+    [
+        ("leases", ("a", "", None, 0, 0, "No")),
+        ("readers", (1, "u", "h", 5, "", "f", 4, 0, 0, None, "f", "")),
+    ],
+)
+async def test_what_looks_into_the_files_for_each_row_looks_whether_it_is_wanted(
+    serve, store, monkeypatch, what, line
 ):
-    """There may be thousands, each of which takes looks into the files."""
+    """There may be thousands of them."""
     server = await serve(store)
-    monkeypatch.setattr(server, "leases", lambda: itertools.repeat(("a", "", None, 0, 0, "No")))
-    sql = "SHOW BINLOG LEASES"
+    monkeypatch.setattr(server, what, lambda: itertools.repeat(line))
+    sql = f"SHOW BINLOG {what.upper()}"
     async with (
         await RawClient.logged_in(server) as victim,
         await RawClient.logged_in(server) as killer,

@@ -146,7 +146,7 @@ async def test_a_lag_is_the_age_of_what_was_not_sent(server, store, dba):
     assert 100 <= int(reader["Seconds_behind"]) < 160
     server.pacing.delay = 0
     await dump.groups(1)
-    await until(lambda: server.readers()[0].bytes_behind == 0)
+    await until(lambda: next(server.readers()).bytes_behind == 0)
     (reader,) = await rows(dba, "SHOW BINLOG READERS")
     assert (reader["Groups_behind"], reader["Seconds_behind"]) == ("0", "0")
     await dump.client.close()
@@ -157,7 +157,7 @@ async def test_a_group_in_flight_is_not_sent(server, store, dba, tiny_groups_beh
     """Not to its end: an operator would take a replica for whole that has nothing of it."""
     dump = await dumping(server, "0-1-7", server_id=33, non_block=False)
     await dump.groups(3)
-    await until(lambda: server.readers()[0].bytes_behind == 0)
+    await until(lambda: next(server.readers()).bytes_behind == 0)
     size = 30 << 20
     publish(store, Gtid(0, 1, 11), size)
     for seq in range(12, 12 + tiny_groups_behind):
