@@ -189,7 +189,7 @@ SELECT @@performance_schema
 show global variables like 'rpl_semi_sync_%'
 show global status like 'rpl_semi_sync_%'
 ~ select @@global.port, ifnull(nullif(@@global.report_port, 0), @@global.port)
-select count(*) > 0 and MAX(User_name) != '' from mysql.slave_master_info
+[unsupported] select count(*) > 0 and MAX(User_name) != '' from mysql.slave_master_info
 select @@global.gtid_mode, @@global.server_uuid, @@global.gtid_executed, @@global.gtid_purged, @@global.master_info_repository = 'TABLE', @@global.binlog_row_image
 [unsupported] select max(time) from information_schema.processlist
 ? show binary logs
