@@ -152,6 +152,7 @@ class DumpStream:
             if outcome is Outcome.IDLE and not out:
                 self._history.refresh()
                 outcome = self._fill(out)
+            self._at = self._here()
         except SqlError as error:
             return Batch(b"".join(out), Outcome.END, error)
         except FormatError as error:
@@ -160,7 +161,6 @@ class DumpStream:
             return self._broken_off(out, error, f"I/O error reading log event; {error}")
         if outcome in (Outcome.IDLE, Outcome.YOUNG) and out:
             outcome = Outcome.MORE
-        self._at = self._here()
         data = b"".join(out)
         return Batch(data, outcome, written_at=self._written_at, start=start, end=self._at)
 

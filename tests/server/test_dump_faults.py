@@ -6,11 +6,12 @@ from dataclasses import replace
 import pytest
 from structlog.testing import capture_logs
 
-from ibb.protocol.errors import SqlError
+from ibb.protocol.errors import FormatError, SqlError
 from ibb.protocol.event import EventType
 from ibb.protocol.gtid import Gtid
 from ibb.storage.errors import DiskError
 from ibb.storage.file_name import binlog_name
+from ibb.storage.group_reader import GroupReader
 from ibb.storage.page_cache import CACHE_BYTES_MAX
 from ibb.storage.store import Store
 
@@ -95,6 +96,19 @@ async def test_a_page_that_fails_in_the_middle_of_a_group_ends_that_dump_alone(
     unconcerned = await dumping(server, "0-1-4")
     assert [group.gtid.seq for group in await unconcerned.groups()] == [5, 6]
     await unconcerned.client.close()
+
+
+async def test_damage_behind_a_batch_ends_the_dump_with_the_reason(serve, store, monkeypatch):
+    """Where a group is passed over, its end is looked for to tell how far the reader is."""
+
+    def damaged(_):
+        raise FormatError("it has no end")
+
+    monkeypatch.setattr(GroupReader, "position", property(damaged))
+    dump = await dumping(await serve(store), "0-1-4")
+    with pytest.raises(SqlError, match="bogus data in log event; it has no end"):
+        await dump.groups()
+    await dump.client.close()
 
 
 async def test_a_page_that_is_right_when_read_again_is_sent_and_logged(serve, store, disk):
