@@ -88,7 +88,7 @@ class _Count:
         for _ in range(RECORDS_READ_MAX):
             record = records.next()
             if record is None:
-                self.is_whole = True
+                self.is_whole = self._history.pages.first_file() <= self.start.file_no
                 return
             if record.type != RecordType.COMMIT:
                 continue

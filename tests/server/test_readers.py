@@ -125,6 +125,17 @@ async def test_beyond_what_is_counted_numbers_say_how_many(serve, store, monkeyp
     assert ahead.oldest is not None
 
 
+async def test_behind_a_place_that_was_purged_numbers_say_how_many(store):
+    """What a connection has not taken yet is not held."""
+    store.switch_file()
+    publish(store, Gtid(0, 1, 11))
+    store.switch_file()
+    at = Place(Position(0, store.pages.header(0).page_size))
+    store.purge_to("binlog-000001.ibb")
+    had = GtidPosition.parse("0-1-4")
+    assert look_ahead(store, Progress(at, had, 0, had), at).groups == 7
+
+
 async def test_damage_ahead_leaves_the_numbers(store):
     at = Place(Position(0, store.pages.header(0).page_size + 3))  # no record begins there
     had = GtidPosition.parse("0-1-4")
