@@ -45,9 +45,9 @@ class Installation:
         Raises:
             FileNotFoundError: there is no dynamic loader in *root*.
         """
-        for loader in sorted(root.glob("usr/lib*/ld-linux*.so.*")):
+        for loader in sorted(root.glob("usr/lib/*-linux-gnu/ld-linux*.so.*")):
             libraries = ":".join(str(folder) for folder in root.glob("usr/lib/*-linux-gnu"))
-            return cls(root / "usr", (str(loader.resolve()), "--library-path", libraries))
+            return cls(root / "usr", (str(loader), "--library-path", libraries))
         raise FileNotFoundError(f"no dynamic loader in {root}: run scripts/setup")
 
     def command(self, program: str, *arguments: str) -> list[str]:
