@@ -22,16 +22,16 @@ class _Piece(NamedTuple):
     find: Callable[[str, int], int]
 
 
-def is_like(text: str, pattern: str) -> bool:
+def is_like(text: str, pattern: str, *, exact: bool = False) -> bool:
     """
-    Tell whether the whole of *text* matches *pattern*, in upper or lower case.
+    Tell whether the whole of *text* matches *pattern*, in upper or lower case unless *exact*.
 
     Takes at most len(text) * len(pattern) steps: patterns come from clients, who are told when
     one is longer than `PATTERN_CHARS_MAX`.
     """
     assert len(pattern) <= PATTERN_CHARS_MAX
-    first, *others = _pieces(pattern.lower())
-    text = text.lower()
+    first, *others = _pieces(pattern if exact else pattern.lower())
+    text = text if exact else text.lower()
     if first.find(text, 0) != 0:
         return False
     at = first.length

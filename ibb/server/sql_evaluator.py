@@ -47,6 +47,7 @@ from .sql_types import (
     as_number,
     as_text,
     decimal_type,
+    integer_type,
     merged,
     quantized,
 )
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
 
 _WORD: Final = 1 << 64
 _EXACT: Final = (Kind.INTEGER, Kind.DECIMAL, Kind.NULL)
+_MOMENT_DIGITS: Final = {Kind.DATETIME: 14, Kind.DATE: 8, Kind.TIME: 7}
 _LIKE_STEPS_MAX: Final = 1 << 22
 _REGEXP_CHARS_MAX: Final = 256  # of a pattern of a client's
 
@@ -232,7 +234,7 @@ def _predicate(operator: str, values: Sequence[SqlValue]) -> bool | None:
         text, pattern = as_text(first) or "", as_text(others[0]) or ""
         if len(pattern) > PATTERN_CHARS_MAX or len(text) * len(pattern) > _LIKE_STEPS_MAX:
             raise NOT_SUPPORTED_YET.error("LIKE of long texts")
-        return is_like(text, pattern)
+        return is_like(text, pattern, exact=isinstance(first, bytes))
     if operator == "REGEXP":
         pattern = (as_text(others[0]) or "")[:_REGEXP_CHARS_MAX]
         literal = all(char.isalnum() or char in "^$_- ." for char in pattern)
@@ -280,12 +282,12 @@ def _arithmetic(
 ) -> Typed:
     if operator == "NEGATE":
         operands = [Typed(0, BOOLEAN), operands[0]]
-    types = [operand.type for operand in operands]
+    types = [_as_number_type(operand.type) for operand in operands]
     exact = all(type_.kind in _EXACT for type_ in types)
     type_ = _result_type(operator, types, exact=exact, nullable=nullable)
     numbers = [
-        as_number(operand.value) if operand.type.kind in _EXACT else context.number(operand.value)
-        for operand in operands
+        as_number(operand.value) if type_.kind in _EXACT else context.number(operand.value)
+        for operand, type_ in zip(operands, types, strict=True)
     ]
     if numbers[0] is None or numbers[1] is None:
         return Typed(None, type_.or_null())
@@ -317,6 +319,16 @@ def _arithmetic(
         kind = "BIGINT UNSIGNED" if type_.unsigned else "BIGINT"
         raise DATA_OUT_OF_RANGE.error(kind, f"{left} {sign} {right}")
     return Typed(value, type_)
+
+
+def _as_number_type(type_: SqlType) -> SqlType:
+    """Return the type that a moment has as a number: 20240131103000."""
+    digits = _MOMENT_DIGITS.get(type_.kind)
+    if digits is None:
+        return type_
+    if type_.decimals:
+        return decimal_type(digits + type_.decimals, type_.decimals, nullable=type_.nullable)
+    return integer_type(digits, nullable=type_.nullable)
 
 
 def _calculated(operator: str, left: Decimal | float, right: Decimal | float) -> Decimal | float:

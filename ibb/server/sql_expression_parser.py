@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from ibb.protocol.character_sets import COLLATIONS, OTHER_CHARSETS
 from ibb.protocol.character_sets import DEFAULT_COLLATIONS as CLIENT_CHARSETS
-from ibb.protocol.character_sets import OTHER_CHARSETS
-from ibb.protocol.error_codes import NOT_SUPPORTED_YET, WRONG_VALUE
+from ibb.protocol.error_codes import (
+    NOT_SUPPORTED_YET,
+    UNKNOWN_CHARACTER_SET,
+    UNKNOWN_COLLATION,
+    WRONG_VALUE,
+)
 
 from .sql_cursor import NESTING_MAX, OPERATIONS_MAX, TokenCursor
 from .sql_expressions import (
@@ -27,6 +32,7 @@ from .sql_expressions import (
 from .sql_functions import is_offered
 from .sql_functions_time import moment_of
 from .sql_lexer import Kind
+from .sql_operators import ARITHMETIC, COMPARISONS, CONSTANTS, LOGICAL, RESERVED, UNITS
 from .sql_types import (
     DATE_CHARS,
     DATETIME_CHARS,
@@ -44,49 +50,8 @@ if TYPE_CHECKING:
 
 SCOPES: Final = {"GLOBAL": "GLOBAL", "SESSION": "SESSION", "LOCAL": "SESSION"}
 
-# Binary operators from the loosest to the tightest; words and signs that mean the same.
-_LEVELS: Final[tuple[dict[str, str], ...]] = (
-    {"OR": "OR", "||": "OR"},
-    {"XOR": "XOR"},
-    {"AND": "AND", "&&": "AND"},
-)
-_COMPARISONS: Final = {
-    "=": "=",
-    "<=>": "<=>",
-    ">=": ">=",
-    ">": ">",
-    "<=": "<=",
-    "<": "<",
-    "<>": "<>",
-    "!=": "<>",
-}
-_ARITHMETIC: Final[tuple[dict[str, str], ...]] = (
-    {"|": "|"},
-    {"&": "&"},
-    {"<<": "<<", ">>": ">>"},
-    {"+": "+", "-": "-"},
-    {"*": "*", "/": "/", "DIV": "DIV", "%": "%", "MOD": "%"},
-    {"^": "^"},
-)
-_CONSTANTS: Final = frozenset(
-    {
-        *("CURRENT_USER", "CURRENT_ROLE", "CURRENT_TIMESTAMP", "CURRENT_DATE", "CURRENT_TIME"),
-        *("LOCALTIME", "LOCALTIMESTAMP", "UTC_TIMESTAMP", "UTC_DATE", "UTC_TIME"),
-    }
-)
 _BOOLEANS: Final = {"TRUE": 1, "FALSE": 0}
 _BOOLEAN_TYPE: Final = SqlType(TypeKind.INTEGER, 5, signed_digits=False)
-_RESERVED: Final = frozenset(
-    {
-        *("SELECT", "FROM", "WHERE", "ORDER", "GROUP", "LIMIT", "HAVING", "UNION", "INTO", "FOR"),
-        *("AND", "OR", "XOR", "NOT", "LIKE", "IN", "IS", "BETWEEN", "DIV", "MOD", "AS", "BY"),
-        *("THEN", "ELSE", "WHEN", "ON", "JOIN", "SET", "TABLE", "UPDATE", "DELETE", "INSERT"),
-        *("RELEASE", "DESC", "ASC", "USING", "VALUES", "REGEXP", "RLIKE"),
-    }
-)
-_UNITS: Final = frozenset(
-    {"MICROSECOND", "SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "QUARTER", "YEAR"}
-)
 
 
 class ExpressionParser(TokenCursor):
@@ -145,10 +110,10 @@ class ExpressionParser(TokenCursor):
         return Operation(name, operands)
 
     def _logical(self, level: int) -> Expression:
-        if level == len(_LEVELS):
+        if level == len(LOGICAL):
             return self._negation()
         left = self._logical(level + 1)
-        while (operator := self._operator(_LEVELS[level])) is not None:
+        while (operator := self._operator(LOGICAL[level])) is not None:
             left = self._operation(operator, (left, self._logical(level + 1)))
         return left
 
@@ -164,7 +129,7 @@ class ExpressionParser(TokenCursor):
     def _comparison(self) -> Expression:
         left = self._arithmetic(0)
         while True:
-            operator = self._operator(_COMPARISONS)
+            operator = self._operator(COMPARISONS)
             if operator is not None:
                 left = self._operation(operator, (left, self._arithmetic(0)))
             elif self.skip_word("IS"):
@@ -202,10 +167,10 @@ class ExpressionParser(TokenCursor):
         return self._operation("BETWEEN", (left, low, self._arithmetic(0)))
 
     def _arithmetic(self, level: int) -> Expression:
-        if level == len(_ARITHMETIC):
+        if level == len(ARITHMETIC):
             return self._unary()
         left = self._arithmetic(level + 1)
-        while (operator := self._operator(_ARITHMETIC[level])) is not None:
+        while (operator := self._operator(ARITHMETIC[level])) is not None:
             left = self._operation(operator, (left, self._arithmetic(level + 1)))
         return left
 
@@ -225,9 +190,15 @@ class ExpressionParser(TokenCursor):
         if self.skip_word("BINARY"):
             return Cast(self._deeper(), "BINARY", ())
         found = self._primary()
-        if self.skip_word("COLLATE"):
-            self.name()
-        return found
+        return self._collated(found) if self.skip_word("COLLATE") else found
+
+    def _collated(self, found: Expression) -> Expression:
+        """Read a collation: one of bytes compares these, others tell no case apart."""
+        name = self.name()
+        known = name.lower().replace("utf8_", "utf8mb3_")
+        if known not in COLLATIONS:
+            raise UNKNOWN_COLLATION.error(name)
+        return found if known.endswith("_ci") else Cast(found, "BINARY", ())
 
     def _deeper(self) -> Expression:
         self._depth += 1
@@ -295,7 +266,7 @@ class ExpressionParser(TokenCursor):
             return self._cast(word)
         if word == "INTERVAL" and not self.peek().is_sign("("):
             value = self._arithmetic(0)
-            return Interval(value, self.expect_word(*_UNITS))
+            return Interval(value, self.expect_word(*UNITS))
         if word in ("DATE", "TIMESTAMP") and self.peek().kind is Kind.STRING:
             return self._moment(word)
         if word.startswith("_") and self.peek().kind in (Kind.STRING, Kind.BYTES):
@@ -306,9 +277,9 @@ class ExpressionParser(TokenCursor):
                 raise NOT_SUPPORTED_YET.error(f"the character set {charset}")
         if self.skip_sign("("):
             return self._call(token.text)
-        if word in _CONSTANTS:
+        if word in CONSTANTS:
             return Call(token.text, ())
-        if word in _RESERVED:
+        if word in RESERVED:
             raise self.error(token)
         return self._column(token)
 
@@ -345,6 +316,8 @@ class ExpressionParser(TokenCursor):
             if name.upper() != "COUNT":
                 raise NOT_SUPPORTED_YET.error(f"{name}(DISTINCT)")
             name = COUNT_DISTINCT
+        if self.peek().is_word("BOTH", "LEADING", "TRAILING", "SELECT"):
+            raise NOT_SUPPORTED_YET.error(f"{name.upper()}({self.peek().text.upper()} ...)")
         arguments = [self.expression()]
         while self.skip_sign(",") or (
             name.upper() in ("SUBSTRING", "SUBSTR", "TRIM") and self.skip_word("FROM", "FOR")
@@ -374,7 +347,11 @@ class ExpressionParser(TokenCursor):
         self.expect_sign("(")
         value = self.expression()
         if word == "CONVERT" and self.skip_word("USING"):
-            self.name()
+            charset = self.name()
+            if charset.lower() in OTHER_CHARSETS:
+                raise NOT_SUPPORTED_YET.error(f"the character set {charset}")
+            if charset.lower() not in CLIENT_CHARSETS:
+                raise UNKNOWN_CHARACTER_SET.error(charset)
             self.expect_sign(")")
             return Cast(value, "TEXT", ())
         if word == "CAST":

@@ -222,7 +222,7 @@ class _Parser(SessionParser):
 
     def select(self) -> Select:
         """SELECT, of a table or without one."""
-        distinct = self.skip_word("DISTINCT")
+        distinct = self.skip_word("DISTINCT", "DISTINCTROW")
         while self.skip_word(*_MODIFIERS):
             pass
         columns = [self._column_or_star()]

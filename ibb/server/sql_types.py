@@ -238,7 +238,8 @@ def as_number(value: SqlValue) -> int | Decimal | float | None:
         case None | int() | Decimal() | float():
             return value
         case datetime():
-            return int(value.strftime("%Y%m%d%H%M%S"))
+            whole = f"{value:%Y%m%d%H%M%S}"
+            return Decimal(f"{whole}.{value.microsecond:06}") if value.microsecond else int(whole)
         case date():
             return int(value.strftime("%Y%m%d"))
         case timedelta():

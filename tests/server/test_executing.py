@@ -63,7 +63,13 @@ async def test_good_sql_that_is_not_here_is_told_so(client, sql):
 
 
 async def test_functions_that_are_not_here_are_told_so_whatever_their_grammar(client):
-    for sql in ("EXTRACT(YEAR FROM '2024-01-01')", "GROUP_CONCAT(1 ORDER BY 1)", "MAX(1)"):
+    for sql in (
+        "TRIM(BOTH 'x' FROM 'x')",
+        "EXISTS(SELECT 1)",
+        "EXTRACT(YEAR FROM '2024-01-01')",
+        "GROUP_CONCAT(1 ORDER BY 1)",
+        "MAX(1)",
+    ):
         assert await refusal(client, f"SELECT {sql}") == 1235
     assert await refusal(client, "SELECT DATE_ADD('2024-01-31', INTERVAL 1 MONTH)") == 1235
     assert await refusal(client, "SELECT nofunc(1)") == 1305
@@ -78,3 +84,9 @@ async def test_drop_prepare_deallocates(client):
 async def test_a_number_that_no_double_holds_is_refused(client):
     assert await refusal(client, "SELECT 1e400") == 1367
     assert await client.value("SELECT 1e308") == "1e308"
+
+
+async def test_a_character_set_or_collation_that_nobody_knows_is_refused(client):
+    assert await refusal(client, "SELECT 'a' COLLATE nonsense") == 1273
+    assert await refusal(client, "SELECT CONVERT('a' USING nonsense)") == 1115
+    assert await refusal(client, "SELECT CONVERT('a' USING gbk)") == 1235

@@ -113,3 +113,18 @@ SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'NOBODY'
 SELECT 'a' = 'A'
 SET NAMES utf8mb4
 SELECT 5 = '5', '5' = 5.0, x'35' = 5
+SELECT CURDATE() + 0 > 20200101, NOW() + 0 > 20200101000000
+SET timestamp=1000000000.5
+SELECT NOW() + 0, NOW(3) + 0, CURTIME() + 0, NOW() - 1, UTC_TIMESTAMP() * 1
+SET timestamp=DEFAULT
+SELECT 'a' COLLATE nonsense
+SELECT CONVERT('a' USING nonsense)
+SELECT 'abc' LIKE 'A%', 'abc' LIKE BINARY 'A%', BINARY 'abc' LIKE 'ABC', BINARY 'abc' LIKE 'a%'
+SELECT 'a' COLLATE utf8mb4_bin = 'A'
+SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name COLLATE utf8mb3_bin = 'INFORMATION_SCHEMA'
+SELECT DISTINCTROW 1
+[unsupported] SELECT TRIM(BOTH 'x' FROM 'xax')
+[unsupported] SELECT EXISTS(SELECT 1)
+[unsupported] SELECT INTERVAL(5,1,10)
+SELECT INTERVAL 1 DAY
+SELECT SUBSTRING('abc' FROM 2 FOR 1), TRIM('  a ')
