@@ -36,7 +36,7 @@ from ibb.protocol.socket_peer import METHOD_NAME as UNIX_SOCKET
 from .auth_methods import DEFAULT_METHOD, METHODS
 from .config import ConfigError, check_delay, check_rate
 from .config_file import read_text_file
-from .decoys import SECRET_BYTES, decoy_auth, outline, unprovable
+from .decoys import SECRET_BYTES, decoy_auth, outline
 from .host_pattern import LOCALHOST, check_pattern, matches, vagueness
 from .privileges import REPLICATION_SLAVE, allows, parse_grants
 from .replaced_file import locked_folder, replace_file
@@ -304,9 +304,9 @@ class AccountBook:
         If he has one elsewhere, it is what that seems to have: else who asks from two places could
         tell him from users who have none.
         """
-        made_up = decoy_auth(user, self._outlines, self.decoy_secret)
         own = self._accounts.get(user)
-        return unprovable(next(iter(own.values())).auth if own else made_up)  # the same work
+        elsewhere = next(iter(own.values())).auth if own else None
+        return decoy_auth(user, self._outlines, self.decoy_secret, elsewhere)
 
     def __iter__(self) -> Iterator[Account]:
         return (account for own in self._accounts.values() for account in own.values())

@@ -29,22 +29,25 @@ def outline(auth: Auth) -> Auth:
     return _filled(auth, lambda _: bytes(SECRET_BYTES))
 
 
-def unprovable(auth: Auth) -> Auth:
-    """Return what shows just as *auth*, and fits no password."""
-    return _filled(auth, lambda _: None)
-
-
-def decoy_auth(user: str, outlines: Iterable[Auth], secret: bytes) -> Auth:
+def decoy_auth(
+    user: str, outlines: Iterable[Auth], secret: bytes, elsewhere: Auth | None = None
+) -> Auth:
     """
-    Return what *user*, who does not exist, seems to have.
+    Return what *user* seems to have where no account is for him; the work is the same for all.
 
     Args:
         user: the name.
         outlines: those of the accounts that there are.
         secret: whoever knows it can tell users who exist from others.
+        elsewhere: what he has in another network: that shows here, too, and no password fits.
     """
-    chosen = max(outlines, key=lambda each: _digest(secret, user, each), default=_OF_NO_ACCOUNT)
-    return _filled(chosen, lambda name: _digest(secret, user, name))
+    made_up = max(outlines, key=lambda each: _digest(secret, user, each), default=_OF_NO_ACCOUNT)
+
+    def seed_of(name: str) -> bytes | None:
+        seed = _digest(secret, user, name)
+        return seed if elsewhere is None else None
+
+    return _filled(made_up if elsewhere is None else elsewhere, seed_of)
 
 
 def _filled(auth: Auth, seed_of: Callable[[str], bytes | None]) -> Auth:
