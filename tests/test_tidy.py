@@ -65,3 +65,9 @@ def test_a_lock_file_names_no_place_and_hashes_everything(name):
 def test_tests_run_with_the_versions_that_the_demonstration_has():
     small, large = ((ROOT / name).read_text().splitlines() for name in LOCK_FILES)
     assert set(small) < set(large)
+
+
+def test_the_readme_lists_every_document():
+    more = (ROOT / "README.md").read_text().partition("## More")[2]
+    for path in (ROOT / "docs").iterdir():
+        assert f"`docs/{path.name}`" in more
