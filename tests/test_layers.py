@@ -34,6 +34,8 @@ ALLOWED_IN = {
     Path("ibb/storage/disk.py"): DISK,  # the one module that reaches the disk
     Path("ibb/protocol/prepared_statement.py"): {"datetime"},  # SQL's moments, not the clock
 }
+SERVER_PARTS = ("sql", "login", "connections", "statements", "dump", "relay")  # from below
+SERVER_TOP = {"listener", "server", "service", "session", "session_host"}  # above its parts
 LINKS = {"protocol", "storage", "server", "pipeline", "cli"}
 
 
@@ -88,3 +90,25 @@ def test_imports_are_relative_inside_a_folder_and_absolute_across(path):
             assert not (own and absolute and f"{node.module}.".startswith(f"{own}.")), (
                 f"{path}:{node.lineno}: inside a folder imports are relative"
             )
+
+
+def names_for_types_only(tree):
+    """Return the imports that a type checker alone follows."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
+            yield from ast.walk(node)
+
+
+@pytest.mark.parametrize("part", SERVER_PARTS)
+def test_parts_of_the_server_use_those_below_them(part):
+    above = {*SERVER_PARTS[SERVER_PARTS.index(part) + 1 :], *SERVER_TOP}
+    paths = sorted((ROOT / "ibb" / "server" / part).glob("*.py"))
+    assert len(paths) > 1
+    for path in paths:
+        tree = ast.parse(path.read_text())
+        for_types = {id(node) for node in names_for_types_only(tree)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and id(node) not in for_types:
+                words = (node.module or "").split(".")
+                is_own = words[:2] == ["ibb", "server"]
+                assert not (is_own and above.intersection(words[2:3])), f"{path}:{node.lineno}"

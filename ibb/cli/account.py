@@ -10,10 +10,10 @@ import click
 
 from ibb.protocol.authentication import PASSWORD_BYTES_MAX
 from ibb.protocol.socket_peer import METHOD_NAME as UNIX_SOCKET
-from ibb.server.accounts import REQUIREMENTS, AccountBook, make_account
-from ibb.server.auth_methods import DEFAULT_METHOD, METHODS
 from ibb.server.config import ConfigError, parse_size
-from ibb.server.privileges import PRIVILEGES
+from ibb.server.login.accounts import REQUIREMENTS, AccountBook, make_account
+from ibb.server.login.auth_methods import DEFAULT_METHOD, METHODS
+from ibb.server.login.privileges import PRIVILEGES
 
 _file = click.option(
     "--file", "path", required=True, type=click.Path(dir_okay=False), help="The accounts file."

@@ -17,7 +17,7 @@ from ibb.protocol.errors import IbbError
 from ibb.storage.purge import PurgeSettings
 from ibb.storage.store import Store
 
-from .dump_lease import logged_name
+from .dump.dump_lease import logged_name
 from .log import get_log
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ibb.storage.leases import Lease
     from ibb.storage.purge import PurgeResult
 
-    from .sql_types import SqlValue
+    from .sql.types import SqlValue
 
 PURGE_VARIABLES: Final = (
     "binlog_expire_logs_seconds",

@@ -31,6 +31,7 @@ BATCH_GROUPS_MAX: Final = 8192  # groups looked at for one batch, most of them p
 WRITE_BUFFER_BYTES: Final = 256 << 10  # unsent bytes of a connection above which its writer waits
 END_GRACE_SECONDS: Final = 5.0  # for the last packets of a connection that the server ends
 INGEST_BYTES_MAX: Final = 8 << 20  # received upstream bytes that wait for the storage thread
+CLIENT_NAME: Final = "ibb"  # what a relay calls itself
 READ_BYTES: Final = 256 << 10  # one read from an upstream
 
 _SIZE_SUFFIXES: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}

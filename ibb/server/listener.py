@@ -13,8 +13,8 @@ from ibb.protocol.errors import SqlError
 from ibb.protocol.reply import err
 
 from .config import parse_address
-from .connection import Connection, keep_alive
-from .descriptors import connections_possible
+from .connections.connection import Connection, keep_alive
+from .connections.descriptors import connections_possible
 from .log import get_log
 from .session import Session
 

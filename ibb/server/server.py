@@ -20,24 +20,24 @@ from ibb.protocol.error_codes import OPTION_PREVENTS_STATEMENT, SERVER_SHUTDOWN
 from ibb.storage.clock import SystemClock
 from ibb.storage.store import Store
 
-from .accounts import AccountBook, made_up_account, shut_out
-from .auth_methods import make_methods
 from .automatic_purge import AutomaticPurge
-from .certificate import server_tls
 from .config import Config, ConfigError, derived_server_id, parse_address
+from .connections.certificate import server_tls
+from .connections.refusal_log import RefusalLog
+from .dump.lease_renewals import LeaseRenewals
+from .dump.pacing import Pacing
+from .dump.readers import IDLE, lease_lines, process_line, reader_lines
+from .dump.semi_sync import SemiSync
 from .durable_signal import DurableSignal
 from .gtid_waits import GtidWaits
-from .lease_renewals import LeaseRenewals
 from .listener import Listener
-from .live_settings import LiveSettings
 from .log import get_log
-from .login_guard import LoginGuard
-from .pacing import Pacing
+from .login.accounts import AccountBook, made_up_account, shut_out
+from .login.auth_methods import make_methods
+from .login.login_guard import LoginGuard
 from .pools import Pools
-from .readers import IDLE, lease_lines, process_line, reader_lines
-from .refusal_log import RefusalLog
-from .semi_sync import SemiSync
-from .session_memory import SharedMemory
+from .statements.live_settings import LiveSettings
+from .statements.session_memory import SharedMemory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,13 +47,13 @@ if TYPE_CHECKING:
     from ibb.storage.clock import Clock
     from ibb.storage.history import History
 
-    from .certificate import ServerTls
-    from .readers import LeaseLine, Process, ReaderLine
-    from .relay_control import RelayControl
+    from .connections.certificate import ServerTls
+    from .dump.readers import LeaseLine, Process, ReaderLine
+    from .relay.relay_control import RelayControl
     from .session import Session
-    from .sql_ast import ChangeMaster, ReplicaCommand
-    from .sql_context import Context, Warned
-    from .sql_types import SqlValue
+    from .sql.ast import ChangeMaster, ReplicaCommand
+    from .sql.context import Context, Warned
+    from .sql.types import SqlValue
 
 MADE_UP_USER = "repl"
 

@@ -14,15 +14,15 @@ from ibb.storage.options import StoreOptions
 from ibb.storage.read_only import ReadOnlyHistory
 from ibb.storage.store import Store
 
-from .accounts import AccountBook
 from .config import ConfigError
 from .config_file import read_text_file
-from .descriptors import raise_limit
+from .connections.descriptors import raise_limit
 from .log import get_log
-from .relay_control import RelayControl
+from .login.accounts import AccountBook
+from .relay.relay_control import RelayControl
+from .relay.upstream import UpstreamAddress
+from .relay.upstream_tls import UpstreamTls
 from .server import Server
-from .upstream import UpstreamAddress
-from .upstream_tls import UpstreamTls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -44,30 +44,30 @@ from ibb.protocol.statement_command import (
     StmtSendLongData,
 )
 
-from .broken_packets import answer_to_malformed, end_of
 from .config import END_GRACE_SECONDS
-from .connection import Connection, PeerGone
-from .dump_request import make_request
-from .dump_service import DumpService
-from .killing import kill_connection
+from .connections.broken_packets import answer_to_malformed, end_of
+from .connections.connection import Connection, PeerGone
+from .connections.tls_channel import TlsFailed
+from .dump.dump_request import make_request
+from .dump.dump_service import DumpService
 from .log import get_log
-from .login import AccessDenied, Login
-from .login_guard import NOBODY
-from .privileges import REPLICATION_SLAVE
-from .session_memory import SessionMemory
-from .statement_runner import StatementRunner
-from .statements import Statements
-from .table_descriptions import field_list
-from .tls_channel import TlsFailed
-from .variables import SessionVariables
+from .login.login import AccessDenied, Login
+from .login.login_guard import NOBODY
+from .login.privileges import REPLICATION_SLAVE
+from .sql.table_descriptions import field_list
+from .statements.killing import kill_connection
+from .statements.runner import StatementRunner
+from .statements.session_memory import SessionMemory
+from .statements.statements import Statements
+from .statements.variables import SessionVariables
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
     from ibb.protocol.packet import Packet
 
-    from .accounts import Account
-    from .readers import Progress
+    from .dump.readers import Progress
+    from .login.accounts import Account
     from .session_host import SessionHost
 
 T = TypeVar("T")

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from .variables import ServerFacts
+from .statements.variables import ServerFacts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ibb.protocol.authentication import Method
 
-    from .accounts import AccountBook
+    from .connections.refusal_log import RefusalLog
+    from .dump.semi_sync import SemiSync
     from .durable_signal import DurableSignal
     from .gtid_waits import GtidWaits
-    from .login_guard import LoginGuard
+    from .login.accounts import AccountBook
+    from .login.login_guard import LoginGuard
     from .pools import Pools
-    from .refusal_log import RefusalLog
-    from .semi_sync import SemiSync
     from .session import Session
-    from .session_memory import SharedMemory
-    from .sql_ast import ChangeMaster, ReplicaCommand
-    from .sql_context import Warned
+    from .sql.ast import ChangeMaster, ReplicaCommand
+    from .sql.context import Warned
+    from .statements.session_memory import SharedMemory
 
 
 class SessionHost(ServerFacts, Protocol):

@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 
 from ibb.protocol.gtid import Gtid
-from ibb.server.accounts import AccountBook, make_account
 from ibb.server.config import Config
+from ibb.server.login.accounts import AccountBook, make_account
 from ibb.server.server import Server
 from ibb.storage.store import Store
 

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from ibb.protocol.gtid import Gtid
-from ibb.server.accounts import AccountBook, make_account
 from ibb.server.config import Config
+from ibb.server.login.accounts import AccountBook, make_account
 from ibb.server.server import Server
 from ibb.storage.redo_segment import SEGMENT_NAMES
 from ibb.storage.store import Store

@@ -12,7 +12,7 @@ import pytest
 
 from ibb.demo.installation import Installation
 from ibb.demo.serve_process import run_ibb
-from ibb.server.certificate import self_signed
+from ibb.server.connections.certificate import self_signed
 
 from ..integration.conftest import mariadb_10, mariadb_11, new_rig
 from ..integration.ibb_process import IbbProcess

@@ -35,7 +35,7 @@ from ibb.protocol.prepared_statement import Parameters
 from ibb.protocol.reply import parse_eof, parse_err, parse_ok
 from ibb.protocol.result_set import ReplyReader
 from ibb.protocol.rotate import Rotate
-from ibb.server.sql_parser import parse_statement
+from ibb.server.sql.parser import parse_statement
 
 PACKET_BYTES_MAX = 1 << 20
 BEFORE = HandshakeResponse(CLIENT_CAPABILITIES, 1 << 24, 45, "repl", b"")

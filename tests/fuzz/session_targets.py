@@ -16,15 +16,15 @@ from ibb.protocol.gtid import Gtid
 from ibb.protocol.handshake import HandshakeResponse
 from ibb.protocol.packet import PacketReader, frame
 from ibb.protocol.reply import is_err
-from ibb.server import login
-from ibb.server.accounts import AccountBook, make_account
 from ibb.server.config import Config
-from ibb.server.connection import Connection
-from ibb.server.packet_link import PacketLink
+from ibb.server.connections.connection import Connection
+from ibb.server.connections.packet_link import PacketLink
+from ibb.server.login import login
+from ibb.server.login.accounts import AccountBook, make_account
+from ibb.server.relay.upstream import Upstream, UpstreamAddress
+from ibb.server.relay.upstream_login import log_in
 from ibb.server.server import Server
 from ibb.server.session import Session
-from ibb.server.upstream import Upstream, UpstreamAddress
-from ibb.server.upstream_login import log_in
 from ibb.storage.options import StoreOptions
 from ibb.storage.store import Store
 

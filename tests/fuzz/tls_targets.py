@@ -7,11 +7,11 @@ from enum import IntEnum
 from functools import cache
 from pathlib import Path
 
-from ibb.server.certificate import server_tls
 from ibb.server.config import Config
-from ibb.server.tls_channel import EMPTY_RECORDS_MAX, TlsChannel, TlsFailed
+from ibb.server.connections.certificate import server_tls
+from ibb.server.connections.tls_channel import EMPTY_RECORDS_MAX, TlsChannel, TlsFailed
 
-from ..server.tls_1_3_writer import Tls13Writer
+from ..server.connections.tls_1_3_writer import Tls13Writer
 
 ANSWER_BYTES_MAX = 100  # to a change of keys, or an alert
 ACTS_MAX = 64

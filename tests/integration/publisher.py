@@ -8,8 +8,8 @@ from pathlib import Path
 
 from ibb.protocol.gtid import Gtid
 from ibb.protocol.gtid_event import GtidEvent, GtidFlag
-from ibb.server.accounts import AccountBook, make_account
 from ibb.server.config import Config
+from ibb.server.login.accounts import AccountBook, make_account
 from ibb.server.server import Server
 from ibb.storage.store import Store
 

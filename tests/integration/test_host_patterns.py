@@ -6,8 +6,8 @@ import random
 import pytest
 
 from ibb.protocol.reply import is_ok, parse_err
-from ibb.server.accounts import AccountBook, make_account
 from ibb.server.config import Config
+from ibb.server.login.accounts import AccountBook, make_account
 from ibb.server.server import Server
 from ibb.storage.store import Store
 

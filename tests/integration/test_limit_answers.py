@@ -8,9 +8,9 @@ import pytest
 
 from ibb.protocol.handshake import Greeting
 from ibb.protocol.reply import is_ok
-from ibb.server import login_guard
-from ibb.server.accounts import AccountBook, make_account
 from ibb.server.config import Config
+from ibb.server.login import login_guard
+from ibb.server.login.accounts import AccountBook, make_account
 from ibb.server.server import Server
 from ibb.storage.store import Store
 

@@ -13,8 +13,8 @@ import pytest
 
 from ibb.demo.installation import Installation
 from ibb.demo.serve_process import run_ibb
-from ibb.server.accounts import AccountBook
-from ibb.server.certificate import self_signed
+from ibb.server.connections.certificate import self_signed
+from ibb.server.login.accounts import AccountBook
 
 from . import compare
 from .mariadb_server import PASSWORD

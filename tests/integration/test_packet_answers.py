@@ -10,8 +10,8 @@ from ibb.protocol.capabilities import CLIENT_CAPABILITIES
 from ibb.protocol.handshake import HandshakeResponse
 from ibb.protocol.native_password import scramble_response
 from ibb.protocol.packet import frame
-from ibb.server.accounts import AccountBook, make_account
 from ibb.server.config import Config
+from ibb.server.login.accounts import AccountBook, make_account
 from ibb.server.server import Server
 from ibb.storage.store import Store
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
 from ibb.protocol.gtid import Gtid
-from ibb.server.accounts import AccountBook, make_account
 from ibb.server.config import Config
 from ibb.server.log import set_up_log
+from ibb.server.login.accounts import AccountBook, make_account
 from ibb.server.server import Server
 from ibb.storage import Store, StoreOptions
 from ibb.storage.disk import OsDisk

@@ -26,7 +26,7 @@ from ibb.protocol.gtid import Gtid
 from ibb.protocol.gtid_event import GtidEvent, GtidFlag
 from ibb.storage import Store, StoreOptions
 
-from ..server.fake_primary import HANG, FakePrimary, preamble
+from ..server.relay.fake_primary import HANG, FakePrimary, preamble
 from ..storage.events import TIMESTAMP, query, transaction, xid
 from .sizes import parse_size
 from .watched import Figures, Watch, helping, say_ready

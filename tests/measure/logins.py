@@ -28,9 +28,9 @@ from ibb.protocol.handshake import AuthMoreData, AuthSwitchRequest, Greeting, Ha
 from ibb.protocol.packet import frame
 from ibb.protocol.reply import is_err, parse_err
 from ibb.protocol.sha256_crypt import sha256_crypt
-from ibb.server.accounts import Account, AccountBook
-from ibb.server.auth_methods import METHODS
-from ibb.server.decoys import outline
+from ibb.server.login.accounts import Account, AccountBook
+from ibb.server.login.auth_methods import METHODS
+from ibb.server.login.decoys import outline
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,8 +7,8 @@ import pytest
 import uvloop
 
 from ibb.protocol.gtid import Gtid
-from ibb.server.accounts import AccountBook, make_account
 from ibb.server.config import Config
+from ibb.server.login.accounts import AccountBook, make_account
 from ibb.server.server import Server
 from ibb.storage.disk import OsDisk
 from ibb.storage.read_only import ReadOnlyHistory

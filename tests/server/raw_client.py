@@ -17,7 +17,7 @@ from ibb.protocol.native_password import PLUGIN_NAME, scramble_response
 from ibb.protocol.packet import PacketReader, frame
 from ibb.protocol.reply import is_eof, is_err, parse_err
 from ibb.protocol.result_set import ReplyReader
-from ibb.server.tls_channel import TlsChannel
+from ibb.server.connections.tls_channel import TlsChannel
 
 from .waiting import until
 

@@ -8,10 +8,10 @@ from structlog.testing import capture_logs
 
 from ibb.protocol.errors import SqlError
 from ibb.protocol.gtid import Gtid, GtidPosition
-from ibb.server.accounts import AccountBook, make_account
 from ibb.server.automatic_purge import AutomaticPurge
 from ibb.server.config import Config, ConfigError, config_from
-from ibb.server.dump_lease import lease_name, logged_name
+from ibb.server.dump.dump_lease import lease_name, logged_name
+from ibb.server.login.accounts import AccountBook, make_account
 from ibb.storage.leases import Renewal
 from ibb.storage.purge import TOO_FEW_REPLICAS, PurgeSettings
 from ibb.storage.store import Store

@@ -8,9 +8,10 @@ import pytest
 
 from ibb.protocol.handshake import Greeting
 from ibb.protocol.reply import is_ok, parse_err
-from ibb.server import connection, login_guard
-from ibb.server.accounts import make_account
-from ibb.server.login_guard import (
+from ibb.server.connections import connection
+from ibb.server.login import login_guard
+from ibb.server.login.accounts import make_account
+from ibb.server.login.login_guard import (
     ADDRESSES_MAX,
     BLOCK_SECONDS_MAX,
     FORGET_SECONDS,

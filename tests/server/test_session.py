@@ -80,7 +80,7 @@ async def test_commands_sent_before_the_login_is_answered_are_not_served(serve, 
 
 
 async def test_an_account_counts_only_for_its_hosts(serve, store, accounts):
-    from ibb.server.accounts import make_account
+    from ibb.server.login.accounts import make_account
 
     accounts.add(make_account("remote", "10.%", "secret", []))
     server = await serve(store)

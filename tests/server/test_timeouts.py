@@ -11,7 +11,7 @@ import pytest
 from ibb.protocol.capabilities import CLIENT_CAPABILITIES, Capability
 from ibb.protocol.errors import SqlError
 from ibb.protocol.gtid import Gtid
-from ibb.server.connection import Connection, PeerGone
+from ibb.server.connections.connection import Connection, PeerGone
 
 from . import raw_client
 from .conftest import publish

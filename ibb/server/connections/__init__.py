@@ -1,0 +1,1 @@
+"""Connections: sockets, TLS, packets, limits."""

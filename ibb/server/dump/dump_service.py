@@ -1,0 +1,215 @@
+"""
+A dump beside what its client sends meanwhile: acknowledgements, or a goodbye.
+
+Source: dump-protocol 3.2, 7; 10, traps 10, 29, 31, 42.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from ibb.protocol.command import Quit, SemiSyncAck, parse_command
+from ibb.protocol.errors import FormatError, ProtocolError
+from ibb.protocol.event_encoder import CAPABILITY_GTID
+from ibb.server.connections.connection import PeerGone
+from ibb.server.log import get_log
+
+from .counted_stream import CountedStream
+from .dump_lease import DumpLease
+from .dump_request import heartbeat_period
+from .dump_session import DumpSession
+from .dump_stream import DumpStream
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+    from typing import Protocol
+
+    from ibb.protocol.errors import SqlError
+    from ibb.protocol.gtid import GtidPosition
+    from ibb.server.connections.connection import Connection
+    from ibb.server.durable_signal import DurableSignal
+    from ibb.server.login.accounts import Account
+    from ibb.server.pools import Pools
+    from ibb.server.statements.variables import ServerFacts, SessionVariables
+
+    from .dump_request import DumpRequest
+    from .lease_renewals import LeaseRenewals
+    from .pacing import Pace
+    from .readers import Progress
+    from .semi_sync import SemiSync
+
+    class DumpHost(ServerFacts, Protocol):
+        """What a dump needs of the server around it."""
+
+        signal: DurableSignal
+        pools: Pools
+        semi_sync: SemiSync
+
+
+PACKET_BYTES_MAX: Final = 4096  # of what a client sends during a dump; a reply has at most 521
+
+
+class ReaderStalled(PeerGone):
+    """The client did not read for as long as a client may."""
+
+
+class DumpService:
+    """
+    Serves one dump.
+
+    Args:
+        host: the server around it.
+        connection: the client's.
+        request: what it asked for.
+        variables: of its session, which may change while the dump runs.
+        pace: how fast and how fresh it is served.
+        account: the client's.
+    """
+
+    def __init__(
+        self,
+        host: DumpHost,
+        connection: Connection,
+        request: DumpRequest,
+        variables: SessionVariables,
+        pace: Pace,
+        account: Account,
+    ) -> None:
+        self.server_id = request.server_id
+        self._account = account
+        self._host = host
+        self._connection = connection
+        self._request = request
+        self._pace = pace
+        self._semi_sync = host.semi_sync if request.semi_sync else None
+        self._lease: DumpLease | None = None
+        self._leasing: asyncio.Task[None] | None = None
+        self._stream = self._new_stream()
+        self._session = DumpSession(
+            self._stream,
+            connection,
+            signal=host.signal,
+            pool=host.pools.dumps,
+            heartbeat_period=lambda: heartbeat_period(variables),
+            non_block=request.non_block,
+            pace=pace,
+            accepted=self._begin_leasing,
+        )
+        self._log = get_log().bind(peer=connection.peer, replica_server_id=request.server_id)
+
+    def end(self, error: SqlError | None) -> None:
+        """Have the dump end with *error*, or EOF, behind the group that is being sent."""
+        self._session.end(error)
+
+    @property
+    def idle(self) -> bool:
+        """Whether everything durable was sent."""
+        return self._session.idle
+
+    def progress(self) -> Progress:
+        """Return how far the dump has come: what the socket did not take yet is not sent."""
+        progress, at = self._stream.progress(), self._session.at
+        return progress if at is None else progress._replace(at=at)
+
+    async def run(self) -> None:
+        """
+        Dump until the end, which is to be told by EOF.
+
+        Raises:
+            SqlError: it is to be told by this instead.
+            PeerGone: the client quit, or does not read.
+            OSError: the connection broke.
+        """
+        request = self._request
+        self._log.info(
+            "dump_started",
+            start=str(request.connect_state) if request.connect_state is not None else None,
+            file=request.file_name,
+            semi_sync=request.semi_sync,
+        )
+        if self._semi_sync is not None:
+            self._semi_sync.join()
+        try:
+            await self._until_either_ends(self._session.run())
+        except TimeoutError as error:
+            self._log.warning("dump_dropped", reason=str(error))
+            self._connection.abort()  # to close in order would wait for the client once more
+            raise ReaderStalled(str(error)) from error
+        finally:
+            if self._semi_sync is not None:
+                self._semi_sync.leave()
+            self._connection.seq = self._stream.seq  # what the client sent does not count
+            if self._leasing is not None:
+                self._leasing.cancel()
+            self._let_go()
+            self._log.info("dump_ended")
+
+    def _begin_leasing(self) -> None:
+        """Keep a lease from now on: not before the replica's position proved to be one."""
+        if self._request.connect_state is not None and self._host.renewals is not None:
+            keeping = self._keep_lease(self._host.renewals, self._request.connect_state)
+            self._leasing = asyncio.create_task(keeping)
+
+    async def _keep_lease(self, renewals: LeaseRenewals, start: GtidPosition) -> None:
+        """Keep a lease for the replica, if there is one for it, or its account has such."""
+        user = self._account.user
+        seconds = self._account.dump_lease or self._host.config.dump_lease
+        terms = await renewals.terms_for(user, self.server_id, seconds)
+        if terms is not None:
+            self._lease = DumpLease(terms, start, progress=self.progress, renewals=renewals)
+            await self._lease.keep()
+
+    def _let_go(self) -> None:
+        """Keep what the replica may still need by its lease, not by the dump any more."""
+        if self._lease is not None and self._host.renewals is not None:
+            self._host.renewals.finish(self._lease, self._stream.close)
+        else:
+            self._host.pools.statements.submit(self._stream.close)
+
+    def _new_stream(self) -> DumpStream:
+        host, request = self._host, self._request
+        counted = request.semi_sync or request.capability < CAPABILITY_GTID
+        make = partial(CountedStream, semi_sync=self._semi_sync) if counted else DumpStream
+        return make(
+            host.history,
+            request,
+            server_id=host.server_id,
+            server_version=host.config.server_version,
+            now=int(host.now()),
+            pace=self._pace,
+        )
+
+    async def _until_either_ends(self, dumping: Coroutine[None, None, None]) -> None:
+        """Run the dump while listening for the client's end, which raises PeerGone."""
+        tasks = [asyncio.create_task(dumping), asyncio.create_task(self._listen())]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            ended = [task for task in tasks if task.done()]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        await ended[0]
+
+    async def _listen(self) -> None:
+        """
+        Take acknowledgements; return never: raise PeerGone when the client quits or closes.
+
+        What else it sends is thrown away: some clients send bytes too many.
+        """
+        while True:
+            self._connection.expect(PACKET_BYTES_MAX)
+            try:
+                packet = await self._connection.receive()
+            except ProtocolError:
+                await self._connection.discard_until_closed()
+            try:
+                command = parse_command(packet.payload)
+            except FormatError:
+                continue
+            if isinstance(command, Quit):
+                raise PeerGone("the client quit its dump")
+            if isinstance(command, SemiSyncAck) and isinstance(self._stream, CountedStream):
+                self._stream.acknowledged(command)

@@ -1,0 +1,174 @@
+"""
+One dump on its connection: batches from the pool to the socket, heartbeats while nothing is due.
+
+While the socket takes one batch the pool makes the next one, so at most two batches and the
+transport's buffer are held for a client, however slowly it reads.
+Source: dump-protocol 4.8, 5.1, 10.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from .dump_batch import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from concurrent.futures import Executor
+
+    from ibb.protocol.errors import SqlError
+    from ibb.server.connections.connection import Connection
+    from ibb.server.durable_signal import DurableSignal
+
+    from .dump_batch import Batch, Place
+    from .dump_stream import DumpStream
+    from .pacing import Pace
+
+REST_SECONDS_MAX: Final = 1.0  # at a time, before it is seen whether a rate or delay has changed
+
+
+class StreamBroken(ConnectionError):  # noqa: N818 - a state of the world
+    """The dump failed inside an event: the client can only see the connection end."""
+
+
+class DumpSession:
+    """
+    Sends one stream.
+
+    Args:
+        stream: makes the packets.
+        connection: takes them.
+        signal: tells when the history grew.
+        pool: runs the stream's blocking calls.
+        heartbeat_period: seconds of silence before a heartbeat, or None; asked for each time,
+            since the session may change it.
+        non_block: end when everything durable was sent.
+        pace: how fast the client is served.
+        accepted: called once the start was found.
+
+    Attributes:
+        idle: everything durable was sent.
+        at: how far it is with what the connection has taken; None: as far as its stream.
+    """
+
+    def __init__(
+        self,
+        stream: DumpStream,
+        connection: Connection,
+        *,
+        signal: DurableSignal,
+        pool: Executor,
+        heartbeat_period: Callable[[], float | None],
+        non_block: bool,
+        pace: Pace,
+        accepted: Callable[[], None],
+    ) -> None:
+        self._stream = stream
+        self._connection = connection
+        self._signal = signal
+        self._pool = pool
+        self._heartbeat_period = heartbeat_period
+        self._non_block = non_block
+        self._pace = pace
+        self._accepted = accepted
+        self._ending = asyncio.Event()
+        self._ended_by: SqlError | None = None
+        self.idle = False
+        self.at: Place | None = None
+
+    def end(self, error: SqlError | None) -> None:
+        """Have `run` raise *error*, or return, behind the group that is being sent."""
+        self._ended_by = error
+        self._stream.stopping = True
+        self._ending.set()
+        self._signal.nudge()
+
+    async def run(self) -> None:
+        """
+        Send until the dump's own end, which is EOF.
+
+        Raises:
+            SqlError: the reason to tell the client instead.
+            StreamBroken: there is a reason, but no place left for it in the stream.
+            OSError, TimeoutError: the client went or does not read.
+        """
+        seen = self._signal.count
+        batch = await self._in_pool(self._stream.start)
+        if batch.outcome is not Outcome.END:
+            self._accepted()
+        while True:
+            upcoming = None
+            if batch.data:
+                self.at = batch.start
+                upcoming = self._begin_next(batch)
+                await self._connection.write(batch.data)
+            self.at = None if upcoming is None else batch.end
+            if self._ending.is_set() and upcoming is None and self._stream.between_groups:
+                if self._ended_by is not None:
+                    raise self._ended_by
+                return
+            if batch.outcome is Outcome.END:
+                if not self._stream.at_boundary:
+                    raise StreamBroken(str(batch.error))
+                if batch.error is not None:
+                    raise batch.error
+                return
+            if batch.outcome is Outcome.MORE:
+                if upcoming is None:
+                    self._pace.sent(len(batch.data))
+                    await self._rest(self._pace.rest)
+            elif self._non_block:
+                return
+            elif batch.outcome is Outcome.YOUNG:
+                await self._rest(partial(self._pace.too_young, batch.written_at))
+            else:
+                await self._wait(seen)
+                self.idle = False
+            if upcoming is None:
+                seen = self._signal.count
+                upcoming = self._in_pool(self._stream.next_batch)
+            batch = await upcoming
+
+    def _begin_next(self, batch: Batch) -> asyncio.Future[Batch] | None:
+        """Start making the next batch, unless the dump ends, waits or may have to rest first."""
+        ends = self._ending.is_set() and self._stream.between_groups
+        if batch.outcome is not Outcome.MORE or ends or self._pace.limited:
+            return None
+        return self._in_pool(self._stream.next_batch)
+
+    def _in_pool(self, call: Callable[[], Batch]) -> asyncio.Future[Batch]:
+        return asyncio.get_running_loop().run_in_executor(self._pool, call)
+
+    async def _rest(self, seconds_left: Callable[[], float]) -> None:
+        """
+        Wait while there are seconds left, with heartbeats; return sooner if the dump is to end.
+
+        What is left is asked for again and again, since rates and delays may be changed. Nobody
+        makes a batch meanwhile. Inside an event there is no place for a heartbeat.
+        """
+        loop = asyncio.get_running_loop()
+        spoke_at = loop.time()
+        while (left := seconds_left()) > 0 and not self._ending.is_set():
+            period = self._heartbeat_period() if self._stream.at_boundary else None
+            silence = loop.time() - spoke_at
+            turn = min(left, REST_SECONDS_MAX)
+            if period is not None:
+                turn = min(turn, max(period - silence, 0.0))
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._ending.wait(), turn)
+            due = period is not None and loop.time() - spoke_at >= period
+            if due and not self._ending.is_set():
+                await self._connection.write(self._stream.heartbeat())
+                spoke_at = loop.time()
+
+    async def _wait(self, seen: int) -> None:
+        """Return when there may be more, or a reason to end; send heartbeats until then."""
+        self.idle = True
+        while self._signal.count == seen and not self._ending.is_set():
+            period = self._heartbeat_period()
+            await self._signal.wait(seen, period)
+            if period is not None and self._signal.count == seen and not self._ending.is_set():
+                await self._connection.write(self._stream.heartbeat())

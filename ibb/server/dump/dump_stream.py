@@ -1,0 +1,383 @@
+"""
+The packets of one dump, made in batches: blocking, for a thread of the pool.
+
+    fake Rotate, format description, [GTID list,] groups, ..., [GTID list "until reached"]
+
+A batch is about `BATCH_BYTES` of framed packets. A large event goes through in pieces, so that
+neither a group nor an event is ever held. Calls must not overlap.
+Source: dump-protocol 3.4, 4.2 to 4.5, 4.8, 5, 6; ibb-format 8.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from ibb.protocol.dump_filter import DumpFilter, Verdict, check_position
+from ibb.protocol.error_codes import MASTER_FATAL_ERROR_READING_BINLOG
+from ibb.protocol.errors import FormatError, SqlError
+from ibb.protocol.event import with_checksum
+from ibb.protocol.event_encoder import EventEncoder
+from ibb.protocol.format_description import CHECKSUM_CRC32, CHECKSUM_NONE, FormatDescription
+from ibb.protocol.gtid import GtidPosition
+from ibb.protocol.gtid_list import GtidList, GtidListFlag
+from ibb.protocol.heartbeat import Heartbeat
+from ibb.protocol.packet import CHUNK_BYTES, PacketFramer, frame
+from ibb.protocol.rotate import Rotate
+from ibb.protocol.stream_position import StreamPosition
+from ibb.server.config import BATCH_BYTES, BATCH_GROUPS_MAX, STREAM_NAME
+from ibb.server.log import get_log
+from ibb.storage.errors import DiskError
+from ibb.storage.group_reader import GroupReader
+from ibb.storage.gtid_search import TooOld, find_start
+from ibb.storage.holds import HoldKind
+
+from .dump_batch import Batch, Outcome, Place
+from .dump_start import find_named_start
+from .group_age import GroupAge
+from .readers import Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ibb.protocol.event_encoder import WirePart
+    from ibb.protocol.fields import Buffer
+    from ibb.protocol.gtid import Gtid
+    from ibb.storage.group_reader import StoredGroup
+    from ibb.storage.gtid_search import StartPlace
+    from ibb.storage.history import History
+    from ibb.storage.holds import Hold
+    from ibb.storage.position import Position
+
+    from .dump_request import DumpRequest
+    from .pacing import Pace
+
+STATUS: Final = b"\0"  # first byte of a packet that holds an event
+_PURGED: Final = (
+    "Could not find GTID state requested by slave in any binlog files. Probably the slave state "
+    "is too old and required binlog files have been purged."
+)
+
+
+class DumpStream:
+    """
+    One dump's packets.
+
+    Args:
+        history: where groups come from.
+        request: what the client wants.
+        server_id: our own, in the events that we make.
+        server_version: for the format description where the history has none.
+        now: seconds since 1970, for the events that `mariadb-binlog` reads the time of.
+        pace: how fresh the client is served.
+
+    Attributes:
+        seq: sequence id of the next packet.
+        stopping: begin no group any more; may be set from any thread.
+    """
+
+    def __init__(
+        self,
+        history: History,
+        request: DumpRequest,
+        *,
+        server_id: int,
+        server_version: str,
+        now: int,
+        pace: Pace,
+    ) -> None:
+        self.seq = 1
+        self.stopping = False
+        self._history = history
+        self._request = request
+        self._server_id = server_id
+        self._server_version = server_version
+        self._now = now
+        self._pace = pace
+        self._checksum_alg = CHECKSUM_CRC32 if request.checksum else CHECKSUM_NONE
+        self._place = StreamPosition(request.file_name or STREAM_NAME)  # as the client counts
+        self._encoder = self._new_encoder()
+        self._hold: Hold | None = None  # keeps from purge what is still to be sent
+        self._filter: DumpFilter
+        self._reader: GroupReader
+        self._status = STATUS
+        self._sent: dict[int, Gtid] = {}  # by domain, what the client had included
+        self._at: Place | None = None  # behind the last batch
+        self._begun_at: Position
+        self._last: StoredGroup | None = None  # that was sent
+        self._held: StoredGroup | None = None  # looked at already, for its age or its format
+        self._age = GroupAge(history, pace, request.server_id)
+        self._written_at = 0.0  # the group that is not old enough
+        self._parts: Iterator[WirePart] | None = None  # of the group that is being sent
+        self._group: StoredGroup
+        self._framer: PacketFramer | None = None  # of the large event that is being sent
+        self._reached = GtidPosition()  # what the client has, kept up where it is told of it
+
+    def progress(self) -> Progress:
+        """Return how far the dump has come; may be called from any thread."""
+        hold = self._hold
+        held = self._history.pages.first_file() if hold is None else hold.file_no
+        reached = GtidPosition(list(self._sent.values()))
+        return Progress(self._at, reached, held, self._request.connect_state)
+
+    @property
+    def at_boundary(self) -> bool:
+        """Whether the packets so far are whole."""
+        return self._framer is None
+
+    @property
+    def between_groups(self) -> bool:
+        """Whether the groups so far are whole."""
+        return self._parts is None
+
+    def start(self) -> Batch:
+        """Find the start and return the first packets, or END with the reason against it."""
+        name = f"server id {self._request.server_id}"
+        self._hold = self._history.hold(HoldKind.REPLICA, name)
+        try:
+            place = self._find_start()
+            preamble = self._preamble(place)
+            return Batch(preamble, Outcome.MORE, start=self._at, end=self._at)
+        except SqlError as error:
+            return Batch(b"", Outcome.END, error)
+        except (FormatError, DiskError) as error:
+            text = f"Error while looking up GTID position in engine binlog: {error}"
+            return self._broken_off([], error, text)
+
+    def next_batch(self) -> Batch:
+        """Return the next packets; IDLE only when nothing more is durable even after a flush."""
+        out: list[Buffer] = []
+        start = self._at
+        try:
+            outcome = self._fill(out)
+            if outcome is Outcome.IDLE and not out:
+                self._history.refresh()
+                outcome = self._fill(out)
+            self._at = self._here()
+        except SqlError as error:
+            return Batch(b"".join(out), Outcome.END, error)
+        except FormatError as error:
+            return self._broken_off(out, error, f"bogus data in log event; {error}")
+        except DiskError as error:
+            return self._broken_off(out, error, f"I/O error reading log event; {error}")
+        if outcome in (Outcome.IDLE, Outcome.YOUNG) and out:
+            outcome = Outcome.MORE
+        data = b"".join(out)
+        return Batch(data, outcome, written_at=self._written_at, start=start, end=self._at)
+
+    def close(self) -> None:
+        """Let the files that the dump was reading go; may wait for a purge."""
+        if self._hold is not None:
+            self._hold.release()
+
+    def heartbeat(self) -> bytes:
+        """
+        Return a framed heartbeat; only between batches that end at a packet's end.
+
+        Its position is the replica's own count; the form that holds more than 4 GiB is not used
+        before it must be, since old clients do not know it.
+        """
+        assert self.at_boundary
+        beat = Heartbeat(self._place.name, self._place.position, self._server_id)
+        return self._framed(self._made(beat.encode()))
+
+    def _find_start(self) -> StartPlace:
+        """
+        Return where to read from, with the filter set up.
+
+        Raises:
+            SqlError: 1236, it cannot be served from there.
+        """
+        request = self._request
+        position = request.connect_state
+        empty_domains: frozenset[int] = frozenset()
+        try:
+            if position is None:
+                position = GtidPosition()
+                place = find_named_start(self._history, request.file_name, request.position)
+            else:
+                empty_domains = check_position(
+                    self._history.state(),
+                    position,
+                    ignore_duplicates=request.ignore_duplicates,
+                    until=request.until,
+                )
+                place = find_start(self._history.pages, position)
+        except TooOld as error:
+            raise MASTER_FATAL_ERROR_READING_BINLOG.error(_PURGED) from error
+        self._reached = position.copy()
+        self._sent = {gtid.domain: gtid for gtid in position}
+        self._filter = DumpFilter(
+            position,
+            place.state,
+            request.until,
+            request.until_before,
+            request.strict,
+            empty_domains=empty_domains,
+            state_now=self._history.state,
+        )
+        self._reader = GroupReader(self._history.pages, place.position)
+        self._move_hold(place.position)
+        self._begun_at = place.position
+        self._at = Place(place.position, None, self._filter.skipping)
+        return place
+
+    def _preamble(self, place: StartPlace) -> bytes:
+        """Return what comes before any group; holds the first group that it had to look at."""
+        request = self._request
+        out = [self._rotate()]
+        in_force = self._history.formats.in_force(place.position)
+        created = 0
+        if not self._reached:
+            # A client that has nothing meets the record at its start: no second one before it.
+            first = self._reader.next()
+            if first is not None and first.gtid is None:
+                in_force = first.head
+                created = FormatDescription.parse(first.head, has_checksum=False).created
+            else:
+                self._held = first
+        if in_force is None:
+            described = FormatDescription.default(self._server_version, self._server_id, self._now)
+        else:
+            described = FormatDescription.parse(in_force, has_checksum=False)
+        out.append(self._framed(described.to_wire(self._checksum_alg, created)))
+        if request.needs_start_list and request.connect_state:
+            start_list = GtidList(tuple(request.connect_state), self._now, self._server_id)
+            out.append(self._framed(self._made(start_list.encode())))
+        return b"".join(out)
+
+    def _fill(self, out: list[Buffer]) -> Outcome:
+        """Add packets to *out* until there are enough, or no more."""
+        size = looked_at = 0
+        while size < BATCH_BYTES:
+            if self._parts is None:
+                if self._filter.finished:
+                    out.append(self._until_reached())
+                    return Outcome.END
+                if self.stopping or looked_at >= BATCH_GROUPS_MAX:
+                    break
+                looked_at += 1
+                group = self._held or self._reader.next()
+                self._held = None
+                if group is None:
+                    return Outcome.IDLE
+                self._move_hold(group.position)
+                if self._pace.delay and self._is_too_young(group):
+                    self._held = group
+                    return Outcome.YOUNG
+                if group.gtid is None:
+                    size += self._forward_format(group.head, out)
+                    continue
+                if self._filter.wants(group.gtid) is not Verdict.SEND:
+                    continue
+                self._group = group
+                self._parts = self._encoder.encode_group(group.pieces())
+            size += self._send_parts(self._parts, BATCH_BYTES - size, out)
+        return Outcome.MORE
+
+    def _here(self) -> Place:
+        """Return how far the batches so far have come."""
+        unsent = self._held if self._parts is None else self._group
+        if unsent is None:
+            position = self._reader.position
+        else:  # its first pieces may lie behind the last group that was sent
+            position = self._begun_at if self._last is None else self._last.position
+        return Place(position, unsent, self._filter.skipping)
+
+    def _is_too_young(self, group: StoredGroup) -> bool:
+        self._written_at = self._age.written_at(group)
+        return self._pace.too_young(self._written_at) > 0
+
+    def _move_hold(self, position: Position) -> None:
+        assert self._hold is not None
+        self._hold.move(position.file_no)
+
+    def _send_parts(self, parts: Iterator[WirePart], wanted: int, out: list[Buffer]) -> int:
+        """Add events of the open group until *wanted* bytes are there; return how many came."""
+        size = 0
+        seq = self.seq
+        try:
+            for part in parts:
+                data = part.data
+                if part.first and part.last and len(data) < CHUNK_BYTES - 1:
+                    # length, sequence id and status byte at once: the high byte is zero
+                    out.append((len(data) + 1 | seq << 24).to_bytes(5, "little"))
+                    out.append(data)
+                    seq = (seq + 1) & 0xFF
+                else:
+                    seq = self._send_piece(part, seq, out)
+                size += len(data)
+                if size >= wanted:
+                    return size
+        finally:
+            self.seq = seq
+            self._place.position += size
+        self._end_group()
+        return size
+
+    def _end_group(self) -> None:
+        """Note that all of the open group has been sent."""
+        self._parts = None
+        assert self._group.gtid is not None
+        self._filter.after(self._group.gtid)
+        self._sent[self._group.gtid.domain] = self._group.gtid
+        self._last = self._group
+        if self._request.until is not None:
+            self._reached.set(self._group.gtid)
+
+    def _send_piece(self, part: WirePart, seq: int, out: list[Buffer]) -> int:
+        """Add a piece of an event that is not sent as one; return the next sequence id."""
+        if part.first:
+            status = self._status
+            self._framer = PacketFramer(len(status) + part.total_length, seq)
+            out += self._framer.feed(status)
+        assert self._framer is not None
+        out += self._framer.feed(part.data)
+        seq = self._framer.next_seq
+        if part.last:
+            assert self._framer.done
+            self._framer = None
+        return seq
+
+    def _forward_format(self, event: bytes, out: list[Buffer]) -> int:
+        """Tell of a restart upstream, unless the client is still to be brought to its start."""
+        if self._filter.skipping:
+            return 0
+        described = FormatDescription.parse(event, has_checksum=False)
+        packet = self._framed(described.to_wire(self._checksum_alg, described.created))
+        out.append(packet)
+        return len(packet)
+
+    def _until_reached(self) -> bytes:
+        """Return the list that tells a replica to stop: without it, it would connect for ever."""
+        reached = GtidList.fake(self._reached, self._server_id, GtidListFlag.UNTIL_REACHED)
+        return self._framed(self._made(reached.encode()))
+
+    def _made(self, event: bytes) -> bytes:
+        """Return an event of our own as the session wants it."""
+        return with_checksum(event) if self._request.checksum else event
+
+    def _framed(self, event: bytes) -> bytes:
+        payload = self._status + event
+        packet = frame(payload, self.seq)
+        self.seq = (self.seq + 1 + len(payload) // CHUNK_BYTES) & 0xFF
+        return packet
+
+    def _rotate(self) -> bytes:
+        """Return the event that tells which file comes."""
+        return self._framed(self._made(Rotate.fake(self._place.name, self._server_id).encode()))
+
+    def _new_encoder(self) -> EventEncoder:
+        request = self._request
+        return EventEncoder(
+            request.checksum,
+            request.annotate,
+            request.capability,
+            request.skip_marked,
+            join_fragments=request.join_fragments,
+        )
+
+    def _broken_off(self, out: list[Buffer], error: FormatError | DiskError, text: str) -> Batch:
+        """Return the end of a dump that met damage."""
+        get_log().error("dump_failed", error=str(error), stream_server_id=self._request.server_id)
+        sent = b"".join(out)
+        return Batch(sent, Outcome.END, MASTER_FATAL_ERROR_READING_BINLOG.error(text))

@@ -1,0 +1,1 @@
+"""Who may log in, and as whom: accounts, password methods, privileges."""

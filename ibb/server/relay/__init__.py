@@ -1,0 +1,1 @@
+"""The relay: following a primary and storing what it sends."""

@@ -1,0 +1,255 @@
+"""
+The relay: keep a store filled from an upstream primary, through every kind of interruption.
+
+What went wrong decides what comes next: what time may cure is tried again, sooner or later; what
+only a person can cure ends the relay, while the server goes on serving what there is.
+Source: dump-protocol 8; 10, traps 10, 15.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from enum import Enum, auto
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from ibb.protocol import error_codes as codes
+from ibb.protocol.errors import IbbError, SqlError
+from ibb.server.config import INGEST_BYTES_MAX
+from ibb.server.connections.byte_queue import ByteQueue
+from ibb.server.log import get_log
+from ibb.server.sql.system_variables import OF_UPSTREAM
+from ibb.storage.errors import DiskError, StoreFailed, StoreFull
+
+from .ingest import Ingest, NotAscending
+from .upstream import Upstream
+from .upstream_login import UpstreamRefused
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from ibb.server.config import Config
+    from ibb.storage.store import Store
+
+    from .upstream import UpstreamAddress
+
+RETRY_SECONDS_MIN: Final = 1.0
+
+_T = TypeVar("_T")
+
+
+class Cure(Enum):
+    """What may help after an error."""
+
+    SOON = auto()  # try again, at first at once, then less and less often
+    LATER = auto()  # try again, but seldom
+    PERSON = auto()  # stop
+
+
+_BY_SQL_CODE: Final = {
+    codes.MASTER_FATAL_ERROR_READING_BINLOG.code: Cure.PERSON,
+    codes.SLAVE_INCIDENT.code: Cure.PERSON,
+    codes.ACCESS_DENIED_ERROR.code: Cure.LATER,
+    codes.SPECIFIC_ACCESS_DENIED_ERROR.code: Cure.LATER,
+    codes.SLAVE_SAME_ID.code: Cure.LATER,  # at once would begin an endless fight
+}
+
+
+# Their texts name the account, which is in no log; SHOW REPLICA STATUS has them whole.
+_NAMING_ACCOUNTS: Final = frozenset(
+    code.code
+    for code in (
+        codes.ACCESS_DENIED_ERROR,
+        codes.DBACCESS_DENIED_ERROR,
+        codes.TOO_MANY_USER_CONNECTIONS,
+        codes.USER_LIMIT_REACHED,
+    )
+)
+
+
+def for_log(error: Exception) -> str:
+    """Return what the log says of an upstream's error."""
+    if isinstance(error, SqlError) and error.code in _NAMING_ACCOUNTS:
+        return f"{error.code} ({error.sqlstate}) the upstream refuses our account"
+    return str(error) or repr(error)
+
+
+def cure_of(error: Exception) -> Cure:
+    """Return what may help against *error*."""
+    match error:
+        case SqlError():
+            return _BY_SQL_CODE.get(error.code, Cure.SOON)
+        case UpstreamRefused() | NotAscending() | StoreFailed():
+            return Cure.PERSON
+        case DiskError():
+            return Cure.SOON if error.full else Cure.PERSON
+        case StoreFull():
+            return Cure.SOON
+    return Cure.SOON
+
+
+class Relay:
+    """
+    Follows one upstream.
+
+    Args:
+        store: takes the groups; this relay alone writes it.
+        address: of the upstream.
+        config: settings.
+        server_id: our own.
+        port: returns the port that our server listens on.
+        sleep: waits some seconds; for tests.
+        learn: is told what the upstream's system variables in `OF_UPSTREAM` are.
+
+    Attributes:
+        stopped_by: the error that ended it, or None while it runs.
+        connected: the upstream is sending.
+        cipher: what the connection is encrypted by, "" if by nothing.
+        acknowledges: it is told what is safe here.
+        acknowledged: how often it was told.
+        config: settings, looked at when they are needed.
+        last_error: what went wrong last; None once it goes well again.
+        upstream_id: server id of the upstream, 0 before it has said.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        address: UpstreamAddress,
+        *,
+        config: Config,
+        server_id: int,
+        port: Callable[[], int],
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        learn: Callable[[str, str], None] | None = None,
+    ) -> None:
+        self.stopped_by: Exception | None = None
+        self.connected = False
+        self.cipher = ""
+        self.acknowledges = False
+        self.acknowledged = 0
+        self.last_error: Exception | None = None
+        self.upstream_id = 0
+        self._ingest: Ingest | None = None
+        self._storing = False  # something that has come
+        self._store = store
+        self._address = address
+        self.config = config
+        self._server_id = server_id
+        self._port = port
+        self._sleep = sleep
+        self._learn = learn
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="storage")
+        self._progress = False  # something was received since the last connect
+        self._log = get_log().bind(upstream=str(address))
+
+    def seconds_behind(self, now: float) -> int | None:
+        """Return the age of what is being stored, 0 between; None while not connected."""
+        if not self.connected or self._ingest is None:
+            return None
+        if not self._storing or self._ingest.timestamp is None:
+            return 0
+        return max(0, int(now) - self._ingest.timestamp)
+
+    async def run(self) -> None:
+        """Relay until cancelled, or until only a person can help; that is logged."""
+        delay = RETRY_SECONDS_MIN
+        try:
+            while True:
+                self._progress = False
+                try:
+                    await self._follow()
+                except (IbbError, OSError) as error:
+                    self.last_error = error
+                    cure = cure_of(error)
+                    if cure is Cure.PERSON:
+                        self.stopped_by = error
+                        self._log.error("relay_stopped", error=for_log(error))
+                        return
+                    if self._progress:
+                        delay = RETRY_SECONDS_MIN
+                    if cure is Cure.LATER:
+                        delay = self.config.master_connect_retry
+                    self._log.warning(
+                        "relay_interrupted", error=for_log(error), retry_seconds=delay
+                    )
+                await self._sleep(delay)
+                delay = min(delay * 2, self.config.master_connect_retry)
+        finally:
+            await asyncio.get_running_loop().run_in_executor(None, self._thread.shutdown)
+
+    async def _follow(self) -> None:
+        """Connect and take groups; never returns, raises what ends it."""
+        config = self.config
+        await self._in_thread(self._store.sync)  # the state says what is durable only
+        state = await self._in_thread(self._store.state)
+        position = state.position()
+        async with asyncio.timeout(config.slave_net_timeout):
+            upstream = await Upstream.connect(self._address)
+        ingest: Ingest | None = None
+        reading: asyncio.Task[None] | None = None
+        try:
+            async with asyncio.timeout(config.slave_net_timeout):
+                if self._learn is not None:
+                    for name, value in (await upstream.variables(OF_UPSTREAM)).items():
+                        self._learn(name.lower(), value)
+                terms = await upstream.start_dump(
+                    position,
+                    server_id=self._server_id,
+                    port=self._port(),
+                    heartbeat_period=config.master_heartbeat_period,
+                    semi_sync=config.rpl_semi_sync_slave_enabled,
+                )
+            self.connected, self.last_error = True, None
+            self.acknowledges = terms.semi_sync
+            self.upstream_id = upstream.server_id
+            self.cipher, tls_version = upstream.cipher()
+            self._log.info(
+                "relay_started",
+                position=str(position),
+                version=upstream.server_version,
+                tls=tls_version or None,
+                semi_sync=terms.semi_sync,
+            )
+            make = partial(
+                Ingest,
+                strict=config.gtid_strict_mode,
+                skip_incidents=config.skip_incidents,
+                **terms._asdict(),
+            )
+            ingest = await self._in_thread(partial(make, self._store))
+            self._ingest = ingest
+            queue = ByteQueue(INGEST_BYTES_MAX)
+            reading = asyncio.create_task(self._read(upstream, queue))
+            while True:
+                self._storing = False
+                pieces = await queue.take()
+                self._storing = True
+                acknowledgement = await self._in_thread(partial(ingest.feed, pieces))
+                if acknowledgement is not None:
+                    async with asyncio.timeout(config.slave_net_timeout):
+                        await upstream.acknowledge(acknowledgement)
+                    self.acknowledged += 1
+                self._progress = self._progress or ingest.groups > 0
+        finally:
+            self.connected = self.acknowledges = False
+            if reading is not None:
+                reading.cancel()
+                await asyncio.gather(reading, return_exceptions=True)
+            await upstream.close()
+            if ingest is not None:
+                await self._in_thread(ingest.close)
+
+    async def _read(self, upstream: Upstream, queue: ByteQueue) -> None:
+        """Bring what the upstream sends to the queue, until it ends."""
+        try:
+            while data := await upstream.read(self.config.slave_net_timeout):
+                await queue.put(data)
+        except (OSError, TimeoutError) as error:
+            await queue.end(error)
+        else:
+            await queue.end(ConnectionResetError("the upstream closed the connection"))
+
+    async def _in_thread(self, call: Callable[[], _T]) -> _T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, call)

@@ -1,0 +1,1 @@
+"""SQL as text and as values: lexer, parsers, evaluation, variables, tables."""

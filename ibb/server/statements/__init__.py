@@ -1,0 +1,1 @@
+"""What statements do: variables, SHOW, administration, prepared statements, waits."""

@@ -1,0 +1,61 @@
+"""SET of several variables: all of it or nothing, and every value as it was before."""
+
+import pytest
+
+from ibb.protocol.errors import SqlError
+
+from ..raw_client import RawClient
+
+
+@pytest.fixture
+async def client(serve, store):
+    server = await serve(store)
+    async with await RawClient.logged_in(server, "admin", "mighty") as client:
+        yield client
+
+
+@pytest.mark.parametrize(
+    ("wrong", "code"),
+    [
+        ("nosuch = 1", 1193),
+        ("autocommit = 'abc'", 1231),
+        ("sql_mode = 'NOPE'", 1231),
+        ("@y = nofunc()", 1305),
+    ],
+)
+async def test_what_is_wrong_leaves_all_as_it_was(client, wrong, code):
+    await client.query("SET @x = 1")
+    with pytest.raises(SqlError) as refused:
+        await client.query(f"SET @x = 2, tx_isolation = 'SERIALIZABLE', {wrong}")
+    assert refused.value.code == code
+    assert await client.rows("SELECT @x, @@tx_isolation") == [("1", "REPEATABLE-READ")]
+
+
+async def test_values_are_those_from_before(client):
+    await client.query("SET @a = 1")
+    await client.query("SET @a = 5, @b = @a + 1, autocommit = 0, @c = @@autocommit")
+    assert await client.rows("SELECT @a, @b, @c, @@autocommit") == [("5", "2", "1", "0")]
+
+
+async def test_the_next_group_is_not_chosen_inside_a_transaction(client):
+    await client.query("BEGIN")
+    for sql in ("gtid_domain_id = 5", "gtid_seq_no = 5", "gtid_domain_id = DEFAULT"):
+        with pytest.raises(SqlError) as refused:
+            await client.query(f"SET SESSION {sql}")
+        assert refused.value.code == 1953
+    await client.query("COMMIT")
+    await client.query("SET SESSION gtid_domain_id = 5")
+
+
+async def test_a_variable_keeps_its_type_to_the_end_of_a_statement(client):
+    await client.query("SET @n = 1")
+    assert await client.rows("SELECT @n := 'a', @n") == [("a", "0")]
+    assert await client.value("SELECT @n") == "a"
+
+
+async def test_preparing_an_assignment_does_not_make_it(client):
+    await client.query("SET @n = 1")
+    await client.send(b"\x16SELECT @n := 2")
+    for _ in range(3):
+        await client.packet()  # the statement, its column, EOF
+    assert await client.value("SELECT @n") == "1"
