@@ -57,6 +57,7 @@ class BinlogDirectory:
     Attributes:
         limit: serve nothing from here on; None: no limit. Must lie behind a whole record.
         warnings: what is odd but no reason to stop, the first `WARNINGS_MAX` findings.
+        unreadable: why the end that the last refresh found may not be where data ends, or None.
 
     Raises:
         DiskError: the directory cannot be listed.
@@ -67,6 +68,7 @@ class BinlogDirectory:
     def __init__(self, disk: Disk, path: str) -> None:
         self.limit: Position | None = None
         self.warnings: list[str] = []
+        self.unreadable: DiskError | None = None
         self._disk = disk
         self._path = path
         self.healed = HealedReads()
@@ -91,7 +93,7 @@ class BinlogDirectory:
             DiskError: the directory cannot be read.
         """
         with self._mutex:
-            before = self._listing
+            before, self.unreadable = self._listing, None
             numbers = self._list()
             last = next((number for number in reversed(numbers) if not self._is_empty(number)), -1)
             if (
@@ -194,7 +196,10 @@ class BinlogDirectory:
                     read = self._read_last_page(header, last_page)
                     if read.end < chunk_area_end(header.page_size):
                         end = Position(last, last_page * header.page_size + read.end)
-        except (FormatError, DiskError) as error:
+        except FormatError as error:
+            self._warn(str(error))
+        except DiskError as error:
+            self.unreadable = error
             self._warn(str(error))
         return end if self.limit is None else min(end, self.limit)
 
@@ -336,8 +341,10 @@ class BinlogDirectory:
         """Find how far a file is used; it is known to be used up to page *known*."""
         try:
             header = self.header(file_no)
-        except (FormatError, DiskError):
+        except FormatError:
             header = None  # whoever wants to read the file will see the reason
+        except DiskError as error:
+            self.unreadable, header = error, None
         if header is None:
             return UsedPages(0, 0, 1)
         return find_used_pages(self._files, file_no, header.page_size, known)

@@ -36,7 +36,7 @@ def find_end_at_rest(disk: Disk, directory: str) -> Position:
     """
     pages = BinlogDirectory(disk, directory)
     try:
-        end = pages.end()
+        end = _end_of_data(pages)
         whole = _behind_whole_records(pages)
         return whole if whole < end else _before_filler(pages, end)
     finally:
@@ -52,9 +52,16 @@ def find_end_of_data(disk: Disk, directory: str) -> Position:
     """
     pages = BinlogDirectory(disk, directory)
     try:
-        return pages.end()
+        return _end_of_data(pages)
     finally:
         pages.close()
+
+
+def _end_of_data(pages: BinlogDirectory) -> Position:
+    end = pages.end()
+    if pages.unreadable is not None:
+        raise pages.unreadable
+    return end
 
 
 def _behind_whole_records(pages: BinlogDirectory) -> Position:

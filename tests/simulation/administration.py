@@ -174,16 +174,17 @@ def renew_lease(world: World, rng: random.Random) -> None:
     limit = rng.choice((None, 50.0, 500.0))
     world.said = f"{name} {limit}"
     lease = Lease(name, str(position), world.clock.now(), limit)
-    world.model.leases_under_way.append((name, lease))
     there = is_reachable(world, lease)
+    world.model.leases_under_way.append((name, lease))
     try:
         world.model.leases[name] = world.store.leases.renew(name, position, age_limit=limit)
     except LeaseError:
+        world.model.leases_under_way.pop()  # nothing was stored: what failed before may be there
         if there:
             raise
-    else:
-        if not there:
-            raise WrongError(f"lease {name} was given for files that are gone")
+        return
+    if not there:
+        raise WrongError(f"lease {name} was given for files that are gone")
     world.model.leases_under_way.clear()
 
 

@@ -65,13 +65,17 @@ class Seen(NamedTuple):
     position: Position
 
 
+BEHIND_ALL = Position(1 << 62, 0)
+
+
 class Found(NamedTuple):
-    """A store, or a directory at rest, seen from outside."""
+    """A store, or a directory at rest, seen from outside; *end*: nothing lies behind it."""
 
     first_file: int
     stream: Sequence[Seen]
     state: BinlogState
     prepared: frozenset[Xid]
+    end: Position = BEHIND_ALL
 
 
 class WrongError(AssertionError):
@@ -188,7 +192,8 @@ class Model:
             lacking = self.prepared(count).keys() ^ found.prepared
             if torn:
                 lacking -= self.prepared(count).keys() - self.prepared(len(self.items)).keys()
-            if self.state(count) == found.state and not lacking:
+            is_there = not count or (self.items[count - 1].end or found.end) <= found.end
+            if self.state(count) == found.state and not lacking and is_there:
                 return count
         raise WrongError(
             f"state '{found.state}' and prepared {sorted(found.prepared)}, expected between "

@@ -219,7 +219,8 @@ class World:
         pages = self.store.pages
         stream = read_all(pages)
         prepared = frozenset(found.xid for found in self.store.prepared())
-        self._compare(Found(pages.first_file(), stream, self.store.state(), prepared), at_least)
+        found = Found(pages.first_file(), stream, self.store.state(), prepared, self.written_end())
+        self._compare(found, at_least)
         self._compare_formats(stream)
         self._compare_leases(self.store.leases.all())
         self.note_durable()

@@ -277,3 +277,37 @@ def test_a_log_that_goes_over_needs_nothing_of_its_older_segment() -> None:
             after = disk.crashed(random.Random(seed), 0.5)
             with Store.open("/s", options(), disk=after) as store:
                 assert (store.state().seq(0, 1) or 0) >= acknowledged, f"power lost at {at}"
+
+
+@pytest.mark.parametrize("kind", ["open", "read"])
+@pytest.mark.parametrize("times", [1, 1 << 30])
+@pytest.mark.parametrize("was_closed", [False, True])
+def test_an_opening_that_cannot_read_does_not_say_that_files_end_early(
+    kind: str, times: int, *, was_closed: bool
+) -> None:
+    """What cannot be read for a moment would be taken for lost."""
+    disk = SimDisk()
+    store = Store.open("/s", options(), disk=disk)
+    for number in range(1, 20):
+        publish(store, f"0-1-{number}", 300)
+    if was_closed:
+        store.close()
+    else:
+        disk.end_process()
+    refused = 0
+    for nth in range(1, 400):
+        copy = disk.crashed(random.Random(nth), 1.0)
+        fault = Fault(lambda op: op.kind == kind and ".ibb" in op.path, nth=nth, times=times)
+        copy.faults.append(fault)
+        try:
+            Store.open("/s", options(), disk=copy).close()
+        except (DiskError, StoreFailed):
+            refused += 1
+        if fault.seen < nth:
+            break
+        copy.faults.clear()
+        copy.end_process()
+        with Store.open("/s", options(), disk=copy) as store:
+            assert store.state().seq(0, 1) == 19
+    assert refused > 3
+    assert fault.seen < nth
