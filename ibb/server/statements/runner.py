@@ -248,6 +248,7 @@ class StatementRunner:
 
     async def _wait(self, wait: StatementWaits) -> None:
         """Return when the wait has ended, with how it ended in the context."""
+        self._statements.context.stop_if_interrupted()  # while a thread found that it has to wait
         self._waiting = waiting = asyncio.create_task(self._until_ready(wait))
         try:
             await asyncio.wait([waiting])
