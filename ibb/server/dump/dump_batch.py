@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ibb.protocol.errors import SqlError
+    from ibb.protocol.gtid import Gtid
     from ibb.storage.group_reader import StoredGroup
     from ibb.storage.position import Position
 
@@ -46,6 +49,8 @@ class Batch:
         error: with END, what to tell the client; None is EOF.
         written_at: with YOUNG, when the group that is not old enough was written, in seconds
             since 1970.
+        sent: the last GTID of each domain whose group ends in it; in the first batch, what the
+            client had.
         start, end: how far the stream was before this batch and is behind it; None before its
             start was found.
     """
@@ -54,5 +59,6 @@ class Batch:
     outcome: Outcome
     error: SqlError | None = None
     written_at: float = 0.0
+    sent: Mapping[int, Gtid] = field(default_factory=dict)
     start: Place | None = None
     end: Place | None = None

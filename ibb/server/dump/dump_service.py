@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from ibb.protocol.command import Quit, SemiSyncAck, parse_command
 from ibb.protocol.errors import FormatError, ProtocolError
 from ibb.protocol.event_encoder import CAPABILITY_GTID
+from ibb.protocol.gtid import GtidPosition
 from ibb.server.connections.connection import PeerGone
 from ibb.server.log import get_log
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from ibb.protocol.errors import SqlError
-    from ibb.protocol.gtid import GtidPosition
     from ibb.server.connections.connection import Connection
     from ibb.server.durable_signal import DurableSignal
     from ibb.server.login.accounts import Account
@@ -110,8 +110,8 @@ class DumpService:
 
     def progress(self) -> Progress:
         """Return how far the dump has come: what the socket did not take yet is not sent."""
-        progress, at = self._stream.progress(), self._session.at
-        return progress if at is None else progress._replace(at=at)
+        reached = GtidPosition(list(self._session.reached.values()))
+        return self._stream.progress(self._session.at, reached)
 
     async def run(self) -> None:
         """

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from ibb.protocol.errors import SqlError
+    from ibb.protocol.gtid import Gtid
     from ibb.server.connections.connection import Connection
     from ibb.server.durable_signal import DurableSignal
 
@@ -52,6 +53,7 @@ class DumpSession:
     Attributes:
         idle: everything durable was sent.
         at: how far it is with what the connection has taken; None: as far as its stream.
+        reached: the last GTID of each domain that the connection has taken, or the client had.
     """
 
     def __init__(
@@ -78,6 +80,7 @@ class DumpSession:
         self._ended_by: SqlError | None = None
         self.idle = False
         self.at: Place | None = None
+        self.reached: dict[int, Gtid] = {}
 
     def end(self, error: SqlError | None) -> None:
         """Have `run` raise *error*, or return, behind the group that is being sent."""
@@ -97,6 +100,7 @@ class DumpSession:
         """
         seen = self._signal.count
         batch = await self._in_pool(self._stream.start)
+        self.reached.update(batch.sent)
         if batch.outcome is not Outcome.END:
             self._accepted()
         while True:
@@ -105,6 +109,7 @@ class DumpSession:
                 self.at = batch.start
                 upcoming = self._begin_next(batch)
                 await self._connection.write(batch.data)
+            self.reached.update(batch.sent)
             self.at = None if upcoming is None else batch.end
             if self._ending.is_set() and upcoming is None and self._stream.between_groups:
                 if self._ended_by is not None:

@@ -97,10 +97,11 @@ class DumpStream:
         self._place = StreamPosition(request.file_name or STREAM_NAME)  # as the client counts
         self._encoder = self._new_encoder()
         self._hold: Hold | None = None  # keeps from purge what is still to be sent
+        self._closed = False
         self._filter: DumpFilter
         self._reader: GroupReader
         self._status = STATUS
-        self._sent: dict[int, Gtid] = {}  # by domain, what the client had included
+        self._sent: dict[int, Gtid] = {}  # by domain, in the batch that is being made
         self._at: Place | None = None  # behind the last batch
         self._begun_at: Position
         self._last: StoredGroup | None = None  # that was sent
@@ -112,12 +113,17 @@ class DumpStream:
         self._framer: PacketFramer | None = None  # of the large event that is being sent
         self._reached = GtidPosition()  # what the client has, kept up where it is told of it
 
-    def progress(self) -> Progress:
-        """Return how far the dump has come; may be called from any thread."""
+    def progress(self, at: Place | None, reached: GtidPosition) -> Progress:
+        """
+        Return how far the dump has come; may be called from any thread.
+
+        Args:
+            at: what the client's connection has taken of the batches; None: all of them.
+            reached: the same by GTIDs.
+        """
         hold = self._hold
         held = self._history.pages.first_file() if hold is None else hold.file_no
-        reached = GtidPosition(list(self._sent.values()))
-        return Progress(self._at, reached, held, self._request.connect_state)
+        return Progress(at or self._at, reached, held, self._request.connect_state)
 
     @property
     def at_boundary(self) -> bool:
@@ -133,10 +139,13 @@ class DumpStream:
         """Find the start and return the first packets, or END with the reason against it."""
         name = f"server id {self._request.server_id}"
         self._hold = self._history.hold(HoldKind.REPLICA, name)
+        if self._closed:  # the client has left while the hold was waited for
+            self._hold.release()
+            return Batch(b"", Outcome.END)
         try:
             place = self._find_start()
             preamble = self._preamble(place)
-            return Batch(preamble, Outcome.MORE, start=self._at, end=self._at)
+            return Batch(preamble, Outcome.MORE, sent=self._sent, start=self._at, end=self._at)
         except SqlError as error:
             return Batch(b"", Outcome.END, error)
         except (FormatError, DiskError) as error:
@@ -146,7 +155,7 @@ class DumpStream:
     def next_batch(self) -> Batch:
         """Return the next packets; IDLE only when nothing more is durable even after a flush."""
         out: list[Buffer] = []
-        start = self._at
+        start, self._sent = self._at, {}
         try:
             outcome = self._fill(out)
             if outcome is Outcome.IDLE and not out:
@@ -161,11 +170,12 @@ class DumpStream:
             return self._broken_off(out, error, f"I/O error reading log event; {error}")
         if outcome in (Outcome.IDLE, Outcome.YOUNG) and out:
             outcome = Outcome.MORE
-        data = b"".join(out)
-        return Batch(data, outcome, written_at=self._written_at, start=start, end=self._at)
+        data, end = b"".join(out), self._at
+        return Batch(data, outcome, None, self._written_at, self._sent, start=start, end=end)
 
     def close(self) -> None:
-        """Let the files that the dump was reading go; may wait for a purge."""
+        """Let the files that the dump was reading go; from any thread, may wait for a purge."""
+        self._closed = True
         if self._hold is not None:
             self._hold.release()
 

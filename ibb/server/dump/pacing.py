@@ -9,6 +9,7 @@ first one that is too young stops those behind it as well.
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Final
 
 from ibb.server.config import RATE_MAX
@@ -23,7 +24,7 @@ BURST_SECONDS: Final = 0.25  # of its rate that a bucket holds: what may pass at
 
 class TokenBucket:
     """
-    Bytes that may pass now. Calls come from one thread.
+    Bytes that may pass now. Safe to use from several threads.
 
     Args:
         rate: bytes a second, 0 for no limit; may be changed at any time.
@@ -32,6 +33,7 @@ class TokenBucket:
 
     def __init__(self, rate: int, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
+        self._mutex = threading.Lock()
         self._rate = 0
         self._held = 0.0  # bytes; below zero is debt
         self._filled_at = monotonic()
@@ -45,20 +47,24 @@ class TokenBucket:
     @rate.setter
     def rate(self, rate: int) -> None:
         assert 0 <= rate <= RATE_MAX
-        if rate != self._rate:
+        if rate == self._rate:
+            return
+        with self._mutex:
             self._rate = rate
             self._held = rate * BURST_SECONDS
             self._filled_at = self._monotonic()
 
     def take(self, size: int) -> float:
         """Let *size* bytes pass; return the seconds to wait before the next are taken."""
-        if not self._rate:
-            return 0.0
-        now = self._monotonic()
-        grown = self._held + (now - self._filled_at) * self._rate
-        self._held = min(grown, self._rate * BURST_SECONDS) - size
-        self._filled_at = now
-        return max(0.0, -self._held / self._rate)
+        with self._mutex:
+            rate = self._rate
+            if not rate:
+                return 0.0
+            now = self._monotonic()
+            grown = self._held + (now - self._filled_at) * rate
+            self._held = min(grown, rate * BURST_SECONDS) - size
+            self._filled_at = now
+            return max(0.0, -self._held / rate)
 
     def left(self) -> float:
         """Return the seconds still to wait before the next bytes are taken."""

@@ -43,6 +43,21 @@ async def test_stopping_the_server_tells_every_dump(serve, store):
     await stopping
 
 
+async def test_a_client_that_leaves_before_its_dump_could_begin_leaves_nothing_held(serve, store):
+    """A purge or a renewal of leases is under way meanwhile, and keeps new readers waiting."""
+    server = await serve(store)
+    with store._holds.frozen():
+        client = await RawClient.logged_in(server)
+        await client.prepare("0-1-10")
+        await client.dump(server_id=33)
+        await until(server.has_dumps)
+        await client.close()
+        await until(lambda: not server.has_dumps())
+        await until(lambda: not server.sessions())
+    await until(lambda: not store._holds.all())
+    store.reset()
+
+
 async def large_dump_unread(server, store):
     """Return a dump that is in the middle of a group, since its client does not read."""
     for seq in (11, 12):

@@ -1,5 +1,7 @@
 """Rates are kept over time, batches pass whole, and nothing young is served to who is delayed."""
 
+import threading
+
 import pytest
 
 from ibb.server.dump.pacing import BURST_SECONDS, Pacing, TokenBucket
@@ -53,6 +55,24 @@ def test_a_rate_can_be_changed(clock):
     assert bucket.take(1250) == pytest.approx(1)
     bucket.rate = 0
     assert bucket.take(1 << 30) == 0
+
+
+def test_a_rate_that_is_taken_away_in_the_middle_does_no_harm():
+    """SET GLOBAL runs in another thread than the dumps."""
+    setters = []
+
+    def monotonic():
+        if setters:
+            setters[0].start()
+            setters.pop().join(0.05)  # it has to wait
+        return 1.0
+
+    bucket = TokenBucket(100, monotonic)
+    setter = threading.Thread(target=lambda: setattr(bucket, "rate", 0))
+    setters.append(setter)
+    assert bucket.take(125) == 1.0
+    setter.join()
+    assert bucket.take(125) == 0.0
 
 
 def rest_after(pace, size):
