@@ -216,11 +216,14 @@ class StatementRunner:
 
     async def _awaited(self, parsed: Parsed, answer: Callable[[], T]) -> T:
         """Return what *answer* does for a statement, again when a wait of its has ended."""
-        while True:
-            try:
-                return await self._answered(parsed, answer)
-            except StatementWaits as wait:
-                await self._session.unless_gone(self._wait(wait))
+        try:
+            while True:
+                try:
+                    return await self._answered(parsed, answer)
+                except StatementWaits as wait:
+                    await self._session.unless_gone(self._wait(wait))
+        finally:
+            self._statements.context.waited.clear()  # the next statement waits for itself
 
     async def _answered(self, parsed: Parsed, answer: Callable[[], T]) -> T:
         match self._statements.place(parsed):

@@ -180,12 +180,10 @@ class Statements:
         try:
             result = self._answer(statement)
         except (SqlError, ArithmeticError) as error:
-            context.waited.clear()
             context.row_count = -1
             if isinstance(error, SqlError):
                 raise
             raise DATA_OUT_OF_RANGE.error("DECIMAL", "the statement") from error
-        context.waited.clear()
         context.row_count = 0 if result is None else -1
         if result is not None:
             context.found_rows = len(result.rows)
@@ -337,7 +335,6 @@ class Statements:
         context = self.context
         context.now = context.facts.now()
         context.values = [evaluate(value, context) for value in statement.values]
-        context.waited.clear()
         return parsed
 
     def _no_table(self, statement: OnTable) -> SqlError | None:

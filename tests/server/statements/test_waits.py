@@ -5,9 +5,11 @@ import threading
 import pytest
 
 from ibb.protocol.command import Query
+from ibb.protocol.gtid import Gtid
 from ibb.protocol.reply import parse_err
 from ibb.server.sql import wait as sql_wait
 
+from ..conftest import publish
 from ..raw_client import SECONDS_MAX, RawClient
 from ..waiting import until
 
@@ -57,3 +59,26 @@ async def test_the_time_of_a_statement_may_be_over_before_its_wait(serve, store,
         await until(lambda: session.runner._statements.context.interrupted)
         looking.go.set()
         assert parse_err(await client.packet()).code == 1969
+
+
+@pytest.mark.parametrize("end", ["KILL QUERY", "max_statement_time"])
+async def test_what_ends_a_wait_leaves_nothing_to_the_next_statement(serve, store, end):
+    server = await serve(store)
+    async with (
+        await RawClient.logged_in(server) as client,
+        await RawClient.logged_in(server) as killer,
+    ):
+        number = int(await client.value("SELECT CONNECTION_ID()"))
+        runner = server.session(number).runner
+        if end == "max_statement_time":
+            await client.query("SET max_statement_time = 0.5")
+        await client.send(Query("DO MASTER_GTID_WAIT('0-1-11', 0.1), SLEEP(3600)").encode())
+        await until(lambda: runner._waiting is not None)
+        first = runner._waiting
+        await until(lambda: runner._waiting not in (None, first))
+        if end == "KILL QUERY":
+            await killer.query(f"KILL QUERY {number}")
+        assert parse_err(await client.packet()).code in (1317, 1969)
+        publish(store, Gtid(0, 1, 11))
+        store.sync()
+        assert await client.value("SELECT MASTER_GTID_WAIT('0-1-11', 20)") == "0"
