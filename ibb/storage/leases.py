@@ -25,16 +25,20 @@ from .disk import Disk
 from .errors import DiskError, LeaseError
 from .gtid_search import is_there
 from .page_source import PageSource
-from .small_file import read_small_file, replace_small_file
+from .small_file import SMALL_FILE_BYTES_MAX, read_small_file, replace_small_file
 
 LEASES_NAME = "leases.json"
 LEASES_MAX = 10_000
 OWNED_LEASES_MAX = 8_000  # of all owners: the rest is for those that people make
 LEASES_OF_OWNER_MAX = 1_000
+LEASES_BYTES_MAX = SMALL_FILE_BYTES_MAX - 4096  # of all; what is around them is in the margin
+OWNED_LEASES_BYTES_MAX = LEASES_BYTES_MAX // 4 * 3  # beyond it grow only those that people make
+OWNED_POSITION_CHARS_MAX = 4096  # of one of a replica
 NAME_CHARS_MAX = 200
 AGE_LIMIT_SECONDS = 7 * 24 * 3600.0  # unless the holder says otherwise
 AGE_LIMIT_SECONDS_MAX = 100 * 365 * 24 * 3600.0
 _VERSION = 1
+_FIELDS_BYTES_MAX = 256  # of a lease in the file: names of fields, numbers and spaces
 
 
 class Lease(NamedTuple):
@@ -128,8 +132,8 @@ class Leases:
             replace: one of this name may be there.
 
         Raises:
-            LeaseError: a bad name or age limit, too many leases, one of this name that must not
-                be, or files that the position needs are gone.
+            LeaseError: a bad name or age limit, too many leases or too long ones, one of this name
+                that must not be, or files that the position needs are gone.
             SqlError: not a GTID position.
             DiskError: it could not be stored; the lease that was there before holds.
         """
@@ -137,7 +141,8 @@ class Leases:
         with self._frozen(), self._mutex:
             if not replace and name in self._leases:
                 raise LeaseError(f"there is a lease named '{name}'")
-            lease = self._checked(Renewal(name, wanted, age_limit, ""), self._leases)
+            size = _size(self._leases)
+            lease = self._checked(Renewal(name, wanted, age_limit, ""), self._leases, size)
             self._replace({**self._leases, name: lease})
             return lease
 
@@ -154,19 +159,23 @@ class Leases:
         errors = {}
         with self._frozen(), self._mutex:
             leases = dict(self._leases)
+            size = _size(leases)
             for renewal in renewals:
                 old = leases.get(renewal.name)
                 if old is not None and not old.owner:
                     renewal = renewal._replace(age_limit=old.age_limit, owner="")  # noqa: PLW2901
                 try:
-                    leases[renewal.name] = self._checked(renewal, leases)
+                    lease = self._checked(renewal, leases, size)
                 except LeaseError as error:
                     errors[renewal.name] = error
+                    continue
+                leases[renewal.name] = lease
+                size += _growth(lease, old)
             self._replace(leases)
         return errors
 
-    def _checked(self, wanted: Renewal, leases: dict[str, Lease]) -> Lease:
-        """Return the lease that *wanted* makes of *leases*, or raise LeaseError."""
+    def _checked(self, wanted: Renewal, leases: dict[str, Lease], size: int) -> Lease:
+        """Return the lease that *wanted* makes of *leases*, of *size*, or raise LeaseError."""
         name, position, age_limit, owner = wanted
         if not 0 < len(name) <= NAME_CHARS_MAX or not name.isprintable():
             raise LeaseError(f"a lease's name has 1 to {NAME_CHARS_MAX} printable characters")
@@ -177,9 +186,11 @@ class Leases:
             )
         if name not in leases:
             _check_room(owner, leases)
+        lease = Lease(name, str(position), self._clock.now(), age_limit, owner=owner)
+        _check_size(lease, leases.get(name), size)
         if not is_there(self._pages(), position):
             raise LeaseError(f"groups behind position '{position}' have been purged")
-        return Lease(name, str(position), self._clock.now(), age_limit, owner=owner)
+        return lease
 
     def remove(self, name: str) -> None:
         """
@@ -258,6 +269,33 @@ def _check_room(owner: str, leases: dict[str, Lease]) -> None:
             raise LeaseError(f"there are {OWNED_LEASES_MAX} leases of replicas already")
         if owned.count(owner) >= LEASES_OF_OWNER_MAX:
             raise LeaseError(f"there are {LEASES_OF_OWNER_MAX} leases of its account already")
+
+
+def _check_size(lease: Lease, old: Lease | None, size: int) -> None:
+    """Raise LeaseError if a lease is too long, or grows where those of *size* leave no room."""
+    if lease.owner and len(lease.position) > OWNED_POSITION_CHARS_MAX:
+        raise LeaseError(
+            f"the position of a replica's lease has {OWNED_POSITION_CHARS_MAX} characters at most"
+        )
+    most = OWNED_LEASES_BYTES_MAX if lease.owner else LEASES_BYTES_MAX
+    growth = _growth(lease, old)
+    if growth > 0 and size + growth > most:
+        raise LeaseError(f"there are {size} bytes of leases already")
+
+
+def _growth(lease: Lease, old: Lease | None) -> int:
+    """Return how many bytes more there are once a lease has replaced the *old* one."""
+    return _size_of(lease) - (0 if old is None else _size_of(old))
+
+
+def _size(leases: dict[str, Lease]) -> int:
+    """Return how many bytes leases have in their file, at most."""
+    return sum(_size_of(lease) for lease in leases.values())
+
+
+def _size_of(lease: Lease) -> int:
+    texts = (lease.name, lease.position, lease.owner)
+    return _FIELDS_BYTES_MAX + sum(len(json.dumps(text)) for text in texts)
 
 
 def _is_done(lease: Lease) -> bool:

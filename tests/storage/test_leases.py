@@ -99,6 +99,45 @@ def test_replicas_leave_room_for_each_other_and_for_people(
         store.leases.renew("one more", "")
 
 
+def position_of(domains: int) -> str:
+    return ",".join(f"{domain}-1-1" for domain in range(1000, 1000 + domains))
+
+
+def test_long_ones_are_refused_before_their_file_is_full(store: Store, disk: SimDisk) -> None:
+    long = position_of(100_000)
+    stored = 0
+    with pytest.raises(LeaseError, match=r"there are \d+ bytes of leases already"):
+        while stored < 100:
+            store.leases.renew(f"archive {stored}", long)
+            stored += 1
+    assert 10 < stored < 20
+    store.leases.renew("archive 0", "")
+    store.leases.renew("spark", long)
+
+
+def test_what_leases_take_is_never_counted_too_low(store: Store, disk: SimDisk) -> None:
+    """Characters beyond 16 bits have 12 bytes each in the file."""
+    clumsy = [renewal(f"{number:03}" + "\U0001f600" * 197) for number in range(50)]
+    assert store.leases.renew_all(clumsy) == {}
+    file = disk.open("/s/leases.json", read_only=True)
+    size = leases_module._size(store.leases._leases)
+    assert size / 2 < len(file.read_at(0, 1 << 20)) < size + 4096
+
+
+def test_replicas_have_short_ones_and_leave_bytes_for_people(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    errors = store.leases.renew_all([renewal("long", position_of(500)), renewal("short", "")])
+    assert {name: str(error) for name, error in errors.items()} == {
+        "long": "the position of a replica's lease has 4096 characters at most"
+    }
+    monkeypatch.setattr(leases_module, "OWNED_LEASES_BYTES_MAX", 2000)
+    errors = store.leases.renew_all(renewal(f"replica {n}", position_of(50)) for n in range(5))
+    assert list(errors) == ["replica 2", "replica 3", "replica 4"]
+    assert store.leases.renew_all([renewal("replica 0", "")]) == {}
+    store.leases.renew("spark", position_of(500))
+
+
 @pytest.mark.parametrize("limit", [inf, -1.0, 0.0, AGE_LIMIT_SECONDS_MAX * 2, float("nan")])
 def test_an_age_limit_without_sense_is_refused(store: Store, limit: float) -> None:
     with pytest.raises(LeaseError, match="above 0 and up to 3153600000"):

@@ -17,7 +17,7 @@ from ibb.server.log import get_log
 from .dump_lease import logged_name, terms_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from concurrent.futures import Executor
 
     from ibb.storage.leases import Leases
@@ -103,26 +103,39 @@ class LeaseRenewals:
         try:
             while self._waiting:
                 wanted, self._waiting = self._waiting, []
-                await loop.run_in_executor(self._pool, self._store, wanted)
-                for one in wanted:
-                    if not one.stored.done():
-                        one.stored.set_result(None)
+                try:
+                    await loop.run_in_executor(self._pool, self._store, wanted)
+                finally:
+                    for one in wanted:
+                        if not one.stored.done():
+                            one.stored.set_result(None)
         finally:
             self._working = None
 
     def _store(self, wanted: list[_Wanted]) -> None:
+        """Renew what is wanted, and do what is to be done behind it, whatever goes wrong."""
+        try:
+            self._renew_all(wanted)
+        except Exception:  # noqa: BLE001 - those who wait behind it must be served, whatever it is
+            get_log().exception("leases_not_renewed")
+        for one in wanted:
+            if one.behind is not None:
+                try:
+                    one.behind()  # what a reader holds ends there: left out, nothing is purged
+                except Exception:  # noqa: BLE001 - it is not that of the others
+                    get_log().exception("dump_not_ended")
+
+    def _renew_all(self, wanted: list[_Wanted]) -> None:
+        errors: Mapping[str, IbbError] = {}
         try:
             with self._dropping:
                 renewals = [one.lease.renewal() for one in wanted if not one.lease.dropped]
-                errors = self._leases.renew_all(renewals) if renewals else {}
-            for name, refused in errors.items():
-                _tell(name, refused)
+                if renewals:
+                    errors = self._leases.renew_all(renewals)
         except IbbError as error:
-            for one in wanted:
-                _tell(one.lease.name, error)
-        for one in wanted:
-            if one.behind is not None:
-                one.behind()
+            errors = {one.lease.name: error for one in wanted}
+        for name, refused in errors.items():
+            _tell(name, refused)
 
 
 def _tell(name: str, error: IbbError) -> None:

@@ -216,6 +216,35 @@ async def test_a_dump_that_ends_late_does_not_move_back_what_the_next_one_keeps(
         assert (leases(store), closed) == ({NAME: ("0-1-9", HOUR)}, ["old"])
 
 
+async def test_whatever_goes_wrong_dumps_end_and_the_next_renewal_works(store, monkeypatch):
+    def failing(*_):
+        raise MemoryError("as if")
+
+    with ThreadPoolExecutor(1) as pool:
+        renewals = LeaseRenewals(store.leases, pool)
+        leases_of_two = [
+            DumpLease(
+                LeaseTerms(name, HOUR, "kept"),
+                GtidPosition.parse("0-1-4"),
+                progress=lambda: None,
+                renewals=renewals,
+            )
+            for name in ("replica 1", "replica 2")
+        ]
+        first, second = leases_of_two
+        closed = []
+        with monkeypatch.context() as patched, capture_logs() as lines:
+            patched.setattr(store.leases, "renew_all", failing)
+            renewals.finish(first, failing)
+            renewals._kept[second.name] = second
+            renewals.finish(second, lambda: closed.append("second"))
+            await asyncio.wait_for(renewals.renew(first), 20)
+        assert closed == ["second"]
+        assert [line["event"] for line in lines] == ["leases_not_renewed", "dump_not_ended"]
+        await asyncio.wait_for(renewals.renew(second), 20)
+    assert leases(store) == {"replica 2": ("0-1-4", HOUR)}
+
+
 async def test_at_shutdown_it_is_renewed_for_the_last_time(serve, store):
     server = await serve(store)
     dump = await dumping(server, "0-1-4", user="kept", server_id=33, non_block=False)
