@@ -131,7 +131,10 @@ class AutomaticPurge:
 
     async def _look_again(self, pool: Executor) -> None:
         while True:
-            await asyncio.get_running_loop().run_in_executor(pool, self._look)
+            try:
+                await asyncio.get_running_loop().run_in_executor(pool, self._look)
+            except Exception:  # noqa: BLE001 - the next look may fare better, whatever it is
+                get_log().exception("purge_look_failed")
             await asyncio.sleep(LOOK_SECONDS)
 
     def _look(self) -> None:

@@ -4,13 +4,36 @@ from __future__ import annotations
 
 import logging
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import structlog
 from structlog.tracebacks import ExceptionDictTransformer
 
 if TYPE_CHECKING:
+    from typing import TextIO
+
     from structlog.typing import FilteringBoundLogger, Processor
+
+
+class _Lines:
+    """
+    Writes lines to a file, if that is possible.
+
+    A full disk or a closed pipe behind stderr must not end what is only told of: whoever logs
+    may be in the middle of a commit or of a purge.
+    """
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def msg(self, line: str) -> None:
+        """Write a line, or lose it."""
+        with suppress(OSError):
+            self._file.write(f"{line}\n")
+            self._file.flush()
+
+    debug = info = warning = error = critical = msg  # by these the bound logger calls it
 
 
 def set_up_log(*, level: str, shape: str) -> None:
@@ -38,12 +61,13 @@ def set_up_log(*, level: str, shape: str) -> None:
                 colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
             )
         )
+    stderr = sys.stderr
     structlog.configure(
         processors=processors,
         wrapper_class=structlog.make_filtering_bound_logger(
             logging.getLevelNamesMapping()[level.upper()]
         ),
-        logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
+        logger_factory=lambda *_: _Lines(stderr),
         cache_logger_on_first_use=False,
     )
 

@@ -8,6 +8,7 @@ have pieces in. Of these earlier files only such pieces count: groups that end t
 their beginning. Source: ibb-format 12.4.
 """
 
+import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -29,6 +30,8 @@ from .record import Xid
 
 IN_ACTIVE_USE = "the binlog file is in active use"
 TOO_FEW_REPLICAS = "less than 'slave_connections_needed_for_purge' slaves have processed it"
+
+_log = logging.getLogger(__name__)
 
 
 class Need(NamedTuple):
@@ -204,7 +207,10 @@ class Purger:
         finally:
             self._turn.release()
         self.last_automatic = result
-        self.tell(result)
+        try:
+            self.tell(result)
+        except Exception:  # noqa: BLE001 - all writing may depend on the thread that purges
+            _log.exception("what an automatic purge did could not be told")
 
     def needs(self) -> list[Need]:
         """Return who needs files, and from which on; leases that lapsed need none."""

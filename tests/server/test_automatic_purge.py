@@ -8,6 +8,7 @@ from structlog.testing import capture_logs
 
 from ibb.protocol.errors import SqlError
 from ibb.protocol.gtid import Gtid, GtidPosition
+from ibb.server import automatic_purge
 from ibb.server.automatic_purge import AutomaticPurge
 from ibb.server.config import Config, ConfigError, config_from
 from ibb.server.dump.dump_lease import lease_name, logged_name
@@ -148,6 +149,21 @@ async def test_what_went_while_the_store_was_opened_is_logged_too(serve, store):
     with capture_logs() as lines:
         await serve(store)
     assert len(events(lines, "binlog_purged_automatically")) == 1
+
+
+async def test_a_look_that_fails_is_logged_and_the_next_one_comes(serve, store, monkeypatch):
+    looks = []
+
+    def look(_):
+        looks.append(None)
+        raise RuntimeError("as if")
+
+    monkeypatch.setattr(automatic_purge, "LOOK_SECONDS", 0.001)
+    monkeypatch.setattr(AutomaticPurge, "_look", look)
+    with capture_logs() as lines:
+        await serve(store)
+        await until(lambda: len(looks) > 2)
+    assert len(events(lines, "purge_look_failed")) > 1
 
 
 async def test_files_of_another_program_never_go(serve, sample):

@@ -1,6 +1,9 @@
 """Log lines: their shape, and what must never be in them."""
 
+import errno
 import json
+import sys
+from io import StringIO
 
 import pytest
 import structlog
@@ -12,6 +15,16 @@ from ibb.server.log import get_log, set_up_log
 def as_before():
     yield
     structlog.reset_defaults()
+
+
+class FullFile(StringIO):
+    """As /dev/full."""
+
+    attempts = 0
+
+    def flush(self):
+        self.attempts += 1
+        raise OSError(errno.ENOSPC, "No space left on device")
 
 
 def fail():
@@ -45,3 +58,18 @@ def test_json_lines_hold_event_level_and_values(capsys):
         "user": "repl",
         "reason": "why",
     }
+
+
+@pytest.mark.parametrize("shape", ["text", "json"])
+def test_what_cannot_be_written_is_lost_and_ends_nothing(shape, monkeypatch, capsys):
+    full = FullFile()
+    monkeypatch.setattr(sys, "stderr", full)
+    set_up_log(level="info", shape=shape)
+    for write in (get_log().info, get_log().warning, get_log().error, get_log().critical):
+        write("files_purged")
+    try:
+        fail()
+    except ValueError:
+        get_log().exception("session_failed")
+    assert full.attempts == 5
+    assert capsys.readouterr() == ("", "")

@@ -76,6 +76,19 @@ def test_what_went_before_trouble_is_told_with_it(
     assert "cannot unlink" in str(result.failure)
 
 
+def test_who_cannot_be_told_ends_no_work(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    def fail(_: PurgeResult) -> None:
+        raise OSError("as if")
+
+    store.purger.tell = fail
+    store.purger.settings = PurgeSettings(0, 2 * FILE, 0)
+    fill_to(store, 8)
+    store.purger.purge_automatically()
+    assert names(store)[0] > 0
+    assert store.purger.last_automatic is not None
+    assert "could not be told" in caplog.text
+
+
 @pytest.mark.parametrize(
     "name",
     [
