@@ -66,12 +66,12 @@ def find_start(source: PageSource, position: GtidPosition) -> StartPlace:
 
 
 def is_there(source: PageSource, position: GtidPosition) -> bool:
-    """Tell whether nothing that a position needs has been purged; damage tells nothing."""
+    """Tell whether nothing that a position needs was purged; what cannot be read tells nothing."""
     try:
         find_start(source, position)
     except TooOld:
         return False
-    except FormatError:
+    except (FormatError, DiskError):
         pass
     return True
 

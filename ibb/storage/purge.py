@@ -303,7 +303,7 @@ class Purger:
         """Return the lowest file that a reader of *file_no* may go back to."""
         try:
             header = self._host.pages().header(file_no)
-        except FormatError:
+        except (FormatError, DiskError):
             return self._host.pages().first_file()  # nobody knows: nothing may go
         return file_no if header is None else min(file_no, header.lowest_oob_file)
 
@@ -311,7 +311,7 @@ class Purger:
         """Return the file from which on the holder of a lease would read."""
         try:
             place = find_start(self._host.pages(), GtidPosition.parse(lease.position))
-        except (TooOld, FormatError):
+        except (TooOld, FormatError, DiskError):
             return self._host.pages().first_file()  # nothing more may go
         return self._lowered(place.position.file_no)
 

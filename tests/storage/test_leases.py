@@ -1,14 +1,16 @@
 """Leases that servers make for replicas, many at a time; bounds; the end of a history."""
 
+from errno import EIO
 from math import inf
 
 import pytest
 
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.gtid import GtidPosition
-from ibb.storage import Store
+from ibb.storage import Store, gtid_search
 from ibb.storage import leases as leases_module
-from ibb.storage.errors import LeaseError
+from ibb.storage.errors import DiskError, LeaseError
+from ibb.storage.holds import HoldKind
 from ibb.storage.leases import AGE_LIMIT_SECONDS_MAX, Lease, Renewal
 
 from ..faults.sim_disk import SimDisk
@@ -57,6 +59,39 @@ def test_one_that_cannot_be_keeps_no_other_from_being_renewed(store: Store) -> N
         ("late", "groups behind position '0-1-1' have been purged")
     ]
     assert names(store) == ["timely"]
+
+
+def test_a_page_that_cannot_be_read_fails_no_renewal_and_purge_names_who_holds(
+    store: Store, disk: SimDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill_to(store, 6)
+    newest = str(store.state())
+    store.purge_to("binlog-000001.ibb")
+    read_state, header = gtid_search.read_state, store.pages.header
+
+    def bad_sector(*_: object) -> None:
+        raise DiskError(EIO, "as if", operation="read", path="/s/binlog-000001.ibb")
+
+    monkeypatch.setattr(
+        gtid_search,
+        "read_state",
+        lambda source, file_no, page_no: (
+            bad_sector() if file_no == 1 else read_state(source, file_no, page_no)
+        ),
+    )
+    assert store.leases.renew_all([renewal("early", "0-1-1"), renewal("timely", newest)]) == {}
+    assert names(store) == ["early", "timely"]
+    result = store.purge_to("binlog-000003.ibb")
+    assert (result.kept, result.reasons) == ("binlog-000001.ibb", ["lease 'early' needs it"])
+    store.leases.remove("early")
+    with store.hold(HoldKind.BACKUP, "the nightly one") as hold:
+        hold.move(4)
+        monkeypatch.setattr(
+            store.pages, "header", lambda number: bad_sector() if number == 4 else header(number)
+        )
+        result = store.purge_to("binlog-000003.ibb")
+    assert result.kept == "binlog-000001.ibb"
+    assert "it is in use by a backup: the nightly one" in result.reasons
 
 
 def test_what_people_made_keeps_its_age_limit_and_moves(store: Store, clock: FakeClock) -> None:
