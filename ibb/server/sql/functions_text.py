@@ -141,9 +141,11 @@ def _hex(context: Context, arguments: _Arguments) -> Typed:
     type_ = replace(text_type(characters), decimals=PLAIN_DECIMALS)
     if value is None:
         return Typed(None, type_)
-    number = isinstance(value, int)
-    text = f"{int(value):X}" if number else _bytes(context, value).hex().upper()  # type: ignore[arg-type]
-    return Typed(text, type_)
+    if isinstance(value, int):
+        return Typed(f"{value:X}", type_)
+    data = _bytes(context, value)
+    _check_size(2 * len(data))
+    return Typed(data.hex().upper(), type_)
 
 
 def _bytes(context: Context, value: SqlValue) -> bytes:

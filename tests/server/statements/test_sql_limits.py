@@ -210,3 +210,12 @@ async def test_a_long_text_is_cut_by_a_thread(serve, store, monkeypatch):
         assert refused.value.code == 1064
         assert len(cutters) == 4
         assert threading.current_thread() not in cutters[1:]
+
+
+async def test_a_text_that_calls_inside_each_other_double_is_bounded(serve, store):
+    server = await serve(store)
+    async with await RawClient.logged_in(server) as client:
+        assert await client.value(f"SELECT LENGTH({'HEX(' * 20}'a'{')' * 20})") == str(1 << 20)
+        with pytest.raises(SqlError) as refused:
+            await client.query(f"SELECT LENGTH({'HEX(' * 21}'a'{')' * 21})")
+        assert refused.value.code == 1235
