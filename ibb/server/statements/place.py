@@ -40,6 +40,7 @@ from ibb.server.sql.expressions import (
     SystemVariableName,
     UserVariable,
 )
+from ibb.server.sql.functions_text import TEXT_BYTES_MAX
 from ibb.server.sql.like import PATTERN_CHARS_MAX, is_like
 from ibb.server.sql.system_variables import SYSTEM_VARIABLES
 
@@ -60,6 +61,7 @@ _READING_SHOWS: Final = frozenset(
 )
 _SEARCHING_SHOWS: Final = frozenset({"BINLOG LEASES", "BINLOG READERS"})  # each row in the files
 _READING_FUNCTIONS: Final = frozenset({"BINLOG_GTID_POS", "MASTER_GTID_WAIT"})
+_GROWING_FUNCTIONS: Final = frozenset({"CONCAT_WS", "HEX", "REPLACE"})
 
 
 class Place(Enum):
@@ -88,6 +90,7 @@ def place_of(statement: Statement, chars: int, data_chars: int) -> Place:
     has_rows = has_rows or (isinstance(statement, Show | Describe) and bool(inside))
     if any(not isinstance(part, Literal) for part in inside):
         given = data_chars if any(isinstance(part, _GIVEN) for part in inside) else 0
+        given += TEXT_BYTES_MAX if any(map(_grows, inside)) else 0
         effort = chars // CALL_CHARS * (given + chars + _CALL_EFFORT)
         if effort * (_ROWS if has_rows else 1) > EFFORT_MAX:
             return Place.LONG
@@ -133,6 +136,13 @@ def _reads(part: Expression) -> bool:
         variable = SYSTEM_VARIABLES.get(part.name.lower())
         return variable is not None and variable.reads_history
     return isinstance(part, Call) and part.name.upper() in _READING_FUNCTIONS
+
+
+def _grows(part: Expression) -> bool:
+    """Tell whether *part* may make a text that is longer than all that it is made of."""
+    if isinstance(part, AssignUser):  # which another column may double
+        return True
+    return isinstance(part, Call) and part.name.upper() in _GROWING_FUNCTIONS
 
 
 def _expressions(statement: Statement) -> Iterable[Expression]:

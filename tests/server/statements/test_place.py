@@ -94,3 +94,18 @@ def test_what_a_statement_computes_with_counts():
     assert place(sql, most) is Place.LONG
     assert place("SELECT 'a'", EFFORT_MAX) is Place.LOOP
     assert place("SELECT @@GLOBAL.server_id", EFFORT_MAX) is Place.LOOP
+
+
+@pytest.mark.parametrize(
+    "growing",
+    [
+        "@a := REPLACE(REPLACE('aaaaaaaaaa', 'a', 'aaaaaaaaaa'), 'a', 'aaaaaaaaaa')",
+        f"{'HEX(' * 20}'a'{')' * 20}",
+        "CONCAT_WS('-----------', '', '', '', '', '')",
+        "@a := CONCAT('aaaaaaaaaa', 'aaaaaaaaaa'), @a := CONCAT(@a, @a)",
+    ],
+)
+def test_what_a_statement_makes_to_compute_with_counts_as_long_as_it_may_be(growing):
+    assert place(f"SELECT {growing}") is Place.LOOP
+    assert place(f"SELECT {growing}{', CRC32(@a)' * 20}") is Place.LONG
+    assert place(f"SELECT 1{', CRC32(@a)' * 20}") is Place.LOOP
