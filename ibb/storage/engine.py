@@ -30,7 +30,7 @@ from .page_flusher import PageFlusher
 from .position import Position
 from .purge import WriterNeeds
 from .record import RecordType
-from .record_bound import RecordBound, bound_of, bound_with, check_first_state
+from .record_bound import RecordBound, bound_of, check_first_state, switch_bound
 from .redo import RedoLog
 from .reset_marker import ResetMarker
 from .synced_note import SyncedNote
@@ -240,14 +240,14 @@ class Engine:
         Args:
             delete_domains: domains that the next file's full state shall not have any more.
 
+        Raises:
+            GroupError, StoreFull, StoreFailed: as `append`.
+
         Source: ibb-format 12.1, 12.2.
         """
         with self.writing:
             self.check()
-            writer = self.writer
-            self._make_room(
-                bound_with(writer.page_size, writer.state_bytes_max, 2, writer.page_size)
-            )
+            self._make_room(switch_bound(self.writer, delete_domains, self._redo.group_size_max))
             self._housekeeper.make_file(self.writer.file_no + 1)
             ended, page_size = self.writer.file_no, self.writer.page_size
             try:

@@ -7,7 +7,7 @@ from .page import PAGE_SIZE_MAX, PAGE_SIZE_MIN
 FILE_PAGES_MIN = 4
 FILE_PAGES_MAX = (1 << 32) - 1
 OOB_PIECE_SIZE_MIN = 256  # bytes: a piece must outweigh its own header
-STATE_BYTES_MAX = 768 << 10  # bytes of one GTID state record, some 50,000 pairs
+STATE_BYTES_MAX = 768 << 10  # bytes of one GTID state record, some 41,000 pairs
 REDO_SEGMENT_SIZE_MIN = 256 << 10  # bytes: several redo groups of pieces must fit
 
 

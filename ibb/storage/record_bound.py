@@ -19,7 +19,7 @@ from .page import CHECKSUM_SIZE
 from .page_fifo import FifoPage
 from .record import encode_state
 from .redo_record import CHANGE_HEADER_SIZE, GROUP_HEADER_SIZE, Change, group_size
-from .writer import NewRecord, Writer
+from .writer import NewRecord, Writer, state_bytes_max
 
 
 class RecordBound(NamedTuple):
@@ -52,6 +52,25 @@ def bound_of(
             bound = bound_with(size, state_bytes, 2 + 2 * (size // room), writer.page_size)
         else:
             bound = _rehearsed(writer, records, next_file, redo_bytes_max)
+    return _checked(bound, size, state_bytes, redo_bytes_max)
+
+
+def switch_bound(
+    writer: Writer, delete_domains: frozenset[int], redo_bytes_max: int
+) -> RecordBound:
+    """
+    Return the most that the end of a file and the beginning of the next take.
+
+    Raises:
+        GroupError: they take more than *redo_bytes_max*, also without *delete_domains*.
+    """
+    size, state_bytes = writer.page_size, writer.state_bytes_without(delete_domains)
+    return _checked(bound_with(size, state_bytes, 2, size), size, state_bytes, redo_bytes_max)
+
+
+def _checked(
+    bound: RecordBound | None, size: int, state_bytes: int, redo_bytes_max: int
+) -> RecordBound:
     if bound is None or bound.redo_bytes > redo_bytes_max:
         raise GroupError(
             f"a record of {size} bytes with GTID states of up to {state_bytes} bytes is too large: "
@@ -79,7 +98,7 @@ def bound_with(record_bytes: int, state_bytes: int, states: int, page_size: int)
 
 def check_first_state(state: BinlogState, options: StoreOptions, redo_bytes_max: int) -> None:
     """
-    Raise unless file 0 can hold *state*: no older file would know it.
+    Raise unless file 0 can hold *state*, which no older file would know, and a record behind it.
 
     Args:
         state: that a binlog is to begin with.
@@ -89,10 +108,11 @@ def check_first_state(state: BinlogState, options: StoreOptions, redo_bytes_max:
     Raises:
         StateTooLarge: it does not fit into the file, or into the log.
     """
+    page_size, state_bytes = options.page_size, state_bytes_max(len(state))
+    bound = bound_with(page_size, state_bytes, 2, page_size)  # of a small record behind it, too
     size = len(encode_state(state.entries(), None))
-    bound = bound_with(1, size, 2, options.page_size)
-    fits = state_fits(size, options.page_size, options.file_pages - 1)
-    if not fits or size > STATE_BYTES_MAX or bound.redo_bytes > redo_bytes_max:
+    fits = state_fits(size, page_size, options.file_pages - 1)
+    if not fits or state_bytes > STATE_BYTES_MAX or bound.redo_bytes > redo_bytes_max:
         raise StateTooLarge(len(state))
 
 
@@ -142,7 +162,11 @@ class _NoFiles:
 def _rehearsed(
     writer: Writer, records: Sequence[NewRecord], next_file: FileShape, redo_bytes_max: int
 ) -> RecordBound | None:
-    """Write records to nothing; None: they take more than *redo_bytes_max*."""
+    """
+    Write records to nothing; None: they take more than *redo_bytes_max*.
+
+    Making room for them may bring the page that is begun to its file: all of it is logged then.
+    """
     smallest = min(writer.shape.page_payload, next_file.page_payload)
     log, files = _NoLog(), _NoFiles(next_file, redo_bytes_max // smallest + 2)
     try:
@@ -150,4 +174,4 @@ def _rehearsed(
         copy.append(*(record._replace(on_start=None) for record in records))
     except _TooLargeError:
         return None
-    return RecordBound(log.bytes, files.pages)
+    return RecordBound(log.bytes + writer.page_size, files.pages)

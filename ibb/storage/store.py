@@ -230,7 +230,7 @@ class Store:
 
         Raises:
             DomainInUse: a file may hold groups of a domain; nothing was done.
-            StoreFull: there is no room.
+            GroupError, StoreFull: the state is too large for the log; there is no room.
             StoreFailed: the store has stopped writing.
         """
         with self._engine.writing:
@@ -385,7 +385,7 @@ class Store:
         self.purger.purge_automatically()
 
     def _describe_format(self) -> None:
-        """Note the opening, in a program's store; where there is no room, before the next group."""
+        """Note the opening, in a program's store; where that cannot be, before the next group."""
         if not self._owes_description:
             return
         own = FormatDescription.default(
@@ -393,7 +393,7 @@ class Store:
         )
         try:
             position = self.write_format_description(own.to_store())
-        except StoreFull:
-            return
+        except (StoreFull, GroupError):
+            return  # not a reason to stay shut: who publishes next is told
         self._owes_description = False
         self._engine.sync_to(position.lsn)

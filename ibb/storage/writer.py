@@ -33,6 +33,11 @@ from .redo_record import Change
 STATE_ENTRY_BYTES_MAX = 5 + 5 + 9  # domain, server, sequence number as compressed integers
 
 
+def state_bytes_max(pairs: int) -> int:
+    """Return at least the size of a state record's data, with one pair more than *pairs*."""
+    return (pairs + 2) * STATE_ENTRY_BYTES_MAX
+
+
 class WriterPlace(NamedTuple):
     """Where a writer goes on."""
 
@@ -140,7 +145,7 @@ class Writer:
     @property
     def state_bytes_max(self) -> int:
         """At least the size of a full state record's data, one more pair included."""
-        return (self._pairs + 2) * STATE_ENTRY_BYTES_MAX
+        return state_bytes_max(self._pairs)
 
     def copy(self, fifo: Pages, redo: ChangeLog, files: NextFile) -> "Writer":
         """Return a writer that goes on from here to somewhere else; this one does not change."""
@@ -154,6 +159,10 @@ class Writer:
         copy = Writer(place, fifo, redo, files)
         copy._is_behind_state, copy.pins = self._is_behind_state, self.pins
         return copy
+
+    def state_bytes_without(self, domains: frozenset[int]) -> int:
+        """As `state_bytes_max` once *domains* are forgotten."""
+        return state_bytes_max(sum(gtid.domain not in domains for gtid in self._full.entries()))
 
     def delete_domains(self, domains: frozenset[int]) -> None:
         """Forget domains; the next file's full state will be without them."""

@@ -1,5 +1,8 @@
 """What a record takes is never more than was told before it was written."""
 
+from contextlib import suppress
+from dataclasses import replace
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -7,14 +10,15 @@ from hypothesis import strategies as st
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.gtid import Gtid
 from ibb.storage import Store, StoreOptions
-from ibb.storage.errors import GroupError
+from ibb.storage.errors import GroupError, StateTooLarge
 from ibb.storage.file_header import FileHeader
 from ibb.storage.file_shape import FileShape
+from ibb.storage.options import STATE_BYTES_MAX
 from ibb.storage.page_fifo import PageFifo
 from ibb.storage.record import RecordType
 from ibb.storage.record_bound import bound_of
 from ibb.storage.redo_record import group_size
-from ibb.storage.writer import NewRecord, Writer, WriterPlace
+from ibb.storage.writer import STATE_ENTRY_BYTES_MAX, NewRecord, Writer, WriterPlace
 
 from ..faults.sim_disk import SimDisk
 from .events import transaction
@@ -76,10 +80,29 @@ def writer_with(shape, state, differential, log, fifo):
     before=st.lists(st.integers(1, 3000), max_size=4),
     record=st.integers(1, 16 * PAGE),
     with_gtid=st.booleans(),
+    checkpointed=st.booleans(),
 )
-@example(pages=16, interval=64, state=15 * 508 - 520, before=[], record=600, with_gtid=True)
-@example(pages=16, interval=4, state=4 * 508 - 30, before=[100], record=1500, with_gtid=True)
-def test_no_record_takes_more_than_its_bound(pages, interval, state, before, record, with_gtid):
+@example(
+    pages=16,
+    interval=64,
+    state=15 * 508 - 520,
+    before=[],
+    record=600,
+    with_gtid=True,
+    checkpointed=True,
+)
+@example(
+    pages=16,
+    interval=4,
+    state=4 * 508 - 30,
+    before=[100],
+    record=1500,
+    with_gtid=True,
+    checkpointed=True,
+)
+def test_no_record_takes_more_than_its_bound(
+    pages, interval, state, before, record, with_gtid, checkpointed
+):
     shape = FileShape(pages, PAGE, interval)
     log, fifo = CountingLog(), BoundedFifo(1 << 30)
     entries = entries_of_size(state)
@@ -97,6 +120,8 @@ def test_no_record_takes_more_than_its_bound(pages, interval, state, before, rec
         with pytest.raises(TooManyPagesError):
             writer.append(*records)
         return
+    if checkpointed and writer.tail is not None:
+        writer.tail.flushed_clean = True
     writer.append(*records)
     assert log.bytes - bytes_before <= bound.redo_bytes <= LOG_BYTES
     assert len(fifo) - pages_before <= bound.pages
@@ -129,3 +154,53 @@ def test_a_store_whose_states_almost_fill_its_files_goes_on(spare, size):
                 group.write(transaction("x" * size))
                 group.commit(Gtid(7, 1, number))
         assert store.state().seq(7, 1) == 39
+
+
+def test_behind_the_largest_state_that_is_taken_groups_can_be_written():
+    """RESET MASTER deletes everything first: what it takes must not shut the store."""
+    options = StoreOptions(max_binlog_size=4 << 20, redo_segment_size=8 << 20, background=False)
+    most = STATE_BYTES_MAX // STATE_ENTRY_BYTES_MAX - 2
+    for format_description in ("own", "upstream"):
+        disk, how = SimDisk(), replace(options, format_description=format_description)
+        with Store.open("/s", how, disk=disk) as store:
+            publish(store, Gtid(0, 1, 1))
+            with pytest.raises(StateTooLarge):
+                store.reset(BinlogState([Gtid(domain, 1, 1) for domain in range(most + 1)]))
+            assert str(store.state()) == "0-1-1"
+            store.reset(BinlogState([Gtid(domain, 1, 1) for domain in range(most)]))
+            publish(store, Gtid(5, 1, 2))
+        with Store.open("/s", how, disk=disk) as store:
+            publish(store, Gtid(6, 1, 2))
+            assert len(store.state()) == most
+
+
+def test_a_state_that_has_grown_too_large_keeps_no_store_shut():
+    options = StoreOptions(
+        page_size=PAGE, max_binlog_size=1 << 20, redo_segment_size=256 << 10, background=False
+    )
+    disk = SimDisk()
+    with Store.open("/s", options, disk=disk) as store:
+        domains = fill(store)
+        with pytest.raises(GroupError, match="too large: too many"):
+            store.switch_file()
+    with Store.open("/s", options, disk=disk) as store:
+        assert len(store.state()) == domains
+        store.reset()
+        publish(store, Gtid(0, 1, 1))
+        assert len(store.state()) == 1
+
+
+def fill(store):
+    """Publish groups of a new domain each until one is refused; return how many were not."""
+    domain = 0
+    with suppress(GroupError):
+        while True:
+            publish(store, Gtid(domain, 1, 1))
+            domain += 1
+    return domain
+
+
+def publish(store, gtid):
+    with store.begin() as group:
+        group.write(transaction(str(gtid)))
+        group.commit(gtid)
