@@ -119,11 +119,6 @@ class Listener:
         key = connection.limit_key
         if self._host.guard.is_blocked(key):
             return HOST_IS_BLOCKED.error(connection.hosts[0])
-        limit = min(config.max_connections, self._room)
-        taken = len(self._sessions) - len(self._pushed_out)
-        if taken > limit and not self._push_out():  # the last place is an administrator's
-            self.found_full += 1
-            return CON_COUNT_ERROR.error()
         near = [session for session in self._sessions.values() if session.limit_key == key]
         strangers = sum(session.account is None for session in near)
         limit = config.max_connections_per_address if connection.is_tcp else 0
@@ -131,6 +126,12 @@ class Listener:
             where = connection.address if connection.is_tcp else "this user of the system"
             text = f"{CON_COUNT_ERROR.text} from {where}"
             return SqlError(CON_COUNT_ERROR.code, CON_COUNT_ERROR.sqlstate, text)
+        # Behind what counts by address: who is turned away by that must not cost others theirs.
+        limit = min(config.max_connections, self._room)
+        taken = len(self._sessions) - len(self._pushed_out)
+        if taken > limit and not self._push_out():  # the last place is an administrator's
+            self.found_full += 1
+            return CON_COUNT_ERROR.error()
         return None
 
     def _push_out(self) -> bool:
@@ -139,7 +140,7 @@ class Listener:
         slow = [
             session
             for session in self._sessions.values()
-            if session.account is None
+            if not session.had_login
             and session.began_at <= since
             and session.id not in self._pushed_out
         ]

@@ -86,12 +86,14 @@ class Session:
         registered: what the client said of itself as a replica.
         dump_server_id: server id of the replica whose dump runs, None while none does.
         runner: answers its statements, None while it is not logged in.
+        had_login: it has logged in, though it may be about to be another user.
         began_at: when it connected or ended its last command, by the monotonic clock.
     """
 
     def __init__(self, host: SessionHost, connection: Connection, connection_id: int) -> None:
         self.id = connection_id
         self.account: Account | None = None
+        self.had_login = False
         self.registered: RegisterSlave | None = None
         self.dump_server_id: int | None = None
         self._host = host
@@ -216,7 +218,7 @@ class Session:
             done = await (login.run() if change is None else login.change_user(change))
         self._memory.release()
         self._memory = SessionMemory(self._host.memory)
-        self.account, response = done.account, done.response
+        self.account, response, self.had_login = done.account, done.response, True
         self._host.guard.succeeded(self._connection.limit_key, response.user)
         interactive = bool(response.capabilities & Capability.INTERACTIVE)
         collation = response.collation or UTF8MB4

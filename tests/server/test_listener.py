@@ -1,10 +1,12 @@
 """The sockets that a server listens on, and those that are another's."""
 
+import asyncio
 import errno
 import socket
 
 import pytest
 
+from ibb.protocol.native_password import scramble_response
 from ibb.protocol.reply import is_ok, parse_err
 from ibb.server import listener
 
@@ -66,3 +68,42 @@ async def test_who_waits_in_the_last_place_gives_way_to_an_administrator(
     assert "login took too long while all places were taken" in capfd.readouterr().out
     await until_sessions(server, 0)
     assert not server._listener._pushed_out
+
+
+async def from_address(server, source):
+    return RawClient(*await asyncio.open_connection(*server.address, local_addr=(source, 0)))
+
+
+async def test_who_is_turned_away_by_its_address_costs_nobody_a_place(serve, store, monkeypatch):
+    monkeypatch.setattr(listener, "PATIENCE_SECONDS", 0.0)
+    server = await serve(store, max_connections=2, max_logins_per_address=2)
+    async with (
+        await from_address(server, "127.0.0.3") as waiting,
+        await from_address(server, "127.0.0.2") as first,
+        await from_address(server, "127.0.0.2") as second,
+    ):
+        for client in (waiting, first, second):
+            await client.read_greeting()
+        async with await from_address(server, "127.0.0.2") as too_many:
+            assert "from 127.0.0.2" in parse_err(await too_many.packet()).message
+        assert not server._listener._pushed_out
+        await first.close()
+        await until_sessions(server, 2)
+        assert is_ok(await waiting.log_in())
+
+
+async def test_who_becomes_another_user_keeps_its_place(serve, store, monkeypatch):
+    monkeypatch.setattr(listener, "PATIENCE_SECONDS", 0.0)
+    server = await serve(store, max_connections=1)
+    async with (
+        await RawClient.logged_in(server) as first,
+        await RawClient.logged_in(server, "admin", "mighty") as second,
+    ):
+        await first.send(b"\x11admin\0\0\0\x2d\0other_plugin\0")
+        switch = await first.packet()
+        assert switch[:1] == b"\xfe"
+        async with await RawClient.connect(server.address) as too_many:
+            assert parse_err(await too_many.packet()).code == 1040
+        await first.send(scramble_response("mighty", switch[-21:-1]), first.seq + 1)
+        assert is_ok(await first.packet())
+        assert await second.value("SELECT 1") == "1"
