@@ -6,36 +6,31 @@ from typing import TYPE_CHECKING, Final
 
 from ibb.protocol import error_codes as codes
 from ibb.server.login.privileges import CONNECTION_ADMIN
-from ibb.server.sql.evaluator import evaluate
 from ibb.server.sql.types import as_number
 
 if TYPE_CHECKING:
-    from decimal import Decimal
-
     from ibb.server.session import Session
     from ibb.server.session_host import SessionHost
     from ibb.server.sql.ast import Kill
-    from ibb.server.sql.context import Context
+    from ibb.server.sql.types import SqlValue
 
 _THREAD_IDS: Final = 1 << 64
 _THREAD_ID_MAX: Final = (1 << 63) - 1
 
 
-def kill(statement: Kill, host: SessionHost, session: Session, context: Context) -> None:
+def kill(statement: Kill, wanted: int, host: SessionHost, session: Session) -> None:
     """
-    Do KILL for *session*.
+    Do KILL for *session*; *wanted* is the connection that it names, if it names one.
 
     Raises:
         SqlError: as `kill_connection`.
     """
     if statement.user is not None:
         _kill_user(statement.user, host, session, query_only=statement.query_only)
-        return
-    assert statement.target is not None
-    wanted = _thread_id(as_number(evaluate(statement.target, context).value) or 0)
-    if statement.query_id:
+    elif statement.query_id:
         raise codes.NO_SUCH_QUERY.error(wanted)
-    kill_connection(wanted, host, session, query_only=statement.query_only)
+    else:
+        kill_connection(wanted, host, session, query_only=statement.query_only)
 
 
 def kill_connection(
@@ -91,6 +86,7 @@ def _check_may_kill(victim: Session, session: Session) -> None:
         raise codes.KILL_DENIED_ERROR.error(victim.id)
 
 
-def _thread_id(number: Decimal | float) -> int:
-    """Return a number as KILL takes it: negative ones from the other end, as MariaDB does."""
+def thread_id(value: SqlValue) -> int:
+    """Return a value as KILL takes it: negative ones from the other end, as MariaDB does."""
+    number = as_number(value) or 0
     return int(number) % _THREAD_IDS if number < 0 else min(int(number), _THREAD_ID_MAX)

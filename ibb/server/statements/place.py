@@ -18,6 +18,7 @@ from ibb.server.sql.ast import (
     DropLease,
     Execute,
     Flush,
+    Kill,
     Prepare,
     Purge,
     ResetMaster,
@@ -163,6 +164,8 @@ def _expressions(statement: Statement) -> Iterable[Expression]:
             )
         case Prepare():
             return [statement.text]
+        case Kill() if statement.target is not None:
+            return [statement.target]
         case Show() | Describe() if statement.filter.where is not None:
             return [statement.filter.where]
     return []

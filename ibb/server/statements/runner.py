@@ -181,8 +181,8 @@ class StatementRunner:
         with self._in_time():
             match statement:
                 case Kill():
-                    self._statements.begin()
-                    kill(statement, self._host, self._session, self._statements.context)
+                    wanted = await self._awaited(parsed, lambda: self._statements.wanted(statement))
+                    kill(statement, wanted, self._host, self._session)
                     return encode(None)
                 case ReplicaCommand() | ChangeMaster():
                     await self._upstream(statement)

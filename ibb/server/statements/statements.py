@@ -7,6 +7,7 @@ call `answer`. Source: dump-protocol 2.1 to 2.3, 9.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -59,17 +60,18 @@ from ibb.server.sql.types import as_text
 
 from .admin import administer, set_global
 from .events import show_binlog_events
+from .killing import thread_id
 from .place import Place, place_of
 from .prepared_statements import PreparedStatements
 from .privileges_needed import require_for_variable
 from .show import show
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from ibb.protocol.result_set import ResultSet
     from ibb.server.login.accounts import Account
-    from ibb.server.sql.ast import Statement
+    from ibb.server.sql.ast import Kill, Statement
     from ibb.server.sql.expressions import Expression
     from ibb.server.sql.parser import Parsed
     from ibb.server.sql.types import SqlValue, Typed
@@ -169,25 +171,40 @@ class Statements:
             StatementWaits: it takes its time; answer again when the wait has ended.
         """
         context = self.context
-        context.now = self._variables.timestamp(context)
-        context.row = None
-        context.user_types.clear()
         if isinstance(statement, Flush | ResetMaster):
             self._variables.end_transaction()
-        context.diagnostics.begin()
-        if _looks_at_table(statement):
-            context.diagnostics.clear()
-        try:
+        with self._computing():
+            if _looks_at_table(statement):
+                context.diagnostics.clear()
             result = self._answer(statement)
-        except (SqlError, ArithmeticError) as error:
-            context.row_count = -1
-            if isinstance(error, SqlError):
-                raise
-            raise DATA_OUT_OF_RANGE.error("DECIMAL", "the statement") from error
         context.row_count = 0 if result is None else -1
         if result is not None:
             context.found_rows = len(result.rows)
         return result
+
+    @contextmanager
+    def _computing(self) -> Iterator[None]:
+        """Begin to compute for a statement; numbers that are out of range are an error of SQL."""
+        context = self.context
+        context.now = self._variables.timestamp(context)
+        context.row = None
+        context.user_types.clear()
+        context.diagnostics.begin()
+        try:
+            yield
+        except SqlError:
+            context.row_count = -1
+            raise
+        except ArithmeticError as error:
+            context.row_count = -1
+            raise DATA_OUT_OF_RANGE.error("DECIMAL", "the statement") from error
+
+    def wanted(self, statement: Kill) -> int:
+        """Return which connection KILL names, 0 for none; raises as `answer`."""
+        if statement.target is None:
+            return 0
+        with self._computing():
+            return thread_id(evaluate(statement.target, self.context).value)
 
     def note(self, error: SqlError) -> None:
         """Have SHOW WARNINGS show an error that the client was told."""

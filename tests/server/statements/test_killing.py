@@ -339,3 +339,18 @@ async def test_kill_query_behind_the_last_answer_is_no_second_answer(serve, stor
             session.runner.interrupt()  # while the client is slow to take it
         assert len(answers) == 1
         assert await client.value("SELECT 1") == "1"
+
+
+@pytest.mark.parametrize(
+    ("target", "code"),
+    [
+        ("SLEEP(0.01)", 1094),
+        ("MASTER_GTID_WAIT('0-1-99', 0.01)", 1094),
+        ("1e308 * 10", 1690),
+        ("-'x' / 1e-400", 1094),
+    ],
+)
+async def test_whom_kill_names_is_computed_like_any_value(serve, store, target, code):
+    async with await RawClient.logged_in(await serve(store)) as client:
+        assert await answer(client, f"KILL {target}") == code
+        assert await client.value("SELECT 1") == "1"
