@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from heapq import heapify, heappop, heappush
 from itertools import count
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ibb.protocol.binlog_state import BinlogState
+
+from .log import get_log
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from ibb.storage.history import History
 
     from .durable_signal import DurableSignal
+
+RETRY_SECONDS: Final = 1.0  # until there is another look behind one that failed
 
 
 def has_come(state: BinlogState, gtid: Gtid) -> bool:
@@ -62,7 +66,7 @@ class GtidWaits:
         """Return whether all of *wanted* came within the time; None is for ever."""
         waiter = _Waiter(iter(wanted), asyncio.get_running_loop().create_future())
         self._enter(waiter, BinlogState())
-        if self._due and self._following is None:
+        if self._due and (self._following is None or self._following.done()):
             self._following = asyncio.create_task(self._follow())
         try:
             async with asyncio.timeout(seconds):
@@ -104,9 +108,13 @@ class GtidWaits:
 
     async def _follow(self) -> None:
         while True:
-            seen = self._signal.count
-            await self._look()
-            await self._signal.wait(seen, None)
+            seen, at_most = self._signal.count, None
+            try:
+                await self._look()
+            except Exception:  # noqa: BLE001 - the next look may fare better, whatever it is
+                get_log().exception("gtid_wait_look_failed")
+                at_most = RETRY_SECONDS
+            await self._signal.wait(seen, at_most)
 
     async def _look(self) -> None:
         """Tell those whose groups have come."""

@@ -1,12 +1,15 @@
 """Waiting for groups: each waiter is told of its own, and the history is looked at once for all."""
 
 import asyncio
+import contextlib
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from structlog.testing import capture_logs
 
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.gtid import Gtid, GtidPosition
+from ibb.server import gtid_waits
 from ibb.server.gtid_waits import GtidWaits
 
 from .waiting import until
@@ -36,9 +39,9 @@ class Source:
         changed.set()
 
     async def wait(self, seen, timeout_seconds):
-        assert timeout_seconds is None
         if self.count == seen:
-            await self._changed.wait()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), timeout_seconds)
 
 
 @pytest.fixture
@@ -56,6 +59,10 @@ async def waits(source):
 
 def waiting(waits, text, seconds=LONG):
     return asyncio.create_task(waits.wait(GtidPosition.parse(text), seconds))
+
+
+def fail():
+    raise MemoryError("as if")
 
 
 async def idle(source, looks):
@@ -109,3 +116,27 @@ async def test_who_waits_no_longer_is_forgotten(source, waits):
     source.grow("0-1-2")
     await asyncio.sleep(0)
     assert source.looks == looks
+
+
+async def test_a_look_that_fails_is_logged_and_the_next_one_tells_all(source, waits, monkeypatch):
+    first = waiting(waits, "0-1-1")
+    await idle(source, 2)
+    with monkeypatch.context() as patched, capture_logs() as lines:
+        patched.setattr(source, "state", fail)
+        patched.setattr(gtid_waits, "RETRY_SECONDS", 0.01)
+        source.grow("0-1-1")
+        await until(lambda: lines)
+        assert lines[0]["event"] == "gtid_wait_look_failed"
+        assert not first.done()
+    assert await asyncio.wait_for(first, 20)
+
+
+async def test_a_follower_that_ended_is_followed_by_another(source, waits):
+    first = waiting(waits, "0-1-1")
+    await idle(source, 2)
+    waits._following.cancel()
+    await asyncio.gather(waits._following, return_exceptions=True)
+    second = waiting(waits, "0-1-1")
+    await idle(source, 4)
+    source.grow("0-1-1")
+    assert await asyncio.wait_for(asyncio.gather(first, second), 20) == [True, True]
