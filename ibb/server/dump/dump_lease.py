@@ -85,7 +85,7 @@ class DumpLease:
 
     Attributes:
         name: of the lease.
-        dropped: somebody ended it: it is not renewed any more.
+        dropped: somebody ended it, or a later dump keeps it: it is not renewed any more.
     """
 
     def __init__(

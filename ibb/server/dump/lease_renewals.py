@@ -54,8 +54,16 @@ class LeaseRenewals:
         return await loop.run_in_executor(self._pool, terms_for, *arguments)
 
     async def renew(self, lease: DumpLease) -> None:
-        """Have a lease's time count from now; that it could not be stored is only logged."""
-        self._kept[lease.name] = lease
+        """
+        Have a lease's time count from now; that it could not be stored is only logged.
+
+        The first time, it takes over from an earlier dump of its replica. That one may still be
+        about to end, and renews nothing any more: it would move the position back.
+        """
+        if not lease.dropped:
+            before = self._kept.get(lease.name, lease)
+            before.dropped = before is not lease
+            self._kept[lease.name] = lease
         await self._ask(lease, None)
 
     def finish(self, lease: DumpLease, behind: Callable[[], None]) -> None:

@@ -196,6 +196,29 @@ async def test_many_renewals_are_stored_together(store, monkeypatch):
     assert len(stored) <= 2
 
 
+async def test_a_dump_that_was_replaced_takes_nothing_back(store):
+    """It may renew once more before it has ended; a DROP then ends what the living one keeps."""
+    with ThreadPoolExecutor(1) as pool:
+        renewals = LeaseRenewals(store.leases, pool)
+        old, new = (
+            DumpLease(
+                LeaseTerms(NAME, HOUR, "kept"),
+                GtidPosition.parse(start),
+                progress=lambda: None,
+                renewals=renewals,
+            )
+            for start in ("0-1-2", "0-1-9")
+        )
+        for lease in (old, new, old):
+            await renewals.renew(lease)
+        assert leases(store) == {NAME: ("0-1-9", HOUR)}
+        renewals.finish(old, lambda: None)
+        await renewals.finished()
+        renewals.drop(NAME)
+        await renewals.renew(new)
+        assert leases(store) == {}
+
+
 async def test_a_dump_that_ends_late_does_not_move_back_what_the_next_one_keeps(store):
     with ThreadPoolExecutor(1) as pool:
         renewals = LeaseRenewals(store.leases, pool)
