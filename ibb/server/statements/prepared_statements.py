@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 from ibb.protocol.error_codes import MAX_PREPARED_STMT_COUNT_REACHED, OUT_OF_RESOURCES
 from ibb.protocol.prepared_statement import PARAMETERS_MAX, Parameters
+from ibb.server.sql.ast import Show
 
 from .session_memory import statement_bytes
 from .variables import global_value
 
 if TYPE_CHECKING:
+    from ibb.server.sql.ast import Statement
     from ibb.server.sql.context import Context
     from ibb.server.sql.parser import Parsed
 
@@ -19,6 +21,12 @@ if TYPE_CHECKING:
 PREPARED_MAX: Final = 1024  # statements of one session
 LONG_DATA_BYTES_MAX: Final = 1 << 20  # of one statement's parameters
 _PARAMETER_BYTES: Final = 64  # that a parameter takes without a value
+_LATE_COLUMNS: Final = frozenset(
+    {
+        *("REPLICA HOSTS", "PROCESSLIST", "WARNINGS", "ERRORS", "PLUGINS", "ENGINES"),
+        *("PRIVILEGES", "PROFILES"),
+    }
+)
 
 
 class Prepared:
@@ -104,3 +112,8 @@ class PreparedStatements:
         """Forget all of them."""
         for key in list(self._statements):
             self.drop(key)
+
+
+def tells_columns_late(statement: Statement) -> bool:
+    """Tell whether MariaDB describes the columns only when the statement is executed."""
+    return isinstance(statement, Show) and statement.what in _LATE_COLUMNS

@@ -42,7 +42,9 @@ from ibb.server.sql.wait import StatementWaits
 
 from .killing import kill
 from .place import Place
+from .prepared_statements import tells_columns_late
 from .privileges_needed import require
+from .shown_text import shown_text
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterator
@@ -51,7 +53,6 @@ if TYPE_CHECKING:
     from ibb.protocol.statement_command import StmtExecute, StmtSendLongData
     from ibb.server.session import Session
     from ibb.server.session_host import SessionHost
-    from ibb.server.sql.ast import Statement
 
     from .prepared_statements import Prepared
     from .session_charsets import SessionCharsets
@@ -67,12 +68,6 @@ _REFRESHED: Final = {
 CUT_CHARS_MAX: Final = 64 << 10  # of a text that is cut into tokens on the loop
 ANSWER_CHARS_MAX: Final = 32 << 20  # of all values of a result; the encoded ones come on top
 STATUS_MORE_RESULTS: Final = 0x0008
-_LATE_COLUMNS: Final = frozenset(
-    {
-        *("REPLICA HOSTS", "PROCESSLIST", "WARNINGS", "ERRORS", "PLUGINS", "ENGINES"),
-        *("PRIVILEGES", "PROFILES"),
-    }
-)
 
 
 class StatementRunner:
@@ -170,24 +165,29 @@ class StatementRunner:
 
     async def _run(self, parsed: Parsed, encode: Callable[[ResultSet | None], T]) -> T:
         """Return what *encode* makes of a statement's result, having waited for what it waits."""
-        statement = parsed.statement
-        if isinstance(statement, Execute):
-            inner = await self._awaited(parsed, lambda: self._statements.executed(statement))
+        execute = parsed.statement
+        with self._in_time():
+            self.running = shown_text(parsed)
+            if not isinstance(execute, Execute):
+                return await self._done(parsed, encode)
             try:
-                return await self._run(inner, encode)
+                inner = await self._awaited(parsed, lambda: self._statements.executed(execute))
+                self.running = shown_text(inner)
+                return await self._done(inner, encode)
             finally:
                 self._statements.context.values = ()
-        self.running = "CHANGE MASTER" if isinstance(statement, ChangeMaster) else parsed.text
-        with self._in_time():
-            match statement:
-                case Kill():
-                    wanted = await self._awaited(parsed, lambda: self._statements.wanted(statement))
-                    kill(statement, wanted, self._host, self._session)
-                    return encode(None)
-                case ReplicaCommand() | ChangeMaster():
-                    await self._upstream(statement)
-                    return encode(None)
-            return await self._awaited(parsed, lambda: encode(self._statements.answer(statement)))
+
+    async def _done(self, parsed: Parsed, encode: Callable[[ResultSet | None], T]) -> T:
+        statement = parsed.statement
+        match statement:
+            case Kill():
+                wanted = await self._awaited(parsed, lambda: self._statements.wanted(statement))
+                kill(statement, wanted, self._host, self._session)
+                return encode(None)
+            case ReplicaCommand() | ChangeMaster():
+                await self._upstream(statement)
+                return encode(None)
+        return await self._awaited(parsed, lambda: encode(self._statements.answer(statement)))
 
     @contextmanager
     def _in_time(self) -> Iterator[None]:
@@ -323,7 +323,7 @@ class StatementRunner:
                 result = await self._run(parsed, lambda result: result)
             finally:
                 context.values, context.probing = (), False
-            if result is not None and not _tells_columns_late(parsed.statement):
+            if result is not None and not tells_columns_late(parsed.statement):
                 columns = list(result.columns)
         self._prepared.add(self._last_id + 1, parsed)
         self._last_id += 1
@@ -384,8 +384,3 @@ class StatementRunner:
     def close_statement(self, statement_id: int) -> None:
         """Forget a statement, if there is one."""
         self._prepared.drop(statement_id)
-
-
-def _tells_columns_late(statement: Statement) -> bool:
-    """Tell whether MariaDB describes the columns only when the statement is executed."""
-    return isinstance(statement, Show) and statement.what in _LATE_COLUMNS

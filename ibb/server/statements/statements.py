@@ -343,15 +343,15 @@ class Statements:
             SqlError: 1243 there is none of that name, 1210 other placeholders, and as a parser.
             StatementWaits: a value is not known yet.
         """
-        if statement.text is None:
-            parsed = self._named(statement.name, "EXECUTE")
-        else:
-            parsed = self._parsed(statement.text)
-        if parsed.placeholders != len(statement.values):
-            raise SqlError(1210, "HY000", "Incorrect arguments to EXECUTE")
         context = self.context
-        context.now = context.facts.now()
-        context.values = [evaluate(value, context) for value in statement.values]
+        with self._computing():
+            if statement.text is None:
+                parsed = self._named(statement.name, "EXECUTE")
+            else:
+                parsed = self._parsed(statement.text)
+            if parsed.placeholders != len(statement.values):
+                raise SqlError(1210, "HY000", "Incorrect arguments to EXECUTE")
+            context.values = [evaluate(value, context) for value in statement.values]
         return parsed
 
     def _no_table(self, statement: OnTable) -> SqlError | None:

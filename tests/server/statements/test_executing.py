@@ -2,9 +2,12 @@
 
 import pytest
 
+from ibb.protocol.command import Query
 from ibb.protocol.errors import SqlError
+from ibb.protocol.reply import parse_err
 
 from ..raw_client import RawClient, until_sessions
+from ..waiting import until
 
 
 @pytest.fixture
@@ -90,3 +93,43 @@ async def test_a_character_set_or_collation_that_nobody_knows_is_refused(client)
     assert await refusal(client, "SELECT 'a' COLLATE nonsense") == 1273
     assert await refusal(client, "SELECT CONVERT('a' USING nonsense)") == 1115
     assert await refusal(client, "SELECT CONVERT('a' USING gbk)") == 1235
+
+
+async def test_the_values_of_an_execution_are_computed_in_the_time_of_the_statement(client):
+    await client.query("PREPARE p FROM 'SELECT ?'")
+    await client.query("SET max_statement_time = 0.1")
+    assert await refusal(client, "EXECUTE p USING SLEEP(1)") == 1969
+    assert await refusal(client, "EXECUTE IMMEDIATE 'SELECT ?' USING SLEEP(1)") == 1969
+
+
+async def test_the_values_of_an_execution_are_of_the_moment_that_the_session_set(client):
+    await client.query("SET timestamp = 1000000000")
+    value = await client.value("EXECUTE IMMEDIATE 'SELECT ?' USING UNIX_TIMESTAMP()")
+    assert float(value) == 1_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("sql", "shown"),
+    [
+        ("PREPARE p FROM CONCAT('CHANGE MASTER TO MASTER_PASSWORD = ''x''', SLEEP(20))", "PREPARE"),
+        ("EXECUTE IMMEDIATE CONCAT('SELECT ''x''', SLEEP(20))", "EXECUTE IMMEDIATE"),
+        ("EXECUTE IMMEDIATE 'SELECT ''x'', ?' USING SLEEP(20)", "EXECUTE IMMEDIATE"),
+        ("EXECUTE q USING SLEEP(20)", "EXECUTE q USING SLEEP(20)"),
+    ],
+)
+async def test_others_see_what_is_executed_without_a_text_that_passwords_may_stand_in(
+    serve, store, sql, shown
+):
+    server = await serve(store)
+    async with (
+        await RawClient.logged_in(server, "admin", "mighty") as client,
+        await RawClient.logged_in(server, "admin", "mighty") as other,
+    ):
+        number = await client.value("SELECT CONNECTION_ID()")
+        await client.query("PREPARE q FROM 'SELECT ?'")
+        await client.send(Query(sql).encode())
+        await until(lambda: server.session(int(number)).runner._waiting is not None)
+        infos = {row[0]: row[7] for row in await other.rows("SHOW FULL PROCESSLIST")}
+        assert infos[number] == shown
+        await other.query(f"KILL QUERY {number}")
+        assert parse_err(await client.packet()).code == 1317
