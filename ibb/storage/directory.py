@@ -24,6 +24,7 @@ from .page_cache import PageCache
 from .page_source import NO_MORE_DATA, NO_MORE_PAGES, PageRead, PageStatus
 from .position import Position
 from .used_pages import UsedPages, find_used_pages
+from .watched_file import WatchedFile
 
 TORN_READS_MAX = 5  # of the page that another program may just be writing
 WARNINGS_MAX = 100  # kept in memory
@@ -57,6 +58,7 @@ class BinlogDirectory:
     Attributes:
         limit: serve nothing from here on; None: no limit. Must lie behind a whole record.
         warnings: what is odd but no reason to stop, the first `WARNINGS_MAX` findings.
+        generation: how often the files were found begun anew (RESET MASTER of another process).
         unreadable: why the end that the last refresh found may not be where data ends, or None.
 
     Raises:
@@ -68,6 +70,7 @@ class BinlogDirectory:
     def __init__(self, disk: Disk, path: str) -> None:
         self.limit: Position | None = None
         self.warnings: list[str] = []
+        self.generation = 0
         self.unreadable: DiskError | None = None
         self._disk = disk
         self._path = path
@@ -78,6 +81,7 @@ class BinlogDirectory:
         self._headers: dict[int, FileHeader] = {}
         self._used: dict[int, UsedPages] = {}
         self._listing = Listing((), -1, 0, ())
+        self._newest = WatchedFile(disk)
         self.refresh()
 
     @property
@@ -99,13 +103,14 @@ class BinlogDirectory:
             if (
                 last < before.last
                 or (numbers and before.numbers and numbers[0] < before.numbers[0])
-                or self._files.is_removed(before.last)
+                or self._newest.is_removed
             ):
                 self._forget_all()  # the files were deleted and begun anew
+                self.generation += 1
                 before = Listing((), -1, 0, ())
             for gone in set(before.numbers).difference(numbers):
                 self._forget(gone)
-            known = self._used.get(last) if last == before.last else None
+            known = self._used[last].sure if last == before.last >= 0 else 0
             # By the old listing: what was counted while the file could grow is counted again.
             self._used = {
                 number: used
@@ -114,15 +119,17 @@ class BinlogDirectory:
             }
             last_page = 0
             if last >= 0:
-                used = self._find_used(last, known.sure if known is not None else 0)
-                self._used[last] = used
+                used = self._used[last] = self._find_used(last, known)
                 last_page = used.last
+                self._newest.watch(f"{self._path}/{binlog_name(last)}")
             changed = tuple(self._modified_at(number) for number in numbers[-2:])
             self._listing = Listing(tuple(numbers), last, last_page, changed)
 
     def close(self) -> None:
         """Close the files; reading opens them again."""
-        self._files.close()
+        with self._mutex:
+            self._files.close()
+            self._newest.close()
 
     def first_file(self) -> int:
         """Return the lowest file number that exists; 0 when there is none."""

@@ -165,12 +165,6 @@ class OpenFiles:
         finally:
             self._give_back(handle)
 
-    def is_removed(self, file_no: int) -> bool:
-        """Tell whether a file is open that is not there any more, under its name at least."""
-        with self._mutex:
-            handle = self._handles.get(file_no)
-            return handle is not None and handle.file.is_removed()
-
     def drop(self, file_no: int) -> None:
         """Close a file if it is open, or when the reads that use it are done."""
         with self._mutex:

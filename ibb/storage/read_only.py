@@ -51,7 +51,8 @@ class ReadOnlyHistory:
         self._pages = BinlogDirectory(disk, path)
         self._end = self._pages.end()  # as of the last look: what waits for more has seen that
         self._pages.limit = None if follow_unsynced else self._end
-        self._formats = FormatCatalogue(self._pages, (disk, f"{path}/{SIDECAR_NAME}"))
+        self._sidecar = (disk, f"{path}/{SIDECAR_NAME}")
+        self._formats = FormatCatalogue(self._pages, self._sidecar)
         self._follower = StateFollower(self._pages)
         self.damage: FormatError | DiskError | None = None
         self._follow()
@@ -92,12 +93,18 @@ class ReadOnlyHistory:
             DiskError: the directory cannot be read.
         """
         with self._mutex:
-            before, end = self._pages.listing, self._end
+            before, end, generation = self._pages.listing, self._end, self._pages.generation
             self._pages.refresh()
             listing = self._pages.listing
+            is_anew = self._pages.generation != generation
+            if is_anew:
+                end = Position(0, 0)  # nothing of it was served
             self._changing = self._changing or listing != before
             if self._changing and not self._follow_unsynced:
                 self._pages.limit = max(end, _surely_synced(listing))
+            if is_anew:
+                self._formats = FormatCatalogue(self._pages, self._sidecar)
+                self._follower = StateFollower(self._pages)
             self._follow()
             self._end = self._pages.end()
             wakes = list(self._wakes.values()) if self._end != end else []

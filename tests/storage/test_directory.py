@@ -9,6 +9,7 @@ from ibb.storage.directory import BinlogDirectory
 from ibb.storage.disk import OsDisk
 from ibb.storage.errors import DiskError
 from ibb.storage.group_reader import GroupReader
+from ibb.storage.open_files import OPEN_FILES_MAX
 from ibb.storage.page_source import NO_MORE_DATA, PageStatus
 from ibb.storage.position import Position
 
@@ -144,23 +145,34 @@ def test_files_that_were_begun_anew_are_read_anew(growing):
     assert sequence_numbers(GroupReader(source, Position(0, 0))) == [77]
 
 
-def test_a_history_begun_anew_in_a_file_of_the_same_name_is_read_anew(tmp_path):
-    """RESET MASTER of another process, before there was a second file; nothing else tells."""
-
-    def write(first, last):
-        builder = BinlogBuilder(pages=64)
-        for number in range(first, last + 1):
-            builder.commit(Gtid(0, 1, number), event(200))
-        builder.write(tmp_path)
-
-    write(1, 12)
-    source = open_directory(tmp_path)
-    assert sequence_numbers(GroupReader(source, Position(0, 0))) == list(range(1, 13))
-    for file in tmp_path.iterdir():
+def write_history(path, first, last, pages):
+    builder = BinlogBuilder(pages=pages)
+    for number in range(first, last + 1):
+        builder.commit(Gtid(0, 1, number), event(200))
+    for file in path.iterdir():
         file.unlink()
-    write(50, 69)
+    builder.write(path)
+
+
+@pytest.mark.parametrize("pages", [64, 4])
+def test_a_history_begun_anew_is_read_anew_though_no_file_number_went_down(tmp_path, pages):
+    """RESET MASTER of another process; in many files, too, of which few are open at a time."""
+    last = 12 if pages == 64 else 400
+    write_history(tmp_path, 1, last, pages)
+    source = open_directory(tmp_path)
+    numbers = list(range(1, last + 1))
+    assert sequence_numbers(GroupReader(source, Position(0, 0))) == numbers
+    assert source.generation == 0
+    assert pages == 64 or source.last_file() > OPEN_FILES_MAX
+    for file_no in range(min(source.last_file(), OPEN_FILES_MAX + 2)):
+        source.read_page(file_no, 1)  # the newest is not among the open ones any more
+    write_history(tmp_path, 50, 50 + last + 8, pages)
     source.refresh()
-    assert sequence_numbers(GroupReader(source, Position(0, 0))) == list(range(50, 70))
+    assert source.generation == 1
+    numbers = list(range(50, 50 + last + 9))
+    assert sequence_numbers(GroupReader(source, Position(0, 0))) == numbers
+    source.refresh()
+    assert source.generation == 1
 
 
 def test_a_limit_hides_all_behind_it_and_reading_goes_on_when_it_moves(growing):

@@ -186,3 +186,36 @@ def test_the_sidecar_of_a_store_is_used(growing):
     growing.add(1)
     catalogue.add(place, data)
     assert open_history(growing.path).formats.in_force(growing.position) == data
+
+
+@pytest.mark.parametrize("follows", [False, True])
+def test_a_history_that_another_process_begins_anew_is_forgotten(tmp_path, follows):
+    """Its state would let GTIDs through that nobody has, its end bytes that may not be synced."""
+
+    def write(first, last):
+        builder = BinlogBuilder(interval=2, pages=6)
+        for number in range(first, last + 1):
+            builder.commit(Gtid(0, 1, number), event(200))
+        for file in tmp_path.iterdir():
+            file.unlink()
+        builder.write(tmp_path)
+        return builder
+
+    write(1, 60)
+    history = open_history(tmp_path, follow_unsynced=follows)
+    woken = []
+    history.subscribe(lambda: woken.append(history.state()))
+    before = history.end()
+    write(100, 104)
+    history.refresh()
+    assert history.state() == BinlogState([Gtid(0, 1, 104)] if follows else [])
+    assert history.end() < before
+    assert new_groups(GroupReader(history.pages, Position(0, 0))) == (
+        list(range(100, 105)) if follows else []
+    )
+    write(100, 200)
+    history.refresh()
+    seen = new_groups(GroupReader(history.pages, Position(0, 0)))
+    assert seen == list(range(100, 201))[: len(seen)]
+    assert history.state() == BinlogState([Gtid(0, 1, seen[-1])])
+    assert len(woken) == 1 + follows
