@@ -9,14 +9,14 @@ Source: dump-protocol 4.12, 7.
 
 from __future__ import annotations
 
-from collections import deque
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from ibb.protocol.event import HEADER_SIZE, EventHeader
 from ibb.protocol.event_encoder import CAPABILITY_GTID, EventEncoder
 from ibb.protocol.event_group import GroupStep, GroupTracker
 from ibb.server.log import get_log
 
+from .asked_groups import AskedGroup, AskedGroups
 from .dump_batch import Outcome
 from .dump_stream import STATUS, DumpStream
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from ibb.protocol.command import SemiSyncAck
     from ibb.protocol.event_encoder import WirePart
     from ibb.protocol.fields import Buffer
-    from ibb.protocol.gtid import Gtid
     from ibb.storage.group_reader import StoredGroup
     from ibb.storage.history import History
     from ibb.storage.position import Position
@@ -36,19 +35,9 @@ if TYPE_CHECKING:
     from .pacing import Pace
     from .semi_sync import SemiSync
 
-ASKED_MAX: Final = 4096  # requests without an answer; an answer to a later one counts for them
-
 _SEMI_SYNC: Final = STATUS + b"\xef\0"
 _SEMI_SYNC_ASKING: Final = STATUS + b"\xef\1"
 _FIRST_SEQ: Final = 1
-
-
-class _Asked(NamedTuple):
-    """An acknowledgement was asked for behind a group."""
-
-    place: tuple[int, int]  # number of the file and position in the client's stream
-    gtid: Gtid
-    end: Position  # of the binlog behind the group
 
 
 class CountedStream(DumpStream):
@@ -93,7 +82,7 @@ class CountedStream(DumpStream):
         self._wanted = False  # an answer, behind the group that is being sent
         self._asking = False  # by the event that is being sent
         self._file_numbers = {self._place.name: 0}  # of a GiB each
-        self._asked: deque[_Asked] = deque(maxlen=ASKED_MAX)
+        self._asked = AskedGroups()
 
     def next_batch(self) -> Batch:
         """Return the next packets; a client that is at the end from the start has everything."""
@@ -108,9 +97,7 @@ class CountedStream(DumpStream):
         if file_no is None:
             get_log().debug("acknowledgement_ignored", file=reply.file_name)
             return
-        newest = None
-        while self._asked and self._asked[0].place <= (file_no, reply.position):
-            newest = self._asked.popleft()
+        newest = self._asked.answered((file_no, reply.position))
         if newest is not None and self._semi_sync is not None:
             self._semi_sync.reply(newest.gtid, newest.end)
 
@@ -172,7 +159,7 @@ class CountedStream(DumpStream):
         gtid = self._group.gtid
         assert gtid is not None
         here = (len(self._file_numbers) - 1, self._place.position)
-        self._asked.append(_Asked(here, gtid, self._reader.position))
+        self._asked.add(AskedGroup(here, gtid, self._reader.position))
         self.seq = _FIRST_SEQ
         self._asking = self._wanted = False
         self._status = _SEMI_SYNC
