@@ -39,6 +39,10 @@ class History(Protocol):
     def end(self) -> Position:
         """Return the durable end."""
 
+    @property
+    def generation(self) -> int:
+        """How often it was begun anew under its readers' hands; then nothing fits what they had."""
+
     def refresh(self) -> None:
         """Make what was written lately durable, or look for what others wrote: a reader waits."""
 

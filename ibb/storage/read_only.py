@@ -68,6 +68,11 @@ class ReadOnlyHistory:
         return self._formats
 
     @property
+    def generation(self) -> int:
+        """How often another process was seen to have begun the directory anew."""
+        return self._pages.generation
+
+    @property
     def is_changing(self) -> bool:
         """Whether the files were seen to change."""
         return self._changing

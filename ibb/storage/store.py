@@ -56,6 +56,7 @@ class Store:
     def __init__(
         self, disk: Disk, directory: str, options: StoreOptions, clock: Clock, lock: Lock
     ) -> None:
+        self.generation = 0  # nobody begins the history anew while somebody reads
         self._disk = disk
         self._directory = directory
         self._options = options

@@ -52,6 +52,10 @@ if TYPE_CHECKING:
     from .pacing import Pace
 
 STATUS: Final = b"\0"  # first byte of a packet that holds an event
+_BEGUN_ANEW: Final = (
+    "The binlog was deleted and begun anew (RESET MASTER) by the server that writes it, while it "
+    "was being read; connect again from a position that is in it."
+)
 _PURGED: Final = (
     "Could not find GTID state requested by slave in any binlog files. Probably the slave state "
     "is too old and required binlog files have been purged."
@@ -104,6 +108,7 @@ class DumpStream:
         self._sent: dict[int, Gtid] = {}  # by domain, in the batch that is being made
         self._at: Place | None = None  # behind the last batch
         self._begun_at: Position
+        self._generation: int  # of the history, when the start was looked for
         self._last: StoredGroup | None = None  # that was sent
         self._held: StoredGroup | None = None  # looked at already, for its age or its format
         self._age = GroupAge(history, pace, request.server_id)
@@ -197,7 +202,7 @@ class DumpStream:
         Raises:
             SqlError: 1236, it cannot be served from there.
         """
-        request = self._request
+        request, self._generation = self._request, self._history.generation
         position = request.connect_state
         empty_domains: frozenset[int] = frozenset()
         try:
@@ -257,6 +262,8 @@ class DumpStream:
 
     def _fill(self, out: list[Buffer]) -> Outcome:
         """Add packets to *out* until there are enough, or no more."""
+        if self._history.generation != self._generation:
+            raise MASTER_FATAL_ERROR_READING_BINLOG.error(_BEGUN_ANEW)
         size = looked_at = 0
         while size < BATCH_BYTES:
             if self._parts is None:

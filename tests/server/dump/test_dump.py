@@ -323,6 +323,30 @@ async def test_files_that_another_program_writes_are_followed(serve, tmp_path):
         history.close()
 
 
+async def test_files_that_another_program_begins_anew_end_the_dumps_of_them(serve, tmp_path):
+    """They would go on in the middle of another history."""
+    path = tmp_path / "foreign"
+    with Store.open(path, replace(SMALL, background=False)) as store:
+        for seq in range(1, 11):
+            publish(store, Gtid(0, 1, seq), wait=True)
+        history = ReadOnlyHistory(OsDisk(), str(path), follow_unsynced=True)
+        server = await serve(history, poll_interval=0.01)
+        dump = await dumping(server, non_block=False, server_id=5)
+        store.reset()
+        for seq in range(1, 40):
+            publish(store, Gtid(0, 1, seq), size=4000, wait=True)
+        with pytest.raises(SqlError, match="deleted and begun anew") as caught:
+            while True:
+                await dump.event()
+        assert caught.value.code == 1236
+        await dump.client.close()
+        again = await dumping(server, "0-1-2", non_block=False, server_id=5)
+        assert (await again.next_group()).gtid == Gtid(0, 1, 3)
+        await again.client.close()
+        await server.stop()
+        history.close()
+
+
 @pytest.mark.roomy
 async def test_a_client_that_reads_nothing_for_too_long_is_dropped(serve, store, capfd):
     for seq in range(11, 51):
