@@ -314,6 +314,10 @@ class Server:
             raise OPTION_PREVENTS_STATEMENT.error("--read-only")
         return await self.upstream.do(statement)
 
+    def check_global(self, name: str, value: SqlValue) -> None:
+        """Raise ConfigError if `set_global` would."""
+        self.settings.check(name, value)
+
     def set_global(self, name: str, value: SqlValue) -> None:
         """
         Change a value of the server's, already checked, for all who ask from now on.

@@ -7,6 +7,7 @@ to change: MariaDB's error 1290 says so.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -51,10 +52,10 @@ from .privileges_needed import require, require_for_variable
 from .variables import global_value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from ibb.server.sql.context import Context
-    from ibb.server.sql.expressions import Expression
+    from ibb.server.sql.types import Typed
     from ibb.storage.purge import PurgeResult
 
 AdminStatement = Flush | Purge | ResetMaster | CreateLease | DropLease
@@ -206,9 +207,9 @@ def _drop_lease(statement: DropLease, context: Context) -> None:
         context.diagnostics.add("Note", UNKNOWN_ERROR.code, str(error))
 
 
-def set_global(name: str, value: Expression | None, context: Context) -> None:
+def global_assignment(name: str, typed: Typed | None, context: Context) -> Callable[[], None]:
     """
-    Do SET GLOBAL; *value* None is DEFAULT.
+    Return what does SET GLOBAL, whose value has been checked; *typed* None is DEFAULT.
 
     Raises:
         SqlError: 1193 unknown, 1228 or 1238 not to be set so, 1227 without the privilege, 1231 or
@@ -220,45 +221,61 @@ def set_global(name: str, value: Expression | None, context: Context) -> None:
     if variable.read_only:
         raise INCORRECT_GLOBAL_LOCAL_VAR.error(name, "read only")
     require_for_variable(name, context, is_global=True)
-    own = own_name(name)
+    own, facts = own_name(name), context.facts
     if own in ("gtid_binlog_state", "gtid_slave_pos"):
-        text = None if value is None else as_text(evaluate(value, context).value)
+        text = None if typed is None else as_text(typed.value)
         if text is None:
             raise WRONG_TYPE_FOR_VAR.error(name)
-        _set_state(own, text, context)
-    elif value is None:
-        _change(name, context, partial(context.facts.reset_global, own))
-    else:
-        checked = checked_value(name, variable, evaluate(value, context).value, context)
-        if own not in FIXED:
-            _change(name, context, partial(context.facts.set_global, own, checked))
-        elif checked != global_value(name, context):
-            raise INCORRECT_GLOBAL_LOCAL_VAR.error(name, "read only")
+        return partial(_set_state, own, _parsed_state(own, text, context), context)
+    if typed is None:
+        return partial(_change, name, context, partial(facts.reset_global, own))
+    checked = checked_value(name, variable, typed.value, context)
+    if own not in FIXED:
+        with _refusing(name):
+            facts.check_global(own, checked)
+        return partial(_change, name, context, partial(facts.set_global, own, checked))
+    if checked != global_value(name, context):
+        raise INCORRECT_GLOBAL_LOCAL_VAR.error(name, "read only")
+    return _nothing
+
+
+def _nothing() -> None:
+    """Leave a fixed variable as it is."""
+
+
+@contextmanager
+def _refusing(name: str) -> Iterator[None]:
+    """Have a value that no setting may have be an error of SQL."""
+    try:
+        yield
+    except ConfigError as error:
+        raise WRONG_VALUE_FOR_VAR.error(name, error) from error
 
 
 def _change(name: str, context: Context, do: Callable[[], None]) -> None:
     """Change a variable of the server's; tell what else that has changed."""
     period = context.facts.config.master_heartbeat_period
-    try:
+    with _refusing(name):
         do()
-    except ConfigError as error:
-        raise WRONG_VALUE_FOR_VAR.error(name, error) from error
     if context.facts.config.master_heartbeat_period != period:
         warning = SLAVE_HEARTBEAT_VALUE_OUT_OF_RANGE_MAX.error()
         context.diagnostics.add("Warning", warning.code, warning.message)
 
 
-def _set_state(name: str, text: str, context: Context) -> None:
-    """Set where an empty binlog begins, or where its relay does."""
+def _parsed_state(name: str, text: str, context: Context) -> BinlogState:
     try:
-        state = BinlogState.parse(text)
+        return BinlogState.parse(text)
     except SqlError:
         if name == "gtid_binlog_state" and context.facts.history.state().entries():
             raise SqlError(_BINLOG_MUST_BE_EMPTY, "HY000", str(StoreNotEmpty())) from None
         raise
+
+
+def _set_state(name: str, state: BinlogState, context: Context) -> None:
+    """Set where an empty binlog begins, or where its relay does."""
     if name == "gtid_slave_pos" and state == context.facts.history.state():
         return
-    if name == "gtid_slave_pos" and not text and not context.facts.relays:
+    if name == "gtid_slave_pos" and not len(state) and not context.facts.relays:
         return
     try:
         _store(context).set_binlog_state(state)

@@ -55,6 +55,15 @@ class LiveSettings:
         self._configured: Config = server.config
         self._mutex = threading.Lock()
 
+    def check(self, name: str, value: SqlValue) -> None:
+        """Raise ConfigError if no setting may have a value that a system variable may."""
+        if name in SETTINGS:
+            _changed(self._server.config, self._setting(name, value))
+
+    def _setting(self, name: str, value: SqlValue) -> dict[str, Any]:
+        setting = SETTINGS[name]
+        return {setting: type(getattr(self._configured, setting))(value)}
+
     def set(self, name: str, value: SqlValue) -> None:
         """
         Give a system variable a value, already checked, for all who ask from now on.
@@ -69,8 +78,7 @@ class LiveSettings:
         if name not in SETTINGS:
             self._server.global_values[name] = value
             return
-        setting = SETTINGS[name]
-        self.change(**{setting: type(getattr(self._configured, setting))(value)})
+        self.change(**self._setting(name, value))
 
     def reset(self, name: str) -> None:
         """Give a system variable the value that it was configured with."""
@@ -95,14 +103,18 @@ class LiveSettings:
         """
         server = self._server
         with self._mutex:
-            old = server.config
-            timeout = settings.get("slave_net_timeout", old.slave_net_timeout)
-            period = settings.get("master_heartbeat_period", old.master_heartbeat_period)
-            if period >= timeout:
-                settings["master_heartbeat_period"] = timeout / 2
-            server.config = replace(old, **settings)
+            server.config = _changed(server.config, settings)
             for setting in settings.keys() & _HELD.keys():
                 part, attribute = _HELD[setting]
                 setattr(getattr(server, part), attribute, settings[setting])
         if server.upstream is not None:
             server.upstream.take_settings()
+
+
+def _changed(old: Config, settings: dict[str, Any]) -> Config:
+    """Return a configuration with other settings; raises ConfigError."""
+    timeout = settings.get("slave_net_timeout", old.slave_net_timeout)
+    period = settings.get("master_heartbeat_period", old.master_heartbeat_period)
+    if period >= timeout:
+        settings = settings | {"master_heartbeat_period": timeout / 2}
+    return replace(old, **settings)

@@ -64,9 +64,9 @@ class SessionCharsets:
         """Go back to what the client logged in with: SET NAMES DEFAULT."""
         self._take(COLLATION_NAMES[self._login])
 
-    def set_names(self, charset: str, collation: str = "") -> None:
+    def collation_of(self, charset: str, collation: str = "") -> str:
         """
-        Do SET NAMES.
+        Return the collation that SET NAMES asks for.
 
         Args:
             charset: its name; empty for the one of the login.
@@ -76,20 +76,31 @@ class SessionCharsets:
             SqlError: 1115 or 1273 unknown, 1231 for no client, 1253 they do not fit together.
         """
         if not charset:
-            self.take_login()
-            return
+            return COLLATION_NAMES[self._login]
         default = _default_collation(charset, _CLIENT)
         chosen = collation.lower() or default
         if chosen not in COLLATIONS:
             raise UNKNOWN_COLLATION.error(collation)
         if charset_of(chosen) != charset_of(default):
             raise COLLATION_CHARSET_MISMATCH.error(collation, charset)
-        self._take(chosen)
+        return chosen
 
-    def set_character_set(self, charset: str) -> None:
-        """Do SET CHARACTER SET: literals get the character set of databases; raises SqlError."""
-        self.set_names(charset)
-        self._connect(COLLATION_NAMES[UTF8MB4])
+    def take(self, collation: str, *, literals: bool = True) -> None:
+        """
+        Do SET NAMES with what `collation_of` returned.
+
+        Args:
+            collation: its name.
+            literals: no SET CHARACTER SET, where literals get the character set of databases.
+        """
+        self._take(collation)
+        if not literals:
+            self._connect(COLLATION_NAMES[UTF8MB4])
+
+    def check(self, name: str, value: str | None) -> None:
+        """Raise SqlError if `assign` would, of a value that the variable may have by its kind."""
+        if name in (_CLIENT, _CONNECTION, _RESULTS) and value is not None:
+            _default_collation(value, name)
 
     def assign(self, name: str, value: str | None) -> bool:
         """

@@ -50,7 +50,7 @@ from ibb.server.sql.ast import (
 )
 from ibb.server.sql.context import Context
 from ibb.server.sql.evaluator import evaluate
-from ibb.server.sql.expressions import Literal, UserVariable
+from ibb.server.sql.expressions import UserVariable
 from ibb.server.sql.parser import parse_prepared
 from ibb.server.sql.select import select
 from ibb.server.sql.show_views import VIEWS
@@ -58,7 +58,7 @@ from ibb.server.sql.table_descriptions import describe
 from ibb.server.sql.tables import INFORMATION_SCHEMA
 from ibb.server.sql.types import as_text
 
-from .admin import administer, set_global
+from .admin import administer, global_assignment
 from .events import show_binlog_events
 from .killing import thread_id
 from .place import Place, place_of
@@ -261,37 +261,46 @@ class Statements:
             SqlError: it cannot be done, and so nothing of the statement is.
         """
         variables, context = self._variables, self.context
-        if not isinstance(part, Assignment):
-            return partial(self._set_other, part)
+        if isinstance(part, SetNames):
+            collation = variables.charsets.collation_of(part.charset, part.collation)
+            return partial(variables.charsets.take, collation, literals=part.literals)
+        if isinstance(part, SetTransaction):
+            return self._prepared_transaction(part)
         target = part.target
         typed = None if part.value is None else evaluate(part.value, context)
         if isinstance(target, UserVariable):
             assert typed is not None
             return partial(variables.set_user, target.name, typed.value)
         if target.scope == "GLOBAL":
-            value = None if typed is None else Literal(typed)
-            return partial(set_global, target.name, value, context)
+            return global_assignment(target.name, typed, context)
         require_for_variable(target.name, context, is_global=False)
         if typed is None:
+            variables.check_default(target.name)
             return partial(variables.set_default, target.name, context)
         checked = variables.checked(target.name, typed.value, context)
         return partial(variables.set_checked, target.name, checked)
 
-    def _set_other(self, part: SetNames | SetTransaction) -> None:
+    def _prepared_transaction(self, part: SetTransaction) -> Callable[[], None]:
         variables, context = self._variables, self.context
-        if isinstance(part, SetNames):
-            if part.literals:
-                variables.charsets.set_names(part.charset, part.collation)
-            else:
-                variables.charsets.set_character_set(part.charset)
-            return
-        for name, text in part.values:
-            value: SqlValue = int(text) if text.isdigit() else text
-            if part.scope == "GLOBAL":
+        values: dict[str, SqlValue] = {
+            name: int(text) if text.isdigit() else text for name, text in part.values
+        }
+        set_value: Callable[[str, SqlValue], None]
+        if part.scope == "GLOBAL":
+            for name in values:
                 require_for_variable(name, context, is_global=True)
-                context.facts.set_global(name, value)
-            else:
-                variables.set_system(name, value, context)
+            set_value = context.facts.set_global
+        else:
+            values = {
+                name: variables.checked(name, value, context) for name, value in values.items()
+            }
+            set_value = variables.set_checked
+
+        def assign() -> None:
+            for name, value in values.items():
+                set_value(name, value)
+
+        return assign
 
     # Transactions, in which nothing happens
 

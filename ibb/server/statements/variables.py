@@ -110,6 +110,9 @@ class ServerFacts(Protocol):
     def replica_status(self) -> dict[str, WireValue] | None:
         """Return SHOW REPLICA STATUS by column name, None without an upstream."""
 
+    def check_global(self, name: str, value: SqlValue) -> None:
+        """Raise ConfigError if `set_global` would."""
+
     def set_global(self, name: str, value: SqlValue) -> None:
         """Change a value of the server's, already checked; raises ConfigError."""
 
@@ -281,10 +284,6 @@ class SessionVariables:
             return self._inherited[own]
         return _first_value(variable, context)
 
-    def set_system(self, name: str, value: SqlValue, context: Context) -> None:
-        """Set the session's value of a system variable; raises SqlError as `checked` does."""
-        self.set_checked(name, self.checked(name, value, context))
-
     def checked(self, name: str, value: SqlValue, context: Context) -> SqlValue:
         """
         Return *value* as the session's value of a system variable may be set to it.
@@ -295,7 +294,14 @@ class SessionVariables:
         """
         variable = _variable_of_session(name)
         self._check_transaction(name)
-        return checked_value(name, variable, value, context)
+        checked = checked_value(name, variable, value, context)
+        self.charsets.check(own_name(name), None if checked is None else str(checked))
+        return checked
+
+    def check_default(self, name: str) -> None:
+        """Raise SqlError if `set_default` would."""
+        _variable_of_session(name)
+        self._check_transaction(name)
 
     def _check_transaction(self, name: str) -> None:
         if self.in_transaction and own_name(name) in _OF_NEXT_GROUP:

@@ -21,6 +21,14 @@ async def client(serve, store):
         ("autocommit = 'abc'", 1231),
         ("sql_mode = 'NOPE'", 1231),
         ("@y = nofunc()", 1305),
+        ("max_connections = DEFAULT", 1229),
+        ("character_set_client = 'ucs2'", 1231),
+        ("NAMES bogus", 1115),
+        ("NAMES utf8mb4 COLLATE latin1_swedish_ci", 1253),
+        ("CHARACTER SET bogus", 1115),
+        ("GLOBAL nosuch = 1", 1193),
+        ("GLOBAL wait_timeout = 'abc'", 1232),
+        ("GLOBAL server_id = 12345", 1238),
     ],
 )
 async def test_what_is_wrong_leaves_all_as_it_was(client, wrong, code):
@@ -29,6 +37,27 @@ async def test_what_is_wrong_leaves_all_as_it_was(client, wrong, code):
         await client.query(f"SET @x = 2, tx_isolation = 'SERIALIZABLE', {wrong}")
     assert refused.value.code == code
     assert await client.rows("SELECT @x, @@tx_isolation") == [("1", "REPEATABLE-READ")]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["wait_timeout = 'abc'", "server_id = 12345", "gtid_binlog_state = 'x'", "dump_rate = 5"],
+)
+async def test_what_is_wrong_leaves_all_settings_as_they_were(client, wrong):
+    asked = "SELECT @@GLOBAL.max_connections, @@GLOBAL.max_user_connections"
+    before = await client.rows(asked)
+    with pytest.raises(SqlError):
+        await client.query(f"SET GLOBAL max_connections = 77, max_user_connections = 5, {wrong}")
+    assert await client.rows(asked) == before
+
+
+async def test_without_the_privilege_for_one_none_is_set(serve, store):
+    async with await RawClient.logged_in(await serve(store), "watcher", "looking") as client:
+        for wrong in ("GLOBAL wait_timeout = 100", "GLOBAL TRANSACTION READ ONLY"):
+            with pytest.raises(SqlError) as refused:
+                await client.query(f"SET @b = 1, {wrong}")
+            assert refused.value.code == 1227
+            assert await client.value("SELECT @b") is None
 
 
 async def test_values_are_those_from_before(client):
