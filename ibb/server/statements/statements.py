@@ -57,6 +57,7 @@ from ibb.server.sql.show_views import VIEWS
 from ibb.server.sql.table_descriptions import describe
 from ibb.server.sql.tables import INFORMATION_SCHEMA
 from ibb.server.sql.types import as_text
+from ibb.server.sql.wait import StatementWaits
 
 from .admin import administer, global_assignment
 from .events import show_binlog_events
@@ -184,14 +185,21 @@ class Statements:
 
     @contextmanager
     def _computing(self) -> Iterator[None]:
-        """Begin to compute for a statement; numbers that are out of range are an error of SQL."""
-        context = self.context
+        """
+        Begin to compute for a statement; numbers that are out of range are an error of SQL.
+
+        What is computed again when a wait has ended finds user variables as they were.
+        """
+        context, user = self.context, self._variables.all_user()
         context.now = self._variables.timestamp(context)
         context.row = None
         context.user_types.clear()
         context.diagnostics.begin()
         try:
             yield
+        except StatementWaits:
+            self._variables.restore_user(user)
+            raise
         except SqlError:
             context.row_count = -1
             raise

@@ -146,6 +146,10 @@ def _variable_of_session(name: str) -> SystemVariable:
     return variable
 
 
+def _kept_bytes(user: dict[str, SqlValue]) -> int:
+    return sum(map(value_bytes, user)) + sum(map(value_bytes, user.values()))
+
+
 class SessionVariables:
     """
     The variables of one connection.
@@ -247,6 +251,15 @@ class SessionVariables:
         grown = value_bytes(value) - value_bytes(self._user.get(name))
         self.memory.change(grown + value_bytes(name) * is_new)
         self._user[name] = value
+
+    def all_user(self) -> dict[str, SqlValue]:
+        """Return the user variables as they are now."""
+        return self._user.copy()
+
+    def restore_user(self, values: dict[str, SqlValue]) -> None:
+        """Go back to what `all_user` returned; raises SqlError as `SessionMemory.change`."""
+        self.memory.change(_kept_bytes(values) - _kept_bytes(self._user))
+        self._user = values
 
     def user_chars(self) -> int:
         """Return the length of all texts in user variables."""

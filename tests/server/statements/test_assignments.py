@@ -88,3 +88,14 @@ async def test_preparing_an_assignment_does_not_make_it(client):
     for _ in range(3):
         await client.packet()  # the statement, its column, EOF
     assert await client.value("SELECT @n") == "1"
+
+
+@pytest.mark.parametrize(
+    "sql", ["SELECT @n := @n + 1, SLEEP(0.01)", "DO @n := @n + 1, SLEEP(0.01)"]
+)
+async def test_a_statement_that_waits_assigns_once(client, sql):
+    await client.query("SET @n = 1, @long = REPLACE('aaaaaaaaaa', 'a', 'aaaaaaaaaa')")
+    await client.query(sql)
+    assert await client.value("SELECT @n") == "2"
+    await client.query("SELECT @long := 'a', @new := 'b', SLEEP(0.01)")
+    assert await client.rows("SELECT @long, @new") == [("a", "b")]
