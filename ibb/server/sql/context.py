@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -12,7 +13,7 @@ from .time_zone import session_zone_of
 from .types import as_text, leading_number
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Hashable, Iterator, Mapping, Sequence
     from datetime import tzinfo
 
     from ibb.server.login.accounts import Account
@@ -86,7 +87,8 @@ class Context:
         now: when the statement began, seconds since 1970; or what the session said it is.
         found_rows, row_count: of the statement before.
         values: of the placeholders of a prepared statement.
-        waited: how waits for something ended (`sql_wait`).
+        waited: how waits for something ended, and
+        waits: how many the statement has come to (`wait`).
         probing: only the columns are wanted: nothing waits.
         encryption: cipher and version of the connection's TLS, empty without.
         interrupted: somebody has ended the command, see `stop_if_interrupted`.
@@ -109,8 +111,18 @@ class Context:
     user_types: dict[str, SqlType] = field(default_factory=dict)
     encryption: tuple[str, str] = ("", "")
     waited: dict[Hashable, bool] = field(default_factory=dict)
+    waits: int = 0
     probing: bool = False
     interrupted: bool = False
+
+    @contextmanager
+    def probe(self) -> Iterator[None]:
+        """Evaluate for the types only, inside: nothing waits, nothing is assigned."""
+        before, self.probing = self.probing, True
+        try:
+            yield
+        finally:
+            self.probing = before
 
     def stop_if_interrupted(self) -> None:
         """Raise SqlError 1317 if the client is gone, or was killed, or what it asked for was."""

@@ -68,7 +68,8 @@ def select(statement: Select, context: Context) -> ResultSet:
         return _without_table(statement, context)
     table = _found(statement.table, context)
     alias = statement.table.alias or statement.table.name
-    outputs = _outputs(statement, table, alias, context)
+    with context.probe():
+        outputs = _outputs(statement, table, alias, context)
     names = [column.name.lower() for column in table.columns]
     rows = []
     for row in table.rows(context):
@@ -257,7 +258,8 @@ def of_table(
     places = [names.index(column.name) for _, column in chosen]
     context.row = {shown.lower(): Typed(None, column.type) for shown, column in chosen}
     if keep is not None:
-        evaluate(keep, context)
+        with context.probe():
+            evaluate(keep, context)
     if like is not None and len(like[1]) > PATTERN_CHARS_MAX:
         raise NOT_SUPPORTED_YET.error("LIKE of long texts")
     rows = []

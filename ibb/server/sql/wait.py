@@ -3,6 +3,7 @@ Functions that take their time: SLEEP, MASTER_GTID_WAIT.
 
 No thread sleeps for them. The first attempt at the statement ends with `StatementWaits`; the
 session waits on the loop, notes how that ended in the context, and answers the statement again.
+The waits of a statement come in the same order each time, and are told apart by their numbers.
 """
 
 from __future__ import annotations
@@ -47,10 +48,12 @@ def wait_for(
     Raises:
         StatementWaits: that is not known yet.
     """
-    if key in context.waited:
-        return context.waited[key]
     if context.probing:
         return False
+    context.waits += 1
+    numbered = (context.waits, key)
+    if numbered in context.waited:
+        return context.waited[numbered]
     if gtids is not None:
         state = context.facts.history.state()
         if all(has_come(state, gtid) for gtid in gtids):
@@ -59,4 +62,4 @@ def wait_for(
         if seconds <= 0:
             return False
         seconds = min(seconds, WAIT_SECONDS_MAX)
-    raise StatementWaits(key, gtids, seconds)
+    raise StatementWaits(numbered, gtids, seconds)

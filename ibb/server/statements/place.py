@@ -62,6 +62,7 @@ _READING_SHOWS: Final = frozenset(
 )
 _SEARCHING_SHOWS: Final = frozenset({"BINLOG LEASES", "BINLOG READERS"})  # each row in the files
 _READING_FUNCTIONS: Final = frozenset({"BINLOG_GTID_POS", "MASTER_GTID_WAIT"})
+_WAITING_FUNCTIONS: Final = frozenset({"MASTER_GTID_WAIT", "SLEEP"})
 _GROWING_FUNCTIONS: Final = frozenset({"CONCAT_WS", "HEX", "REPLACE"})
 
 
@@ -92,8 +93,10 @@ def place_of(statement: Statement, chars: int, data_chars: int) -> Place:
     if any(not isinstance(part, Literal) for part in inside):
         given = data_chars if any(isinstance(part, _GIVEN) for part in inside) else 0
         given += TEXT_BYTES_MAX if any(map(_grows, inside)) else 0
+        rows = _ROWS if has_rows else 1
+        attempts = 1 + rows * sum(map(_waits, inside))
         effort = chars // CALL_CHARS * (given + chars + _CALL_EFFORT)
-        if effort * (_ROWS if has_rows else 1) > EFFORT_MAX:
+        if effort * rows * attempts > EFFORT_MAX:
             return Place.LONG
     if has_rows or any(map(_reads, inside)) or _parses(statement) or _needs_disk(statement):
         return Place.BRIEF
@@ -137,6 +140,11 @@ def _reads(part: Expression) -> bool:
         variable = SYSTEM_VARIABLES.get(part.name.lower())
         return variable is not None and variable.reads_history
     return isinstance(part, Call) and part.name.upper() in _READING_FUNCTIONS
+
+
+def _waits(part: Expression) -> bool:
+    """Tell whether *part* may wait; behind it all is computed again."""
+    return isinstance(part, Call) and part.name.upper() in _WAITING_FUNCTIONS
 
 
 def _grows(part: Expression) -> bool:

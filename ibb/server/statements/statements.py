@@ -193,6 +193,7 @@ class Statements:
         context, user = self.context, self._variables.all_user()
         context.now = self._variables.timestamp(context)
         context.row = None
+        context.waits = 0
         context.user_types.clear()
         context.diagnostics.begin()
         try:

@@ -111,3 +111,9 @@ def test_what_a_statement_makes_to_compute_with_counts_as_long_as_it_may_be(grow
     assert place(f"SELECT {growing}") is Place.LOOP
     assert place(f"SELECT {growing}{', CRC32(@a)' * 20}") is Place.LONG
     assert place(f"SELECT 1{', CRC32(@a)' * 20}") is Place.LOOP
+
+
+def test_what_is_computed_again_after_each_wait_counts_each_time():
+    assert place("DO SLEEP(1), SLEEP(2), SLEEP(3)") is Place.LOOP
+    assert place(f"DO 1{', ABS(1)' * 100}, SLEEP(1)") is Place.LOOP
+    assert place(f"DO 1{', SLEEP(1)' * 100}") is Place.LONG

@@ -1,6 +1,7 @@
 """Statements that wait: SLEEP, MASTER_GTID_WAIT, and what ends them."""
 
 import threading
+from time import monotonic
 
 import pytest
 
@@ -82,3 +83,19 @@ async def test_what_ends_a_wait_leaves_nothing_to_the_next_statement(serve, stor
         publish(store, Gtid(0, 1, 11))
         store.sync()
         assert await client.value("SELECT MASTER_GTID_WAIT('0-1-11', 20)") == "0"
+
+
+@pytest.mark.parametrize(
+    ("sql", "seconds"),
+    [
+        ("DO SLEEP(0.1), SLEEP(0.3)", 0.4),
+        ("DO SLEEP(0.2), SLEEP(0.2)", 0.4),
+        ("DO MASTER_GTID_WAIT('0-1-99', 0.1), MASTER_GTID_WAIT('0-1-99', 0.2)", 0.3),
+        ("SELECT SLEEP(0.1) FROM information_schema.processlist", 0.1),
+    ],
+)
+async def test_each_wait_of_a_statement_takes_its_time(serve, store, sql, seconds):
+    async with await RawClient.logged_in(await serve(store)) as client:
+        began = monotonic()
+        await client.query(sql)
+        assert monotonic() - began > seconds - 0.05  # timers may be a little early
