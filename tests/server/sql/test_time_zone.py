@@ -80,5 +80,6 @@ async def test_a_purge_before_everything_purges_nothing(serve, store, moment):
     async with await RawClient.logged_in(server, "admin", "mighty") as client:
         before = await client.rows("SHOW BINARY LOGS")
         done = await client.query(f"PURGE BINARY LOGS BEFORE {moment}")
-        assert await client.rows("SHOW BINARY LOGS") == before
+        after = await client.rows("SHOW BINARY LOGS")
+        assert after[: len(before)] == before  # the next file may have been made meanwhile
         assert done.warnings == 0
