@@ -1,6 +1,5 @@
 """`ibb serve` as a process: what it prints, how it ends, what it refuses."""
 
-import asyncio
 import re
 import signal
 import subprocess
@@ -17,6 +16,7 @@ from ibb.storage.store import Store
 
 from ..server.conftest import SMALL, publish
 from ..server.raw_client import RawClient
+from ..server.waiting import answer_of
 
 IBB = [sys.executable, "-m", "ibb"]
 SECONDS_MAX = 30
@@ -166,11 +166,7 @@ async def test_tls_towards_the_upstream_is_demanded_of_one_that_sql_names(tmp_pa
                 "MASTER_USER='repl', MASTER_PASSWORD='secret'"
             )
             await client.query("START SLAVE")
-            async with asyncio.timeout(SECONDS_MAX):
-                while not (  # noqa: ASYNC110 - nothing tells when it has tried
-                    (error := await upstream_error(client)) or primary.has_dumps()
-                ):
-                    await asyncio.sleep(0.01)
+            error = await answer_of(lambda: upstream_error(client))
         assert "offers no TLS" in error
         assert not primary.has_dumps()
         serving.end()

@@ -14,7 +14,6 @@ import asyncio
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +25,7 @@ from ibb.protocol.gtid import Gtid
 from ibb.protocol.gtid_event import GtidEvent, GtidFlag
 from ibb.storage import Store, StoreOptions
 
+from ..integration.waiting import wait_until
 from ..server.relay.fake_primary import HANG, FakePrimary, preamble
 from ..storage.events import TIMESTAMP, query, transaction, xid
 from .sizes import parse_size
@@ -41,7 +41,6 @@ USER, PASSWORD, UPSTREAM_PASSWORD = "repl", "secret", "upstream-pw"
 PIECE_BYTES = 1 << 20
 SMALL, BIG = Gtid(0, 1, 1), Gtid(0, 1, 2)
 RELAY_SECONDS_MAX = 3600.0
-POLL_SECONDS = 0.2
 
 
 class Shape:
@@ -216,11 +215,9 @@ class Measurement:
                 serve.stop()
 
     def _await_group(self, port: int) -> None:
-        deadline = time.monotonic() + RELAY_SECONDS_MAX
         with DumpClient(port, USER, PASSWORD) as client:
-            while str(BIG) not in str(client.query("SELECT @@GLOBAL.gtid_binlog_pos")):
-                assert time.monotonic() < deadline
-                time.sleep(POLL_SECONDS)
+            position = lambda: str(client.query("SELECT @@GLOBAL.gtid_binlog_pos"))  # noqa: E731
+            wait_until(lambda: str(BIG) in position(), RELAY_SECONDS_MAX, position)
 
     def _serve(self, directory: Path, name: str, *arguments: str) -> ServeProcess:
         folder = self._folder / name

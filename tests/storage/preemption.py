@@ -104,13 +104,15 @@ def meet(meeting: Meeting, at: int, within: tuple[str, ...]) -> int:
 
 def meet_everywhere(
     scene: Callable[[], Meeting], *, stops: int = STOPS_MAX, within: tuple[str, ...] = ANYWHERE
-) -> None:
-    """Let two threads meet at every instruction of the first, of which there must be some."""
+) -> int:
+    """Let two threads meet at every instruction of the first; return at how many they did."""
     instructions = meet(scene(), 0, within)
     assert instructions > 0, "the first thread never came by where it is to be stopped"
-    for at in range(1, instructions + 1, -(-instructions // stops)):
+    places = range(1, instructions + 1, -(-instructions // stops))
+    for at in places:
         try:
             meet(scene(), at, within)
         except BaseException as error:
             error.add_note(f"the first thread was stopped at instruction {at} of {instructions}")
             raise
+    return len(places)

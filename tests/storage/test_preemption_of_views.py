@@ -80,4 +80,4 @@ VIEWS = [two_looks_at_what_is_new, a_state_and_a_look_at_what_is_new,
 @pytest.mark.parametrize("scene", VIEWS, ids=lambda scene: scene.__name__)
 def test_views_are_whole(scene):
     modules = ("/read_only.py", "/directory.py", "/format_catalogue.py")
-    meet_everywhere(scene, stops=250, within=modules)
+    assert meet_everywhere(scene, stops=250, within=modules) > 0

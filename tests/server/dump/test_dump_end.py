@@ -56,6 +56,7 @@ async def test_a_client_that_leaves_before_its_dump_could_begin_leaves_nothing_h
         await until(lambda: not server.sessions())
     await until(lambda: not store._holds.all())
     store.reset()
+    assert len(store.state()) == 0
 
 
 async def large_dump_unread(server, store):

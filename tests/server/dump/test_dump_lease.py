@@ -39,6 +39,16 @@ def leases(store):
     return {lease.name: (lease.position, lease.age_limit) for lease in store.leases.all()}
 
 
+def idle_lease(renewals, name, start):
+    """Return the lease of a dump that does not get on."""
+    return DumpLease(
+        LeaseTerms(name, HOUR, "kept"),
+        GtidPosition.parse(start),
+        progress=lambda: None,
+        renewals=renewals,
+    )
+
+
 async def test_an_accounts_replica_has_a_lease_from_where_it_began(serve, store):
     server = await serve(store)
     dump = await dumping(server, "0-1-4", user="kept", server_id=33, non_block=False)
@@ -182,15 +192,7 @@ async def test_many_renewals_are_stored_together(store, monkeypatch):
     monkeypatch.setattr(store.leases, "renew_all", noted)
     with ThreadPoolExecutor(1) as pool:
         renewals = LeaseRenewals(store.leases, pool)
-        kept = [
-            DumpLease(
-                LeaseTerms(f"replica {number}", HOUR, "kept"),
-                GtidPosition.parse("0-1-4"),
-                progress=lambda: None,
-                renewals=renewals,
-            )
-            for number in range(100)
-        ]
+        kept = [idle_lease(renewals, f"replica {number}", "0-1-4") for number in range(100)]
         await asyncio.gather(*(renewals.renew(lease) for lease in kept))
     assert len(leases(store)) == sum(stored) == 100
     assert len(stored) <= 2
@@ -200,15 +202,7 @@ async def test_a_dump_that_was_replaced_takes_nothing_back(store):
     """It may renew once more before it has ended; a DROP then ends what the living one keeps."""
     with ThreadPoolExecutor(1) as pool:
         renewals = LeaseRenewals(store.leases, pool)
-        old, new = (
-            DumpLease(
-                LeaseTerms(NAME, HOUR, "kept"),
-                GtidPosition.parse(start),
-                progress=lambda: None,
-                renewals=renewals,
-            )
-            for start in ("0-1-2", "0-1-9")
-        )
+        old, new = (idle_lease(renewals, NAME, start) for start in ("0-1-2", "0-1-9"))
         for lease in (old, new, old):
             await renewals.renew(lease)
         assert leases(store) == {NAME: ("0-1-9", HOUR)}
@@ -222,15 +216,7 @@ async def test_a_dump_that_was_replaced_takes_nothing_back(store):
 async def test_a_dump_that_ends_late_does_not_move_back_what_the_next_one_keeps(store):
     with ThreadPoolExecutor(1) as pool:
         renewals = LeaseRenewals(store.leases, pool)
-        old, new = (
-            DumpLease(
-                LeaseTerms(NAME, HOUR, "kept"),
-                GtidPosition.parse(start),
-                progress=lambda: None,
-                renewals=renewals,
-            )
-            for start in ("0-1-2", "0-1-9")
-        )
+        old, new = (idle_lease(renewals, NAME, start) for start in ("0-1-2", "0-1-9"))
         await renewals.renew(old)
         await renewals.renew(new)
         closed = []
@@ -245,15 +231,7 @@ async def test_whatever_goes_wrong_dumps_end_and_the_next_renewal_works(store, m
 
     with ThreadPoolExecutor(1) as pool:
         renewals = LeaseRenewals(store.leases, pool)
-        leases_of_two = [
-            DumpLease(
-                LeaseTerms(name, HOUR, "kept"),
-                GtidPosition.parse("0-1-4"),
-                progress=lambda: None,
-                renewals=renewals,
-            )
-            for name in ("replica 1", "replica 2")
-        ]
+        leases_of_two = [idle_lease(renewals, name, "0-1-4") for name in ("replica 1", "replica 2")]
         first, second = leases_of_two
         closed = []
         with monkeypatch.context() as patched, capture_logs() as lines:

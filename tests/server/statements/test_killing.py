@@ -187,6 +187,7 @@ async def test_a_long_statement_ends_with_its_client(serve, store, busy):
         await client.close()
     await none_is_left(server)
     await until_sessions(server, 0)
+    assert running(server) == []
 
 
 async def test_a_server_stops_while_statements_take_long(serve, store, busy):
@@ -194,6 +195,7 @@ async def test_a_server_stops_while_statements_take_long(serve, store, busy):
     clients = await busy(server)
     async with asyncio.timeout(SECONDS_MAX):
         await server.stop()
+    assert running(server) == [] == server.sessions()
     for client in clients:
         await client.close()
 
