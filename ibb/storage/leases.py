@@ -106,6 +106,7 @@ class Leases:
         self._pages = pages
         self._mutex = threading.Lock()
         self._leases: dict[str, Lease] = {}
+        self._is_stored = True  # the file holds the same, nothing else
         text = read_small_file(disk, self._path)
         if text is not None:
             try:
@@ -213,7 +214,7 @@ class Leases:
         """
         with self._mutex:
             left = {name: lease for name, lease in self._leases.items() if not lease.position}
-            if len(left) < len(self._leases):
+            if len(left) < len(self._leases) or not self._is_stored:
                 self._replace(left)
 
     def get(self, name: str) -> Lease | None:
@@ -255,8 +256,9 @@ class Leases:
 
     def _replace(self, leases: dict[str, Lease]) -> None:
         content = {"version": _VERSION, "leases": [lease._asdict() for lease in leases.values()]}
+        self._is_stored = False  # a file that could not be made durable may be there all the same
         replace_small_file(self._disk, self._path, json.dumps(content, indent=1).encode())
-        self._leases = leases
+        self._is_stored, self._leases = True, leases
 
 
 def _check_room(owner: str, leases: dict[str, Lease]) -> None:

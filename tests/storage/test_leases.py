@@ -13,7 +13,7 @@ from ibb.storage.errors import DiskError, LeaseError
 from ibb.storage.holds import HoldKind
 from ibb.storage.leases import AGE_LIMIT_SECONDS_MAX, Lease, Renewal
 
-from ..faults.sim_disk import SimDisk
+from ..faults.sim_disk import Fault, SimDisk
 from .test_purge import FakeClock, fill_to, options, publish
 
 DAY = 24 * 3600.0
@@ -132,6 +132,21 @@ def test_replicas_leave_room_for_each_other_and_for_people(
     store.leases.renew("archive", "")
     with pytest.raises(LeaseError, match="there are 7 leases already"):
         store.leases.renew("one more", "")
+
+
+def test_one_that_could_not_be_stored_has_nothing_of_the_next_history(
+    store: Store, disk: SimDisk, clock: FakeClock
+) -> None:
+    """Its file may be there all the same, under its name."""
+    publish(store)
+    disk.faults.append(Fault(lambda op: op.kind == "sync_dir", EIO))
+    with pytest.raises(DiskError):
+        store.leases.renew("night", "0-1-1")
+    assert names(store) == []
+    store.reset()
+    store.close()
+    with Store.open("/s", options(), disk=disk, clock=clock) as opened:
+        assert names(opened) == []
 
 
 def position_of(domains: int) -> str:
