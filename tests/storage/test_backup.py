@@ -56,6 +56,16 @@ def test_a_group_that_comes_meanwhile_is_not_in_the_copy(tmp_path):
         assert [str(group.gtid) for group in copy.reader() if group.gtid] == ["0-1-1"]
 
 
+def test_names_are_certain_before_a_backup_counts_as_whole() -> None:
+    """Without a format description no sidecar is written whose replacement would see to it."""
+    disk = SimDisk()
+    with Store.open("/s", options(), disk=disk) as store:
+        store.backup("/copy")
+    done = [(op.kind, op.path) for op in disk.log]
+    finished = done.index(("unlink", f"/copy/{UNFINISHED_NAME}"))
+    assert done[finished - 1 : finished + 2 : 2] == [("sync_dir", "/copy")] * 2
+
+
 def test_a_backup_is_exactly_the_store_at_its_position(tmp_path: Path) -> None:
     with Store.open(tmp_path / "store", options()) as store:
         fill_to(store, 3)
