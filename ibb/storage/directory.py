@@ -7,6 +7,7 @@ may be seen to grow. Source: ibb-format 3.4, 7.3, 7.4, 14.
 
 import threading
 from contextlib import suppress
+from functools import partial
 from typing import NamedTuple
 
 from ibb.protocol.errors import FormatError
@@ -19,7 +20,7 @@ from .file_name import binlog_name, is_misspelt, parse_binlog_name
 from .healed_reads import HealedReads
 from .history import BinlogFileInfo
 from .open_files import OpenFiles
-from .page import PAGE_SIZE_MAX, check_used_page, page_is_zero
+from .page import PAGE_SIZE_MAX, page_is_zero, used_page
 from .page_cache import PageCache
 from .page_source import NO_MORE_DATA, NO_MORE_PAGES, PageRead, PageStatus
 from .position import Position
@@ -163,17 +164,15 @@ class BinlogDirectory:
             FormatError: it is damaged.
             DiskError: it cannot be read.
         """
-        header = self._headers.get(file_no)
-        if header is not None:
+        generation, header = self.generation, self._headers.get(file_no)
+        if header is not None or (header := self._stored_header(file_no)) is None:
             return header
-        header = self._stored_header(file_no)
-        if header is None:
-            return None
         size = self._files.size(file_no)
         if size < 2 * header.page_size:
             raise FormatError(f"file too short: {size} bytes", file=binlog_name(file_no), page=0)
         with self._mutex:
-            self._headers[file_no] = header
+            if self.generation == generation:  # else it may be of a history that is gone
+                self._headers[file_no] = header
         return header
 
     def _stored_header(self, file_no: int) -> FileHeader | None:
@@ -225,7 +224,13 @@ class BinlogDirectory:
         start = page_no * header.page_size
         if limit is not None and limit <= (file_no, start):
             return NO_MORE_DATA
-        read = self._read_unlimited(header, page_no)
+        generation = self.generation
+        try:
+            read = self._read_unlimited(header, page_no)
+        except FormatError:
+            if self.generation == generation:
+                raise
+            return NO_MORE_DATA  # the history that the page was looked for in is gone
         if limit is not None and limit < (file_no, start + read.end):
             return PageRead(read.data, limit.offset - start, PageStatus.END_OF_DATA)
         return read
@@ -253,18 +258,16 @@ class BinlogDirectory:
             FormatError: it is damaged, all zero, or the file has no such page.
             DiskError: it cannot be read.
         """
-        data = self._cache.get(file_no, page_no)
+        generation, data = self.generation, self._cache.get(file_no, page_no)
         if data is not None:
             return data
         header = self.header(file_no)
         page_size = header.page_size if header else PAGE_SIZE_MAX
-
-        def check(data: bytes) -> bytes:
-            check_used_page(data, page_size, file_no, page_no)
-            return data
-
+        check = partial(used_page, page_size=page_size, file_no=file_no, page_no=page_no)
         data = self._files.read_page(file_no, page_no, page_size, check)
-        self._cache.put(file_no, page_no, data)
+        with self._mutex:
+            if self.generation == generation:
+                self._cache.put(file_no, page_no, data)
         return data
 
     def size(self, file_no: int) -> int:
@@ -279,11 +282,7 @@ class BinlogDirectory:
     def _read_last_page(self, header: FileHeader, page_no: int) -> PageRead:
         """Read the last used page of a file; another program may be writing it."""
         file_no, page_size = header.file_no, header.page_size
-
-        def check(data: bytes) -> bytes:
-            check_used_page(data, page_size, file_no, page_no)
-            return data
-
+        check = partial(used_page, page_size=page_size, file_no=file_no, page_no=page_no)
         for _ in range(TORN_READS_MAX):
             with suppress(FormatError, DiskError):
                 data = check(self._files.read(file_no, page_no * page_size, page_size))
@@ -326,15 +325,14 @@ class BinlogDirectory:
         if used is None:
             if file_no > self._listing.last:
                 return UsedPages(0, 0, 1)
-            with self._mutex:
-                used = self._used[file_no] = self._find_used(file_no, 0)
+            used = self._look_again(file_no)
             header = self._headers.get(file_no)
             if header is not None and (rest := self._files.size(file_no) % header.page_size):
                 self._warn(f"{binlog_name(file_no)}: {rest} bytes behind the last whole page")
         return used
 
     def _look_again(self, file_no: int) -> UsedPages:
-        """Look whether pages at a file's end can be read that could not before."""
+        """Look how far a file is used; what could not be read before may be by now."""
         with self._mutex:
             used = self._used[file_no] = self._find_used(file_no, 0)
         return used

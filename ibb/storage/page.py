@@ -45,9 +45,9 @@ def check_page(data: bytes, file_no: int, page_no: int) -> None:
     )
 
 
-def check_used_page(data: bytes, page_size: int, file_no: int, page_no: int) -> None:
+def used_page(data: bytes, page_size: int, file_no: int, page_no: int) -> bytes:
     """
-    Check a page that must be whole and used.
+    Return a page that must be whole and used, and is.
 
     Raises:
         FormatError: *data* is shorter than a page, all zero, or has a wrong checksum.
@@ -59,6 +59,7 @@ def check_used_page(data: bytes, page_size: int, file_no: int, page_no: int) -> 
             "page is all zero although it must be used", file=binlog_name(file_no), page=page_no
         )
     check_page(data, file_no, page_no)
+    return data
 
 
 def seal_page(page: bytearray) -> None:

@@ -327,16 +327,21 @@ class SimFile:
 
     def __init__(self, disk: SimDisk, path: str, inode: _Inode) -> None:
         self._disk, self._path, self._inode = disk, path, inode
+        self._is_open = True
+
+    def _step(self, kind: str) -> None:
+        assert self._is_open, f"{kind} of {self._path} behind its close"
+        self._disk.step(kind, self._path)
 
     def read_at(self, offset: int, size: int) -> bytes:
-        self._disk.step("read", self._path)
+        self._step("read")
         data = bytes(self._inode.current[offset : offset + size])
         for lie in self._disk.lies:
             data = lie(self._path, offset, data)
         return data
 
     def next_data(self, offset: int) -> int | None:
-        self._disk.step("read", self._path)
+        self._step("read")
         data = self._inode.current[offset:]
         zeros = len(data) - len(data.lstrip(b"\0"))
         return None if zeros == len(data) else offset + zeros
@@ -351,7 +356,7 @@ class SimFile:
         parts = [data] if isinstance(data, bytes | bytearray | memoryview) else data
         joined = b"".join(parts)
         try:
-            self._disk.step("write", self._path)
+            self._step("write")
         except DiskError:  # a write that failed may have got somewhere
             self._disk.change(self._path, self._inode, _Write(offset, joined[: len(joined) // 2]))
             raise
@@ -361,18 +366,18 @@ class SimFile:
         return len(self._inode.current)
 
     def truncate(self, size: int) -> None:
-        self._disk.step("truncate", self._path)
+        self._step("truncate")
         self._disk.change(self._path, self._inode, _Write(0, b"", size))
 
     def allocate(self, size: int) -> None:
-        self._disk.step("allocate", self._path)
+        self._step("allocate")
         if size > len(self._inode.current):
             self._disk.change(self._path, self._inode, _Write(0, b"", size))
 
     def sync(self) -> None:
         inode = self._inode
         try:
-            self._disk.step("sync", self._path)
+            self._step("sync")
         except DiskError:  # whatever got lost, the next sync will not notice
             self._disk.sync_failed = True
             inode.durable = _left_of(inode, random.Random(self._disk.operations), 0.5)
@@ -383,4 +388,4 @@ class SimFile:
         inode.pending.clear()
 
     def close(self) -> None:
-        """Nothing to give up."""
+        self._is_open = False

@@ -3,7 +3,7 @@
 import pytest
 
 from ibb.protocol.errors import FormatError
-from ibb.storage.page import check_page, check_used_page, page_is_zero, seal_page, sealed_page
+from ibb.storage.page import check_page, page_is_zero, seal_page, sealed_page, used_page
 
 
 @pytest.mark.parametrize("size", [512, 1024, 16384, 65536])
@@ -35,7 +35,7 @@ def test_a_page_that_is_zero_with_its_checksum_is_valid_but_not_used():
     check_page(bytes(512), 0, 1)
     assert page_is_zero(bytes(512))
     with pytest.raises(FormatError, match="all zero"):
-        check_used_page(bytes(512), 512, 0, 1)
+        used_page(bytes(512), 512, 0, 1)
 
 
 def test_zero_contents_with_another_checksum_are_damage():
@@ -50,4 +50,4 @@ def test_zero_contents_with_another_checksum_are_damage():
 
 def test_half_a_page_is_no_page():
     with pytest.raises(FormatError, match="no such page"):
-        check_used_page(b"x" * 511, 512, 0, 1)
+        used_page(b"x" * 511, 512, 0, 1)

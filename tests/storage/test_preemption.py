@@ -10,7 +10,7 @@ from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.storage.directory import BinlogDirectory
 from ibb.storage.durable import DurableOffset
 from ibb.storage.holds import HoldKind, Holds
-from ibb.storage.leases import Leases
+from ibb.storage.leases import Leases, Renewal
 from ibb.storage.log_turns import LogTurns, _Waiter
 from ibb.storage.page_cache import PageCache
 from ibb.storage.page_fifo import PageFifo
@@ -185,6 +185,25 @@ def a_lease_that_lapses_and_another():
     )
 
 
+def leases_of_replicas_and_another():
+    leases = store_of_leases()
+    return Meeting(
+        lambda: leases.renew_all([Renewal("a", GtidPosition(), None, "repl")]),
+        lambda: leases.remove("old"),
+        lambda: check_names(leases, "a"),
+    )
+
+
+def a_history_that_ends_and_a_lease_of_it():
+    leases = store_of_leases()
+    leases._leases["gone"] = leases.get("old")._replace(name="gone", position="0-1-1")
+    return Meeting(
+        leases.forget_history,
+        lambda: leases.remove("old"),
+        lambda: check_names(leases),
+    )
+
+
 def a_reader_begins_while_files_go():
     holds, files = Holds(), [0, 1]
     found = []
@@ -293,6 +312,7 @@ SCENES = [
     a_page_that_is_used_and_one_that_takes_its_room, one_page_from_two_readers,
     a_new_page_and_all_are_forgotten,
     two_leases, a_lease_that_ends_and_another, a_lease_that_lapses_and_another,
+    leases_of_replicas_and_another, a_history_that_ends_and_a_lease_of_it,
     a_reader_begins_while_files_go, a_hold_that_is_released_twice,
     a_record_while_the_log_is_synced, two_who_want_a_sync, a_sync_ends_and_one_gives_up_waiting,
     two_looks_at_a_directory,

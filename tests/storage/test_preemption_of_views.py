@@ -2,11 +2,12 @@
 
 import pytest
 
+from ibb.storage import Store
 from ibb.storage.directory import BinlogDirectory
 from ibb.storage.format_catalogue import FormatCatalogue
 from ibb.storage.read_only import ReadOnlyHistory
 
-from .preempted_store import Scene
+from .preempted_store import OPTIONS, Scene
 from .preemption import Meeting, meet_everywhere
 
 
@@ -61,6 +62,33 @@ def two_looks_at_a_directory_that_lost_files():
     return Meeting(directory.refresh, directory.refresh, check)
 
 
+def a_read_and_a_look_at_what_was_begun_anew():
+    """How far a file of the old history was used says nothing of the new one of its name."""
+    scene = Scene()
+    scene.store.reset()
+    for seq in range(1, 12):
+        scene.commit(0, seq)
+    scene.store.switch_file()
+    scene.commit(0, 12)
+    scene.store.close()
+    directory = BinlogDirectory(scene.disk, "/s")
+    first = directory.first_file()
+    directory.read_page(first, 1)
+    directory._used.pop(first)
+    directory._headers.pop(first)
+    with Store.open("/s", OPTIONS, disk=scene.disk) as store:
+        store.reset()
+
+    def check():
+        fresh = BinlogDirectory(scene.disk, "/s")
+        assert fresh.first_file() == first
+        assert directory.header(first) == fresh.header(first)
+        for page_no in range(1, 12):
+            assert directory.read_page(first, page_no) == fresh.read_page(first, page_no)
+
+    return Meeting(lambda: directory.read_page(first, 2), directory.refresh, check)
+
+
 def two_questions_for_a_format():
     scene = Scene()
     catalogue = FormatCatalogue(scene.store.pages)
@@ -74,7 +102,7 @@ def two_questions_for_a_format():
 
 VIEWS = [two_looks_at_what_is_new, a_state_and_a_look_at_what_is_new,
          a_read_and_a_look_at_what_is_new, two_looks_at_a_directory_that_lost_files,
-         two_questions_for_a_format]  # fmt: skip
+         a_read_and_a_look_at_what_was_begun_anew, two_questions_for_a_format]  # fmt: skip
 
 
 @pytest.mark.parametrize("scene", VIEWS, ids=lambda scene: scene.__name__)
