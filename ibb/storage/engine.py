@@ -79,6 +79,8 @@ class Engine:
         self._disk = disk
         self._directory = directory
         self._options = options
+        # Of all files to come: those that an opening finds behind the active one are cleared away.
+        self._next_shape = FileShape(options.file_pages, options.page_size, options.interval_pages)
         self._clock = clock
         self._closed = False
         self._marker = ResetMarker(disk, directory)
@@ -180,8 +182,9 @@ class Engine:
         """
         with self.writing:
             self.check()
-            next_file = self._shape(self.writer.file_no + 1)
-            self._make_room(bound_of(self.writer, records, next_file, self._redo.group_size_max))
+            self._make_room(
+                bound_of(self.writer, records, self._next_shape, self._redo.group_size_max)
+            )
             try:
                 _, lsn = self.writer.append(*records)
                 appended = self._appended(lsn, _gtid_of(records))
@@ -319,7 +322,7 @@ class Engine:
     def next_file(self, file_no: int) -> FileShape:
         """Return what a file is like, made if it is missing."""
         self._housekeeper.make_file(file_no)
-        return self._shape(file_no)
+        return self._next_shape
 
     def file_entered(self, file_no: int) -> None:
         """Learn that the writer has gone over to a file."""
@@ -337,13 +340,6 @@ class Engine:
         except DiskError as error:
             self._redo.fail(error)
             raise
-
-    def _shape(self, file_no: int) -> FileShape:
-        """Return what a file behind the active one is like, or will be."""
-        options, pages = self._options, self._options.file_pages
-        if file_no <= self._housekeeper.prepared:
-            pages = self.files.size(file_no) // options.page_size
-        return FileShape(pages, options.page_size, options.interval_pages)
 
     def _make_room(self, bound: RecordBound) -> None:
         """

@@ -73,11 +73,6 @@ class Housekeeper:
         """The oldest file that is not synced and closed yet."""
         return self._oldest_open
 
-    @property
-    def prepared(self) -> int:
-        """The newest file that exists."""
-        return self._prepared
-
     def start(self) -> None:
         """Work in a thread of its own from now on."""
         self._thread = threading.Thread(target=self._run, name="ibb-housekeeper", daemon=True)

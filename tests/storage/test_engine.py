@@ -7,14 +7,34 @@ from ibb.storage import Store, StoreOptions
 from ibb.storage.errors import StoreFailed
 from ibb.storage.redo import _BUFFER_BYTES_MAX
 
-from ..faults.sim_disk import Fault, SimDisk
+from ..faults.sim_disk import Fault, SimDisk, SimFile
 from .events import transaction
 
 RECORD_BYTES_MAX = 40_000
 
 
-def published(options: StoreOptions, bytes_wanted: int) -> Store:
-    store = Store.open("/s", options, disk=SimDisk())
+class AskedDisk(SimDisk):
+    """Keeps what its directories and names were asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[str] = []
+
+    def open(self, path: str, *, create: bool = False, read_only: bool = False) -> SimFile:
+        self.asked.append(f"open {path}")
+        return super().open(path, create=create, read_only=read_only)
+
+    def exists(self, path: str) -> bool:
+        self.asked.append(f"exists {path}")
+        return super().exists(path)
+
+    def size(self, path: str) -> int:
+        self.asked.append(f"size {path}")
+        return super().size(path)
+
+
+def published(options: StoreOptions, bytes_wanted: int, disk: SimDisk | None = None) -> Store:
+    store = Store.open("/s", options, disk=disk or SimDisk())
     for number in range(1, bytes_wanted // 30_000 + 1):
         with store.begin() as group:
             group.write(transaction("x", 30_000))
@@ -36,6 +56,20 @@ def test_the_log_waits_in_memory_up_to_a_limit() -> None:
     store = published(options(fifo_pages_max=4096), 5 << 20)
     assert store.end().offset < 1 << 16  # nothing was synced for that
     store.close()
+
+
+def test_a_commit_asks_the_disk_nothing() -> None:
+    """Each question would hand the interpreter to another thread while everybody waits for it."""
+    disk = AskedDisk()
+    asked = disk.asked
+    with published(options(fifo_pages_max=4096), 30_000, disk) as store:
+        before = len(asked)
+        assert before > 0
+        for number in range(2, 100):
+            with store.begin() as group:
+                group.write(transaction("x", 30_000))
+                group.commit(Gtid(0, 1, number))
+        assert asked[before:] == []
 
 
 def test_full_pages_wait_in_memory_up_to_a_limit() -> None:
