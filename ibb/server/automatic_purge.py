@@ -95,7 +95,7 @@ class AutomaticPurge:
                 settings = self._settings._replace(**{name: int(value)})
                 days = _days(settings) if name == _SECONDS else self._days
             self._change(settings, days)
-        self._look()
+        self._look(wait=True)  # a purge at work may go by the setting of before
 
     def reset(self, name: str) -> None:
         """
@@ -137,13 +137,13 @@ class AutomaticPurge:
                 get_log().exception("purge_look_failed")
             await asyncio.sleep(LOOK_SECONDS)
 
-    def _look(self) -> None:
+    def _look(self, *, wait: bool = False) -> None:
         assert self._store is not None
         try:
             log_lapsed(self._store.leases.lapse())
         except IbbError as error:
             get_log().error("leases_not_stored", error=str(error))
-        self._store.purger.purge_automatically()
+        self._store.purger.purge_automatically(wait=wait)
 
     def _tell(self, result: PurgeResult) -> None:
         """Log what an automatic purge did; what holds a file back only once."""

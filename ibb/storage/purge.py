@@ -179,12 +179,15 @@ class Purger:
         """
         return self._purge(lambda file, _: self._host.modified_at(file.file_no) < moment)
 
-    def purge_automatically(self) -> None:
+    def purge_automatically(self, *, wait: bool = False) -> None:
         """
         Remove what the settings say, except what too few connected replicas have got past.
 
-        Nothing is done while another purge is at work or all files are being deleted. Trouble is
-        no reason to stop writing: `last_automatic` has it, and whoever is told.
+        Trouble is no reason to stop writing: `last_automatic` has it, and whoever is told.
+
+        Args:
+            wait: for another purge that is at work, or until all files are deleted; if not,
+                nothing is done then. RESET MASTER waits for the thread that makes files.
         """
         expire, size_max, replicas_needed = self.settings
         if not expire and not size_max:
@@ -196,7 +199,7 @@ class Purger:
                 return True
             return bool(expire) and self._host.modified_at(file.file_no) < now - expire
 
-        if not self._turn.acquire(blocking=False):
+        if not self._turn.acquire(blocking=wait):
             return
         removed: list[BinlogFileInfo] = []
         lapsed: list[Lease] = []

@@ -1,5 +1,6 @@
 """Files that go by themselves: settings that change, what holds back, what the log says."""
 
+import asyncio
 from dataclasses import replace
 from decimal import Decimal
 
@@ -141,6 +142,21 @@ async def test_leases_lapse_without_a_purge_and_the_log_has_no_account(serve, st
     assert [lease.name for lease in store.leases.all()] == ["spark"]
     reason = logged_name(f"lease '{name}' needs it")
     assert reason == "lease 'replica 33' needs it"
+
+
+async def test_a_setting_counts_though_another_purge_is_at_work(serve, store):
+    """The other one had begun by the setting of before."""
+    server = await serve(store)
+    server.purging.set("max_binlog_total_size", 1)
+    assert names(store)[0] == "binlog-000000.ibb", "no replica has got past it"
+    with store.purger.kept_out():
+        change = asyncio.create_task(
+            asyncio.to_thread(server.purging.set, "slave_connections_needed_for_purge", 0)
+        )
+        await until(lambda: store.purger.settings.slave_connections_needed_for_purge == 0)
+        assert names(store)[0] == "binlog-000000.ibb"
+    await change
+    assert names(store)[0] > "binlog-000000.ibb"
 
 
 async def test_what_went_while_the_store_was_opened_is_logged_too(serve, store):
