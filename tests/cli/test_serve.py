@@ -2,8 +2,6 @@
 
 import re
 import signal
-import subprocess
-import sys
 from dataclasses import replace
 
 import pytest
@@ -17,43 +15,7 @@ from ibb.storage.store import Store
 from ..server.conftest import SMALL, publish
 from ..server.raw_client import RawClient
 from ..server.waiting import answer_of
-
-IBB = [sys.executable, "-m", "ibb"]
-SECONDS_MAX = 30
-
-
-class Process:
-    """One `ibb serve`, up to its ready line."""
-
-    def __init__(self, *arguments):
-        self.process = subprocess.Popen(
-            [*IBB, "serve", *map(str, arguments)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        self.ready = self.process.stdout.readline()
-
-    @property
-    def address(self):
-        host, _, port = self.ready.removeprefix("ready ").strip().rpartition(":")
-        return host, int(port)
-
-    def end(self, number=signal.SIGTERM):
-        self.process.send_signal(number)
-        out, err = self.process.communicate(timeout=SECONDS_MAX)
-        return self.process.returncode, out, err
-
-
-def run(*arguments, **options):
-    return subprocess.run(
-        [*IBB, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=SECONDS_MAX,
-        check=False,
-        **options,
-    )
+from .process import run
 
 
 @pytest.fixture
@@ -64,8 +26,8 @@ def accounts_file(tmp_path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_it_says_ready_once_and_ends_with_status_0(tmp_path, accounts_file, number):
-    serving = Process(tmp_path / "new", "--accounts", accounts_file, "--listen", "127.0.0.1:0")
+def test_it_says_ready_once_and_ends_with_status_0(serve, tmp_path, accounts_file, number):
+    serving = serve(tmp_path / "new", "--accounts", accounts_file, "--listen", "127.0.0.1:0")
     assert re.fullmatch(r"ready 127\.0\.0\.1:[1-9][0-9]*\n", serving.ready)
     status, out, err = serving.end(number)
     assert (status, out) == (0, "")
@@ -73,13 +35,13 @@ def test_it_says_ready_once_and_ends_with_status_0(tmp_path, accounts_file, numb
     assert "server_stopped" in err
 
 
-async def test_a_store_is_served_with_the_settings_of_file_and_line(tmp_path, accounts_file):
+async def test_a_store_is_served_with_the_settings_of_file_and_line(serve, tmp_path, accounts_file):
     with Store.open(tmp_path / "store", SMALL) as store:
         for seq in range(1, 6):
             publish(store, Gtid(0, 1, seq))
     settings = tmp_path / "ibb.toml"
     settings.write_text('server_id = 77\nserver_version = "10.6.1-MariaDB"\nlog_format = "json"\n')
-    serving = Process(
+    serving = serve(
         tmp_path / "store",
         "--config", settings,
         "--accounts", accounts_file,
@@ -99,18 +61,18 @@ async def test_a_store_is_served_with_the_settings_of_file_and_line(tmp_path, ac
     assert '"event": "server_started"' in err
 
 
-def test_a_restart_writes_nothing_into_the_history(tmp_path, accounts_file):
+def test_a_restart_writes_nothing_into_the_history(serve, tmp_path, accounts_file):
     with Store.open(tmp_path / "store", SMALL) as store:
         publish(store, Gtid(0, 1, 1), wait=True)
         end = store.end()
     for _ in range(2):
-        Process(tmp_path / "store", "--accounts", accounts_file, "--listen", "127.0.0.1:0").end()
+        serve(tmp_path / "store", "--accounts", accounts_file, "--listen", "127.0.0.1:0").end()
     with Store.open(tmp_path / "store", replace(SMALL, format_description="upstream")) as store:
         assert store.end() == end
 
 
-async def test_without_accounts_one_is_made_and_shown(tmp_path):
-    serving = Process(tmp_path / "new", "--listen", "127.0.0.1:0")
+async def test_without_accounts_one_is_made_and_shown(serve, tmp_path):
+    serving = serve(tmp_path / "new", "--listen", "127.0.0.1:0")
     line = serving.process.stderr.readline()
     while not (found := re.search(r"user (\S+), password (\S+)", line)):
         line = serving.process.stderr.readline()
@@ -144,7 +106,9 @@ def test_what_cannot_work_is_one_line_and_status_2(tmp_path, arguments, message)
 
 
 @pytest.mark.parametrize("named_at_start", [False, True])
-async def test_tls_towards_the_upstream_is_demanded_of_one_that_sql_names(tmp_path, named_at_start):
+async def test_tls_towards_the_upstream_is_demanded_of_one_that_sql_names(
+    serve, tmp_path, named_at_start
+):
     """Not dropped with the address that had it, nor absent where there was none."""
     path, secret = tmp_path / "accounts.toml", tmp_path / "password"
     accounts = AccountBook([make_account("repl", "%", "secret", ["ALL PRIVILEGES"])])
@@ -157,7 +121,7 @@ async def test_tls_towards_the_upstream_is_demanded_of_one_that_sql_names(tmp_pa
         url = f"mariadb://repl@127.0.0.1:{primary.port()}"
         named = ("--upstream", url, "--upstream-password-file", secret) if named_at_start else ()
         arguments = ("--accounts", path, "--listen", "127.0.0.1:0", "--upstream-ssl", "verify")
-        serving = Process(tmp_path / "relay", *arguments, *named)
+        serving = serve(tmp_path / "relay", *arguments, *named)
         async with await RawClient.logged_in(serving) as client:
             await client.query("STOP SLAVE")
             await client.query("RESET SLAVE ALL")
@@ -185,8 +149,8 @@ def test_debug_shows_where_an_error_came_from(tmp_path):
     assert "Traceback" in done.stderr
 
 
-def test_a_port_that_is_taken_is_one_line_and_status_2(tmp_path, accounts_file):
-    serving = Process(tmp_path / "one", "--accounts", accounts_file, "--listen", "127.0.0.1:0")
+def test_a_port_that_is_taken_is_one_line_and_status_2(serve, tmp_path, accounts_file):
+    serving = serve(tmp_path / "one", "--accounts", accounts_file, "--listen", "127.0.0.1:0")
     port = serving.address[1]
     done = run("serve", tmp_path / "two", "--listen", f"127.0.0.1:{port}")
     assert done.returncode == 2
@@ -194,8 +158,8 @@ def test_a_port_that_is_taken_is_one_line_and_status_2(tmp_path, accounts_file):
     serving.end()
 
 
-def test_a_directory_that_is_served_is_locked(tmp_path, accounts_file):
-    serving = Process(tmp_path / "one", "--accounts", accounts_file, "--listen", "127.0.0.1:0")
+def test_a_directory_that_is_served_is_locked(serve, tmp_path, accounts_file):
+    serving = serve(tmp_path / "one", "--accounts", accounts_file, "--listen", "127.0.0.1:0")
     done = run("serve", tmp_path / "one", "--listen", "127.0.0.1:0")
     assert done.returncode == 2
     assert "another process writes this directory" in done.stderr

@@ -13,7 +13,6 @@ from ibb.storage.store import Store
 
 from ..server.conftest import SMALL, publish
 from ..server.raw_client import RawClient
-from .test_serve import Process
 
 FILE = 64 << 10  # bytes
 LAYOUT = (f"--max-binlog-size={FILE}", "--page-size=512", "--state-interval=1024")
@@ -28,11 +27,17 @@ def accounts(tmp_path):
     return book
 
 
-def serve(tmp_path, folder, *arguments):
-    return Process(
-        tmp_path / folder, *LAYOUT, "--listen=127.0.0.1:0", "--log-format=json",
-        "--accounts", tmp_path / "accounts.toml", *arguments,
-    )  # fmt: skip
+@pytest.fixture
+def started(serve, tmp_path):
+    """Return what starts a server with small files; the first argument is its folder."""
+
+    def start(folder, *arguments):
+        return serve(
+            tmp_path / folder, *LAYOUT, "--listen=127.0.0.1:0", "--log-format=json",
+            "--accounts", tmp_path / "accounts.toml", *arguments,
+        )  # fmt: skip
+
+    return start
 
 
 def events(err, name):
@@ -40,14 +45,13 @@ def events(err, name):
     return [line for line in lines if line["event"] == name]
 
 
-async def test_a_relay_keeps_to_its_size_and_to_what_sql_changes(tmp_path, accounts):
+async def test_a_relay_keeps_to_its_size_and_to_what_sql_changes(started, tmp_path, accounts):
     with Store.open(tmp_path / "primary", SMALL) as store:
-        for seq in range(1, GROUPS + 1):
-            publish(store, Gtid(0, 1, seq), FILE // 4)
+        publish_groups(store, 1, GROUPS)
         primary = Server(store, config=Config(listen="127.0.0.1:0"), accounts=accounts)
         await primary.start()
-        relay = serve(
-            tmp_path, "relay",
+        relay = started(
+            "relay",
             "--upstream", f"mariadb://repl@127.0.0.1:{primary.port()}",
             "--upstream-password-file", tmp_path / "password",
             "--max-binlog-total-size", str(6 * FILE),
@@ -61,10 +65,11 @@ async def test_a_relay_keeps_to_its_size_and_to_what_sql_changes(tmp_path, accou
                 ("1.500000", str(6 * FILE))
             ]
             await client.query("SET GLOBAL slave_connections_needed_for_purge = 0")
+            await client.query("SET GLOBAL max_binlog_total_size = 0")
             (kept, _), *_ = await client.rows("SHOW BINARY LOGS")
             assert "binlog-000000.ibb" < kept < last[0]
-            await client.query("SET GLOBAL max_binlog_total_size = 0")
-            await client.query("FLUSH BINARY LOGS")
+            publish_groups(store, GROUPS + 1, 2 * GROUPS)
+            await arrived(client, f"0-1-{2 * GROUPS}")
             assert (await client.rows("SHOW BINARY LOGS"))[0][0] == kept
             await client.query("SET GLOBAL max_binlog_total_size = DEFAULT")
             assert (await client.rows("SHOW BINARY LOGS"))[0][0] > kept
@@ -78,24 +83,29 @@ async def test_a_relay_keeps_to_its_size_and_to_what_sql_changes(tmp_path, accou
     assert purged["bytes_freed"] == FILE * purged["removed"] > 0
 
 
+def publish_groups(store, first, last):
+    for seq in range(first, last + 1):
+        publish(store, Gtid(0, 1, seq), FILE // 4, wait=seq == last)
+
+
 async def arrived(client, position):
     await client.query(f"SELECT MASTER_GTID_WAIT('{position}', 20)")
     assert await client.value("SELECT @@gtid_binlog_pos") == position
 
 
-def test_copies_and_headers_that_an_opening_met_are_logged_once(tmp_path, accounts):
-    assert serve(tmp_path, "store").end()[0] == 0
+def test_copies_and_headers_that_an_opening_met_are_logged_once(started, tmp_path, accounts):
+    assert started("store").end()[0] == 0
     folder = tmp_path / "store"
     stray = folder / "binlog-000007.ibb"
     stray.write_bytes(b"x" * FILE)
     newest = max((folder / name for name in SEGMENT_NAMES), key=sequence)
     (other,) = {folder / name for name in SEGMENT_NAMES} - {newest}
     other.write_bytes(b"torn" + other.read_bytes()[4:])
-    _, _, err = serve(tmp_path, "store").end()
+    _, _, err = started("store").end()
     assert [line["path"] for line in events(err, "copy_set_aside")] == [f"{stray}.aside-0"]
     assert [line["path"] for line in events(err, "damaged_header_passed_over")] == [str(other)]
     assert stray.with_name(f"{stray.name}.aside-0").read_bytes() == b"x" * FILE
-    _, _, err = serve(tmp_path, "store").end()
+    _, _, err = started("store").end()
     assert events(err, "copy_set_aside") == events(err, "damaged_header_passed_over") == []
 
 
