@@ -245,12 +245,14 @@ class Engine:
 
         Raises:
             GroupError, StoreFull, StoreFailed: as `append`.
+            StateTooLarge: domains are to go, and the next file cannot hold what is left.
 
         Source: ibb-format 12.1, 12.2.
         """
         with self.writing:
             self.check()
-            self._make_room(switch_bound(self.writer, delete_domains, self._redo.group_size_max))
+            room, shape = self._redo.group_size_max, self._next_shape
+            self._make_room(switch_bound(self.writer, delete_domains, shape, room))
             self._housekeeper.make_file(self.writer.file_no + 1)
             ended, page_size = self.writer.file_no, self.writer.page_size
             try:

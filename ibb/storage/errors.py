@@ -107,7 +107,7 @@ class StoreNotEmpty(IbbError):  # noqa: N818 - as above
 
 
 class StateTooLarge(IbbError):  # noqa: N818 - as above
-    """A GTID state to begin with does not fit into the first file: a restart would not find it."""
+    """A GTID state does not fit into the file that is to begin with it: a restart would miss it."""
 
     def __init__(self, pairs: int) -> None:
         super().__init__(

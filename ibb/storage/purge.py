@@ -5,7 +5,8 @@ Files go oldest first, and the first that must stay ends the run. A file must st
 later one that points into it, is needed by the writer, by an open or prepared transaction, by a
 reader, or by a lease; and what was not to go is left whole, with the earlier files that its groups
 have pieces in. Of these earlier files only such pieces count: groups that end there may have lost
-their beginning. Source: ibb-format 12.4.
+their beginning. What stays begins with a GTID state; a file may have none where it was too small.
+Source: ibb-format 5.2, 12.4.
 """
 
 import logging
@@ -27,6 +28,7 @@ from .leases import Lease, Leases
 from .options import StoreOptions
 from .page_source import PageSource
 from .record import Xid
+from .state_scan import read_state
 
 IN_ACTIVE_USE = "the binlog file is in active use"
 TOO_FEW_REPLICAS = "less than 'slave_connections_needed_for_purge' slaves have processed it"
@@ -259,6 +261,7 @@ class Purger:
             return _result(removed, lapsed)
         with self._holds.frozen():  # a reader that begins now will find what is left
             needs = [*self.needs(), *self._left_whole(going, replicas_needed)]
+            needs += self._state_before(min(going[-1].file_no + 1, *(n.file_no for n in needs)))
             for file in going:
                 found = [need for need in needs if file.file_no >= need.file_no]
                 if found:
@@ -297,6 +300,16 @@ class Purger:
                 lowered, f"groups in {binlog_name(stays)} may have pieces in it", passes=True
             )
 
+    def _state_before(self, file_no: int) -> Iterator[Need]:
+        """Yield what tells the GTID state at the beginning of the oldest file that stays."""
+        pages = self._host.pages()
+        told = file_no
+        while told > pages.first_file() and not _begins_with_state(pages, told):
+            told -= 1
+        if told < file_no:
+            text = f"{binlog_name(file_no)} begins without a GTID state: it was too large"
+            yield Need(told, text, passes=file_no == pages.last_file())  # it may come yet
+
     def _replicas_past(self, file_no: int) -> int:
         return sum(
             hold.kind is HoldKind.REPLICA and hold.file_no > file_no for hold in self._holds.all()
@@ -317,6 +330,13 @@ class Purger:
         except (TooOld, FormatError, DiskError):
             return self._host.pages().first_file()  # nothing more may go
         return self._lowered(place.position.file_no)
+
+
+def _begins_with_state(pages: PageSource, file_no: int) -> bool:
+    try:
+        return read_state(pages, file_no, 1) is not None
+    except (FormatError, DiskError):
+        return False  # a restart would find out the same
 
 
 def _result(removed: list[BinlogFileInfo], lapsed: list[Lease]) -> PurgeResult:

@@ -56,15 +56,22 @@ def bound_of(
 
 
 def switch_bound(
-    writer: Writer, delete_domains: frozenset[int], redo_bytes_max: int
+    writer: Writer, delete_domains: frozenset[int], next_file: FileShape, redo_bytes_max: int
 ) -> RecordBound:
     """
     Return the most that the end of a file and the beginning of the next take.
 
     Raises:
         GroupError: they take more than *redo_bytes_max*, also without *delete_domains*.
+        StateTooLarge: domains are to go, and the next file cannot hold the state without them:
+            a restart would find the one of before.
     """
-    size, state_bytes = writer.page_size, writer.state_bytes_without(delete_domains)
+    size, kept = writer.page_size, writer.state_without(delete_domains)
+    state_bytes = state_bytes_max(len(kept))
+    if delete_domains:
+        data = encode_state(kept, writer.pins.lowest_prepared())
+        if not state_fits(len(data), next_file.page_size, next_file.pages - 1):
+            raise StateTooLarge(len(kept))
     return _checked(bound_with(size, state_bytes, 2, size), size, state_bytes, redo_bytes_max)
 
 

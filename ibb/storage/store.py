@@ -231,6 +231,7 @@ class Store:
 
         Raises:
             DomainInUse: a file may hold groups of a domain; nothing was done.
+            StateTooLarge: the next file cannot hold the state that is left; nothing was done.
             GroupError, StoreFull: the state is too large for the log; there is no room.
             StoreFailed: the store has stopped writing.
         """

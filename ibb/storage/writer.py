@@ -160,13 +160,13 @@ class Writer:
         copy._is_behind_state, copy.pins = self._is_behind_state, self.pins
         return copy
 
-    def state_bytes_without(self, domains: frozenset[int]) -> int:
-        """As `state_bytes_max` once *domains* are forgotten."""
-        return state_bytes_max(sum(gtid.domain not in domains for gtid in self._full.entries()))
+    def state_without(self, domains: frozenset[int]) -> list[Gtid]:
+        """Return the full state as it would be once *domains* were forgotten."""
+        return [gtid for gtid in self._full.entries() if gtid.domain not in domains]
 
     def delete_domains(self, domains: frozenset[int]) -> None:
         """Forget domains; the next file's full state will be without them."""
-        kept = [gtid for gtid in self._full.entries() if gtid.domain not in domains]
+        kept = self.state_without(domains)
         self._full = BinlogState(kept)
         self._pairs = len(kept)
 

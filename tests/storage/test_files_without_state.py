@@ -1,0 +1,81 @@
+"""Files that are too small for the GTID state: an earlier one tells it, and is kept."""
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from ibb.protocol.binlog_state import BinlogState
+from ibb.protocol.gtid import Gtid
+from ibb.storage import Store, StoreOptions
+from ibb.storage.errors import StateTooLarge
+
+from ..faults.sim_disk import SimDisk
+from .events import transaction
+
+LARGE = StoreOptions(
+    page_size=512, max_binlog_size=64 * 512, state_interval=1024, redo_segment_size=256 << 10,
+    format_description="upstream", background=False, flush_log_at_commit=0,
+)  # fmt: skip
+SMALL = replace(LARGE, max_binlog_size=4 * 512)
+PAIRS = [Gtid(1000 + number, 1, (1 << 50) + number) for number in range(200)]
+LAST = 100
+
+
+@pytest.fixture
+def disk():
+    """Return a disk with a store that was begun with large files and went on in small ones."""
+    disk = SimDisk()
+    with Store.open("/s", LARGE, disk=disk) as store:
+        store.set_binlog_state(BinlogState(PAIRS))
+        publish(store, 1)
+    with Store.open("/s", SMALL, disk=disk) as store:
+        for number in range(2, LAST + 1):
+            publish(store, number)
+    return disk
+
+
+def after_power_loss(disk):
+    return disk.crashed(random.Random(1), keep=0.0)
+
+
+def publish(store, number):
+    with store.begin() as group:
+        group.write(transaction("x", 300))
+        group.commit(Gtid(0, 1, number))
+
+
+def test_a_purge_leaves_the_file_that_tells_the_state(disk):
+    with Store.open("/s", SMALL, disk=disk) as store:
+        state, files = store.state(), store.files()
+        result = store.purge_to(files[-2].name)
+        assert (result.removed, result.kept) == ([], files[0].name)
+        (reason,) = result.lasting
+        assert "begins without a GTID state: it was too large" in reason
+    with Store.open("/s", SMALL, disk=after_power_loss(disk)) as store:
+        assert store.state() == state
+        assert len(list(store.reader(",".join(map(str, PAIRS))))) == LAST
+
+
+def test_once_a_file_tells_the_state_again_all_before_it_go(disk):
+    with Store.open("/s", LARGE, disk=disk) as store:
+        store.switch_file()
+        state, active = store.state(), f"binlog-{store.end().file_no:06}.ibb"
+        assert store.purge_to(active).kept is None
+        assert store.files()[0].name == active
+    with Store.open("/s", LARGE, disk=after_power_loss(disk)) as store:
+        assert store.state() == state
+
+
+def test_a_domain_is_not_deleted_where_a_restart_would_find_it_again(disk):
+    with Store.open("/s", SMALL, disk=disk) as store:
+        end = store.end()
+        with pytest.raises(StateTooLarge, match="200"):
+            store.switch_file(delete_domains=[1000])
+        assert store.end() == end
+        assert store.state().newest(1000) == PAIRS[0]
+    with Store.open("/s", LARGE, disk=disk) as store:
+        assert store.switch_file(delete_domains=[1000]) == []
+    with Store.open("/s", SMALL, disk=after_power_loss(disk)) as store:
+        assert store.state().newest(1000) is None
+        assert len(store.state()) == 200
