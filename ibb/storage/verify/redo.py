@@ -9,7 +9,7 @@ that is certain: of a store in use what it has synced, else all that the next op
 from typing import NamedTuple
 
 from ibb.protocol.errors import FormatError
-from ibb.storage.chunk import used_end
+from ibb.storage.chunk import chunks_end
 from ibb.storage.disk import Disk
 from ibb.storage.errors import DiskError, RecoveryError
 from ibb.storage.file_name import parse_binlog_name
@@ -127,9 +127,9 @@ class _PageComparison:
             text = f"{error.what}; the redo log has this page whole"
             self.findings.append(Finding.in_page(Kind.PAGE_CHECKSUM, file_no, page_no, text))
             return True
-        common = min(used_end(data), used_end(beneath)) if page_no else 0  # headers do not grow
+        common = min(chunks_end(data), chunks_end(beneath)) if page_no else 0  # headers do not grow
         if common and data[:common] == beneath[:common]:
-            if common == used_end(data):
+            if common == chunks_end(data):
                 return False  # the file has more of it already
             self.unwritten += 1
             return True

@@ -1,5 +1,7 @@
 """The check of a redo log: against the files, and where it is damaged."""
 
+import pytest
+
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.checksum import crc32c
 from ibb.storage import Store
@@ -82,6 +84,23 @@ def test_a_page_that_is_not_what_the_redo_log_says():
     seal_page(page)
     disk.damage("/s/binlog-000000.ibb", 512, bytes(page))
     assert check(disk)[0] == [("redo-differs", Severity.DAMAGE)]
+
+
+@pytest.mark.parametrize("room", range(1, 5))
+def test_a_page_that_was_written_when_its_end_was_near(room):
+    """What is left is too little for a chunk; the log has the page with its filler."""
+    disk = SimDisk()
+    store = Store.open("/s", SMALL, disk=disk)
+    number = 0
+    while store.end().offset % 512 != 508 - room:
+        number += 1
+        publish(store, number, 100 + number % 97)
+    store._engine.checkpoint()
+    publish(store, number + 1, 100)
+    disk.end_process()
+    found, totals = check(disk)
+    assert set(found) <= {("not-closed", Severity.NOTE)}
+    assert totals.groups == number + 1
 
 
 def test_a_damaged_page_that_the_redo_log_has():
