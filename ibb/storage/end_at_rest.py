@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from ibb.protocol.errors import FormatError
 
-from .chunk import TYPE_MASK, chunk_area_end, chunks_end
+from .chunk import LAST, TYPE_MASK, chunk_area_end, chunks_end
 from .chunk_cursor import ChunkCursor
 from .directory import BinlogDirectory
 from .disk import Disk
@@ -107,15 +107,16 @@ def _ends_early(pages: BinlogDirectory, file_no: int) -> bool:
 
 
 def _check_beginning(pages: BinlogDirectory) -> None:
-    """Check that files without any beginning of a record hold no rest of one, and a state."""
-    first, has_state = pages.first_file(), False
+    """Check that files without any beginning of a record hold no rest of one, and a whole state."""
+    first, has_state, begins_one = pages.first_file(), False, False
     chunks = ChunkCursor(pages, Position(first, 0))
     while chunks.next():
         if chunks.type_byte & TYPE_MASK not in NESTED_TYPES:
             raise chunks.error("the files hold only a part of a record whose beginning is gone")
-        has_state = True
-    if first > 0 and not has_state:
-        text = "nothing but a header is left, so the GTID state is not known"
+        begins_one, has_state = True, has_state or bool(chunks.type_byte & LAST)
+    if not has_state and (begins_one or first > 0):
+        left = "only the beginning of a record" if begins_one else "nothing but a header"
+        text = f"{left} is left, so the GTID state is not known"
         raise FormatError(text, file=binlog_name(first), page=1)
 
 

@@ -261,7 +261,8 @@ class Purger:
             return _result(removed, lapsed)
         with self._holds.frozen():  # a reader that begins now will find what is left
             needs = [*self.needs(), *self._left_whole(going, replicas_needed)]
-            needs += self._state_before(min(going[-1].file_no + 1, *(n.file_no for n in needs)))
+            stays = min(need.file_no for need in needs)
+            needs += self._state_before(min(stays, going[-1].file_no + 1))
             for file in going:
                 found = [need for need in needs if file.file_no >= need.file_no]
                 if found:

@@ -231,8 +231,8 @@ class Store:
 
         Raises:
             DomainInUse: a file may hold groups of a domain; nothing was done.
-            StateTooLarge: the next file cannot hold the state that is left; nothing was done.
-            GroupError, StoreFull: the state is too large for the log; there is no room.
+            GroupError, StateTooLarge, StoreFull: what is left of the state is too large for the
+                log, or for the next file; there is no room. Nothing was done.
             StoreFailed: the store has stopped writing.
         """
         with self._engine.writing:
@@ -262,9 +262,7 @@ class Store:
         """
         Set the GTID state of a store that holds no groups (SET GLOBAL gtid_binlog_state).
 
-        Raises:
-            StoreNotEmpty: it holds groups, or has a state.
-            StateTooLarge: the state does not fit into a file.
+        Raises StoreNotEmpty if it holds groups, or has a state; otherwise as `reset`.
         """
         with self._engine.writing:
             self._engine.sync()

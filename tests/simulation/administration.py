@@ -12,6 +12,7 @@ from ibb.storage.errors import (
     DiskError,
     DomainInUse,
     LeaseError,
+    StateTooLarge,
     StoreBusy,
     StoreFull,
     StoreNotEmpty,
@@ -25,6 +26,8 @@ from .reading import found_at_rest, read_all
 from .steps import step
 from .world import World, random_options
 
+CROWD_DOMAIN = 10  # from here on are domains without groups: states that some files cannot hold
+CROWDS = (40, 120, 300)
 LEASE_NAMES = ("spark", "archive", "night")
 HOLDS_MAX = 3
 CRASH_AFTER_KILL = 0.4  # chance of a power loss while the store is opened again
@@ -39,7 +42,10 @@ def switch_file(world: World, rng: random.Random) -> None:
 
 @step(1)
 def delete_domain(world: World, rng: random.Random) -> None:
+    crowd = sum(gtid.domain >= CROWD_DOMAIN for gtid in world.store.state().entries())
     domain = rng.randrange(3)
+    if crowd and rng.random() < 0.5:
+        domain = CROWD_DOMAIN + rng.randrange(crowd)
     world.said = f"{domain}"
     item = Item(Kind.SWITCH, world.written_end(), domains=frozenset({domain}))
     with world.sending(item):
@@ -48,6 +54,10 @@ def delete_domain(world: World, rng: random.Random) -> None:
         except DomainInUse:
             item.domains = frozenset()
             world.said += " in use"
+            return
+        except StateTooLarge:
+            item.domains = frozenset()
+            world.said += " with a state that would be forgotten"
             return
     world.model.all_durable()
     first = world.store.pages.first_file()
@@ -59,20 +69,29 @@ def delete_domain(world: World, rng: random.Random) -> None:
 def random_state(rng: random.Random) -> BinlogState:
     count = rng.randrange(4)
     pairs = [(rng.randrange(3), rng.randrange(1, 3)) for _ in range(count)]
-    return BinlogState(Gtid(domain, server, 1) for domain, server in pairs)
+    crowd = rng.choice(CROWDS) if rng.random() < 0.2 else 0
+    return BinlogState(
+        [Gtid(domain, server, 1) for domain, server in pairs]
+        + [Gtid(CROWD_DOMAIN + number, 1, (1 << 50) + number) for number in range(crowd)]
+    )
+
+
+def shown(state: BinlogState) -> str:
+    few = [gtid for gtid in state.entries() if gtid.domain < CROWD_DOMAIN]
+    return f"'{BinlogState(few)}' and {len(state) - len(few)} domains"
 
 
 @step(0.4)
 def reset(world: World, rng: random.Random) -> None:
     state = random_state(rng)
-    world.said = f"to '{state}'"
+    world.said = f"to {shown(state)}"
     begin_anew(world, state)
 
 
 @step(0.4)
 def set_binlog_state(world: World, rng: random.Random) -> None:
     state = random_state(rng)
-    world.said = f"to '{state}'"
+    world.said = f"to {shown(state)}"
     if len(world.model.state(len(world.model.items))):
         with contextlib.suppress(StoreNotEmpty):
             world.store.set_binlog_state(state)
@@ -102,6 +121,11 @@ def begin_anew(world: World, state: BinlogState, *, only_state: bool = False) ->
         if not world.has_failed:  # before it began, or when all but the format description was done
             world.verify(0)
         raise
+    except StateTooLarge:
+        world.model.resets_to = None
+        del world.model.leases_under_way[len(world.model.leases_under_way) - len(ended) :]
+        world.said += " does not fit"
+        return
     if busy:
         raise WrongError("RESET MASTER went over a transaction or a reader")
     world.model.begin_anew(state)

@@ -18,6 +18,8 @@ from ibb.storage.leases import Lease
 from ibb.storage.position import Position
 from ibb.storage.record import Xid
 
+STATE_SHOWN_MAX = 200  # characters
+
 
 class Kind(Enum):
     GROUP = "group"
@@ -25,6 +27,11 @@ class Kind(Enum):
     PREPARE = "prepare"
     ROLLBACK = "rollback of a prepared transaction"
     SWITCH = "next file"
+
+
+def brief(state: BinlogState) -> str:
+    """Return the beginning of a state, for people."""
+    return f"state '{state}'"[:STATE_SHOWN_MAX]
 
 
 @dataclass
@@ -196,9 +203,9 @@ class Model:
             if self.state(count) == found.state and not lacking and is_there:
                 return count
         raise WrongError(
-            f"state '{found.state}' and prepared {sorted(found.prepared)}, expected between "
-            f"'{self.state(lowest)}', {sorted(self.prepared(lowest))} and "
-            f"'{self.state(highest)}', {sorted(self.prepared(highest))}"
+            f"{brief(found.state)} and prepared {sorted(found.prepared)}, expected between "
+            f"{brief(self.state(lowest))}, {sorted(self.prepared(lowest))} and "
+            f"{brief(self.state(highest))}, {sorted(self.prepared(highest))}"
         )
 
     def _slice(self, found: Found) -> tuple[int, int]:

@@ -6,6 +6,7 @@ from functools import cache
 
 import pytest
 
+from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.errors import FormatError
 from ibb.protocol.gtid import Gtid
 from ibb.storage import Store, StoreOptions
@@ -271,3 +272,17 @@ def test_a_log_that_lost_its_only_group_does_not_let_half_a_record_through() -> 
             publish(store, seq, 0)
             assert list(groups(store)) == list(range(2, seq + 1))
     assert oracle_problems(disk, "/s", states=True) == []
+
+
+@pytest.mark.parametrize("pages", [2, 3])
+def test_the_rest_of_the_oldest_state_is_missed(pages: int) -> None:
+    """Going on without it would forget all that was before the files."""
+    disk = SimDisk()
+    with Store.open("/s", OPTIONS, disk=disk) as store:
+        store.set_binlog_state(BinlogState(Gtid(domain, 1, 1 << 50) for domain in range(200)))
+        publish(store, 1 << 51, 0)
+    data = disk.contents(path_of(0))
+    disk.damage(path_of(0), pages * PAGE, bytes(len(data) - pages * PAGE))
+    with pytest.raises(FormatError, match=r"only the beginning .* GTID state is not known.*000000"):
+        Store.open("/s", OPTIONS, disk=without_log(disk))
+    assert disk.contents(path_of(0)) == data[: pages * PAGE].ljust(len(data), b"\0")
