@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
 
 from ibb.protocol.errors import IbbError
 
@@ -15,9 +16,14 @@ if TYPE_CHECKING:
     from ibb.storage.history import History
 
 
+IDLE_LOOK_SECONDS: Final = 1.0
+
+
 class DurableSignal:
     """
     One subscription to the history for all who wait, and one look a while at foreign files.
+
+    While nobody waits the looks are `IDLE_LOOK_SECONDS` apart.
 
     Args:
         history: tells when its durable end moved, from any thread.
@@ -84,7 +90,9 @@ class DurableSignal:
         while True:
             self._waited_for.clear()
             if not self._waiting:
-                await self._waited_for.wait()
+                with suppress(TimeoutError):  # who asks by SQL waits for nothing
+                    async with asyncio.timeout(IDLE_LOOK_SECONDS):
+                        await self._waited_for.wait()
             try:
                 await self._loop.run_in_executor(self._pool, self._history.refresh)
             except IbbError as error:

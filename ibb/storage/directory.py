@@ -389,8 +389,8 @@ class BinlogDirectory:
     def _forget_all(self) -> None:
         self._headers.clear()
         self._used.clear()
-        self._files.close()
         self._cache.clear()
+        self.close()  # the newest, too: it counts once as removed, whenever there is another
 
     def _warn(self, finding: str) -> None:
         with self._mutex:

@@ -175,6 +175,24 @@ def test_a_history_begun_anew_is_read_anew_though_no_file_number_went_down(tmp_p
     assert source.generation == 1
 
 
+def test_files_that_were_begun_anew_count_once_though_nothing_is_in_them_yet(growing):
+    """Who was told, and came again, would be told again."""
+    growing.add(30)
+    source = open_directory(growing.path)
+    for file in growing.path.iterdir():
+        file.unlink()
+    (growing.path / "binlog-000000.ibb").write_bytes(bytes(6 * SIZE))  # as it is first made
+    for _ in range(3):
+        source.refresh()
+        assert source.generation == 1
+    again = BinlogBuilder(pages=6)
+    again.commit(Gtid(9, 9, 77), event(50))
+    again.write(growing.path)
+    source.refresh()
+    assert sequence_numbers(GroupReader(source, Position(0, 0))) == [77]
+    assert source.generation == 1
+
+
 def test_a_limit_hides_all_behind_it_and_reading_goes_on_when_it_moves(growing):
     growing.add(30)
     source = open_directory(growing.path)

@@ -196,12 +196,9 @@ class DumpStream:
         return self._framed(self._made(beat.encode()))
 
     def _find_start(self) -> StartPlace:
-        """
-        Return where to read from, with the filter set up.
-
-        Raises:
-            SqlError: 1236, it cannot be served from there.
-        """
+        """Return where to read from, with the filter set up; raises SqlError 1236."""
+        if not self._history.pages.tail_is_final:  # nobody may have looked for a while
+            self._history.refresh()
         request, self._generation = self._request, self._history.generation
         position = request.connect_state
         empty_domains: frozenset[int] = frozenset()
