@@ -80,7 +80,7 @@ class Engine:
         self._directory = directory
         self._options = options
         # Of all files to come: those that an opening finds behind the active one are cleared away.
-        self._next_shape = FileShape(options.file_pages, options.page_size, options.interval_pages)
+        self._next_shape = options.file_shape
         self._clock = clock
         self._closed = False
         self._marker = ResetMarker(disk, directory)

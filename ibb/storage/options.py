@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from .file_shape import FileShape
 from .page import PAGE_SIZE_MAX, PAGE_SIZE_MIN
 
 FILE_PAGES_MIN = 4
@@ -101,6 +102,11 @@ class StoreOptions:
     def interval_pages(self) -> int:
         """Pages between state records of a new file."""
         return self.state_interval // self.page_size
+
+    @property
+    def file_shape(self) -> FileShape:
+        """What a new file is like."""
+        return FileShape(self.file_pages, self.page_size, self.interval_pages)
 
     @property
     def piece_size(self) -> int:

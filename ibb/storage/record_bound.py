@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ibb.protocol.binlog_state import BinlogState
+from ibb.protocol.gtid import Gtid
 
 from .chunk import CHUNK_HEADER_SIZE
 from .errors import GroupError, StateTooLarge
@@ -68,10 +69,8 @@ def switch_bound(
     """
     size, kept = writer.page_size, writer.state_without(delete_domains)
     state_bytes = state_bytes_max(len(kept))
-    if delete_domains:
-        data = encode_state(kept, writer.pins.lowest_prepared())
-        if not state_fits(len(data), next_file.page_size, next_file.pages - 1):
-            raise StateTooLarge(len(kept))
+    if delete_domains and not _begins(next_file, kept, writer.pins.lowest_prepared()):
+        raise StateTooLarge(len(kept))
     return _checked(bound_with(size, state_bytes, 2, size), size, state_bytes, redo_bytes_max)
 
 
@@ -117,10 +116,14 @@ def check_first_state(state: BinlogState, options: StoreOptions, redo_bytes_max:
     """
     page_size, state_bytes = options.page_size, state_bytes_max(len(state))
     bound = bound_with(page_size, state_bytes, 2, page_size)  # of a small record behind it, too
-    size = len(encode_state(state.entries(), None))
-    fits = state_fits(size, page_size, options.file_pages - 1)
+    fits = _begins(options.file_shape, state.entries(), None)
     if not fits or state_bytes > STATE_BYTES_MAX or bound.redo_bytes > redo_bytes_max:
         raise StateTooLarge(len(state))
+
+
+def _begins(file: FileShape, state: Sequence[Gtid], prepared: int | None) -> bool:
+    """Tell whether a file begins with a state, or goes without one, since it is too small."""
+    return state_fits(len(encode_state(state, prepared)), file.page_size, file.pages - 1)
 
 
 class _TooLargeError(Exception):

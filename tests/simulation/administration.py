@@ -21,7 +21,7 @@ from ibb.storage.gtid_search import TooOld, find_start
 from ibb.storage.holds import HoldKind
 from ibb.storage.leases import Lease
 
-from .model import Found, Item, Kind, WrongError
+from .model import Found, Item, Kind, WrongError, brief
 from .reading import found_at_rest, read_all
 from .steps import step
 from .world import World, random_options
@@ -76,22 +76,17 @@ def random_state(rng: random.Random) -> BinlogState:
     )
 
 
-def shown(state: BinlogState) -> str:
-    few = [gtid for gtid in state.entries() if gtid.domain < CROWD_DOMAIN]
-    return f"'{BinlogState(few)}' and {len(state) - len(few)} domains"
-
-
 @step(0.4)
 def reset(world: World, rng: random.Random) -> None:
     state = random_state(rng)
-    world.said = f"to {shown(state)}"
+    world.said = f"to {brief(state)}"
     begin_anew(world, state)
 
 
 @step(0.4)
 def set_binlog_state(world: World, rng: random.Random) -> None:
     state = random_state(rng)
-    world.said = f"to {shown(state)}"
+    world.said = f"to {brief(state)}"
     if len(world.model.state(len(world.model.items))):
         with contextlib.suppress(StoreNotEmpty):
             world.store.set_binlog_state(state)
