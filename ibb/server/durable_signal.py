@@ -87,16 +87,21 @@ class DurableSignal:
         self.nudge()
 
     async def _poll(self) -> None:
+        told = ""  # the trouble of the look before
         while True:
             self._waited_for.clear()
             if not self._waiting:
                 with suppress(TimeoutError):  # who asks by SQL waits for nothing
                     async with asyncio.timeout(IDLE_LOOK_SECONDS):
                         await self._waited_for.wait()
+            trouble = ""
             try:
                 await self._loop.run_in_executor(self._pool, self._history.refresh)
             except IbbError as error:
-                get_log().warning("history_unreadable", error=str(error))
+                trouble = str(error)
+            if trouble not in ("", told):
+                get_log().warning("history_unreadable", error=trouble)
+            told = trouble
             await asyncio.sleep(self._poll_interval)
 
 

@@ -5,9 +5,12 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
+from structlog.testing import capture_logs
 
 from ibb.protocol.errors import FormatError
 from ibb.server.durable_signal import DurableSignal
+
+from .waiting import until
 
 SECONDS_MAX = 10
 
@@ -87,3 +90,25 @@ async def test_foreign_files_are_looked_at_only_while_somebody_waits():
     await asyncio.wait_for(signal.wait(signal.count, None), SECONDS_MAX)
     assert history.looks >= 3  # the first one failed, and the looks went on
     await signal.close()
+
+
+async def test_trouble_that_stays_is_logged_once(pool):
+    """Not at each look, a second apart, for as long as a disk is away."""
+    history = History(ours=False)
+    told = ["away", "away", "", "away", "other", "other", ""]
+
+    def refresh():
+        history.looks += 1
+        if history.looks <= len(told) and told[history.looks - 1]:
+            raise FormatError(told[history.looks - 1])
+
+    history.refresh = refresh
+    with capture_logs() as lines:
+        signal = DurableSignal(history, pool, 0)
+        seen = signal.count
+        waiting = asyncio.create_task(signal.wait(seen, None))
+        await until(lambda: history.looks > len(told))
+        signal.nudge()
+        await waiting
+        await signal.close()
+    assert [line["error"] for line in lines] == ["away", "away", "other"]
