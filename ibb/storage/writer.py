@@ -261,10 +261,11 @@ class Writer:
         return self._page_no
 
     def begin_next_file(self) -> int:
-        """Write the next file's header and full state at once; return the LSN."""
+        """Write the next file's header and full state, if it fits, at once; return the LSN."""
         transaction = MiniTransaction()
         self._next_file(transaction)
-        self._open_page(transaction, in_state=False)
+        if self._state_that_fits(self._full.entries()) is not None:
+            self._open_page(transaction, in_state=False)
         return transaction.commit(self._redo)
 
     def _place_first_chunk(self, transaction: MiniTransaction) -> Position:
@@ -334,14 +335,20 @@ class Writer:
 
     def _write_state(self, transaction: MiniTransaction, entries: list[Gtid]) -> None:
         """Write a state record if something still fits behind it in the file."""
-        data = encode_state(entries, self.pins.lowest_prepared())
-        assert len(data) <= STATE_BYTES_MAX
-        if not state_fits(len(data), self.page_size, self._header.page_count - self._page_no):
+        data = self._state_that_fits(entries)
+        if data is None:
             return
         self._write(transaction, RecordType.GTID_STATE, data, in_state=True)
         # If it filled its page exactly the next one follows with no second state, but only when
         # there is something for it: a page that was begun and holds nothing would be flushed.
         self._is_behind_state = self._tail is None
+
+    def _state_that_fits(self, entries: list[Gtid]) -> bytes | None:
+        """Return a state record for the page that is due, None without room for it."""
+        data = encode_state(entries, self.pins.lowest_prepared())
+        assert len(data) <= STATE_BYTES_MAX
+        fits = state_fits(len(data), self.page_size, self._header.page_count - self._page_no)
+        return data if fits else None
 
     def _next_file(self, transaction: MiniTransaction) -> None:
         file_no = self.file_no + 1

@@ -79,3 +79,22 @@ def test_a_domain_is_not_deleted_where_a_restart_would_find_it_again(disk):
     with Store.open("/s", SMALL, disk=after_power_loss(disk)) as store:
         assert store.state().newest(1000) is None
         assert len(store.state()) == 200
+
+
+@pytest.mark.parametrize("ends", ["closed", "killed", "without power"])
+@pytest.mark.parametrize("switches", [1, 2])
+def test_a_file_that_nothing_was_written_to_is_gone_on_with(disk, ends, switches):
+    store = Store.open("/s", SMALL, disk=disk)
+    for _ in range(switches):
+        store.switch_file()
+    state, end, files = store.state(), store.end(), store.files()
+    if ends == "closed":
+        store.close()
+    else:
+        disk = disk.crashed(random.Random(1), keep=1.0 if ends == "killed" else 0.0)
+    with Store.open("/s", SMALL, disk=disk) as again:
+        assert (again.state(), again.end(), again.files()) == (state, end, files)
+        assert again.copies_set_aside == []
+        publish(again, LAST + 1)
+        again.sync()
+        assert len(list(again.reader(",".join(map(str, PAIRS))))) == LAST + 1
