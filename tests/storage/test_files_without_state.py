@@ -9,8 +9,11 @@ from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.gtid import Gtid
 from ibb.storage import Store, StoreOptions
 from ibb.storage.errors import StateTooLarge
+from ibb.storage.file_header import FileHeader
+from ibb.storage.file_name import parse_binlog_name
 
 from ..faults.sim_disk import SimDisk
+from ..simulation.reading import oracle_problems
 from .events import transaction
 
 LARGE = StoreOptions(
@@ -37,6 +40,14 @@ def disk():
 
 def after_power_loss(disk):
     return disk.crashed(random.Random(1), keep=0.0)
+
+
+def ended(store, disk, ends):
+    """Return the disk that a store leaves behind that is closed, killed, or loses its power."""
+    if ends == "closed":
+        store.close()
+        return disk
+    return disk.crashed(random.Random(1), keep=1.0 if ends == "killed" else 0.0)
 
 
 def publish(store, number):
@@ -88,13 +99,41 @@ def test_a_file_that_nothing_was_written_to_is_gone_on_with(disk, ends, switches
     for _ in range(switches):
         store.switch_file()
     state, end, files = store.state(), store.end(), store.files()
-    if ends == "closed":
-        store.close()
-    else:
-        disk = disk.crashed(random.Random(1), keep=1.0 if ends == "killed" else 0.0)
+    disk = ended(store, disk, ends)
     with Store.open("/s", SMALL, disk=disk) as again:
         assert (again.state(), again.end(), again.files()) == (state, end, files)
         assert again.copies_set_aside == []
         publish(again, LAST + 1)
         again.sync()
         assert len(list(again.reader(",".join(map(str, PAIRS))))) == LAST + 1
+
+
+@pytest.mark.parametrize("ends", ["closed", "killed", "without power"])
+def test_a_record_that_passes_a_whole_file_is_there_as_a_whole(ends):
+    """The state leaves less of a file than a piece takes: two headers are built with one record."""
+    small, pairs = (
+        replace(LARGE, max_binlog_size=8 * 512),
+        [Gtid(1000 + n, 1, 1 << 50) for n in range(296)],
+    )
+    disk, data = SimDisk(), transaction("x", 6 * small.piece_size)
+    with Store.open("/s", LARGE, disk=disk) as store:
+        store.set_binlog_state(BinlogState(pairs))
+    store = Store.open("/s", small, disk=disk)
+    store.switch_file()
+    with store.begin() as group:
+        group.write(data)
+        group.commit(Gtid(0, 1, 1))
+    store.sync()
+    disk = ended(store, disk, ends)
+    with Store.open("/s", small, disk=disk) as again:
+        assert again.copies_set_aside == []
+        (group,) = again.reader(",".join(map(str, pairs)))
+        assert b"".join(group.pieces()).endswith(data)
+        lsns = [header_of(disk, file.name).lsn for file in again.files()]
+    assert lsns == sorted(lsns)
+    assert len(set(lsns)) < len(lsns)
+    assert oracle_problems(disk, "/s", states=True) == []
+
+
+def header_of(disk, name):
+    return FileHeader.parse(disk.contents(f"/s/{name}"), parse_binlog_name(name))
