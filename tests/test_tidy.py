@@ -6,6 +6,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
+
+from .docs.reference.pages import stale
 
 ROOT = Path(__file__).parent.parent
 FILE_LINES_MAX = 400
@@ -69,5 +72,16 @@ def test_tests_run_with_the_versions_that_the_demonstration_has():
 
 def test_the_readme_lists_every_document():
     more = (ROOT / "README.md").read_text().partition("## More")[2]
-    for path in (ROOT / "docs").iterdir():
-        assert f"`docs/{path.name}`" in more
+    for path in (ROOT / "docs").glob("*.md"):
+        assert path.name == "index.md" or f"`docs/{path.name}`" in more
+
+
+def test_the_site_leads_to_every_document():
+    navigation = yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]
+    shown = re.findall(r"[\w/-]+\.md", str(navigation))
+    there = {str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").rglob("*.md")}
+    assert sorted(shown) == sorted(there)
+
+
+def test_the_reference_is_as_the_code_is():
+    assert stale().keys() == set(), "run scripts/reference"

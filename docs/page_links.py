@@ -1,0 +1,23 @@
+"""
+Lets the site link what the pages name as readers of the repository find it: `docs/accounts.md`.
+
+mkdocs calls `on_page_markdown` for each page (`hooks` in mkdocs.yml).
+"""
+# ruff: noqa: INP001 - mkdocs loads it by its path
+
+import posixpath
+import re
+from typing import Any
+
+PAGE_NAME = re.compile(r"(?<!\[)`docs/([a-z0-9/_-]+\.md)`")
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Return *markdown* with a link in place of each name of a page; dead ones fail the build."""
+    folder = posixpath.dirname(page.file.src_uri)
+
+    def link(found: re.Match[str]) -> str:
+        target = posixpath.relpath(found[1], folder or ".")
+        return f"[`{found[1]}`]({target})"
+
+    return PAGE_NAME.sub(link, markdown)
