@@ -17,7 +17,8 @@ from .position import Position
 from .record import RecordType
 
 RECORD_BYTES_MAX = 64 << 20  # of a record that is wanted in one piece
-FILES_OF_RECORD_MAX = 2  # a record is smaller than a file, so it touches at most two
+FILES_OF_RECORD_MAX = 2  # a record is smaller than a file, so it touches at most two, unless ...
+FILE_BYTES_PASSED_MAX = 1 << 20  # ... GTID states fill a file but for less than a record
 TYPE_MAX = 62  # type 63 cannot be told from the filler
 
 NESTED_TYPES = frozenset({RecordType.GTID_STATE, RecordType.DUMMY})
@@ -177,10 +178,13 @@ class RecordReader:
 
     def _may_be_unfinished(self) -> bool:
         """Tell whether the rest of a record that begins here can still be on its way."""
-        source = self._cursor.source
+        source, file_no = self._cursor.source, self._cursor.file_no
         if source.tail_is_final:
             return False
-        return self._cursor.file_no > source.last_file() - FILES_OF_RECORD_MAX
+        if file_no > source.last_file() - FILES_OF_RECORD_MAX:
+            return True
+        passed = source.header(file_no + 1)
+        return passed is not None and passed.page_count * passed.page_size <= FILE_BYTES_PASSED_MAX
 
 
 def _walk_over(cursor: ChunkCursor, record_type: int) -> bool:

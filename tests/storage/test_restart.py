@@ -4,13 +4,17 @@ import random
 from collections import Counter
 from dataclasses import replace
 
+import pytest
+
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.gtid import Gtid
 from ibb.storage import Store, StoreOptions
 from ibb.storage.directory import BinlogDirectory
 from ibb.storage.file_name import parse_binlog_name
+from ibb.storage.redo_segment import SEGMENT_NAMES
 
 from ..faults.sim_disk import Fault, PowerLost, SimDisk
+from ..simulation.disk_steps import lose_last_pages
 from .events import transaction
 from .state_of_size import entries_of_size
 
@@ -131,6 +135,23 @@ def test_a_record_in_three_files_survives_a_loss_of_power_at_any_sync():
                 found = [group.gtid.seq for group in store.reader() if group.gtid]
                 assert found == list(range(1, len(found) + 1))
                 assert len(found) >= acknowledged
+
+
+@pytest.mark.parametrize("pages", range(1, 4))
+def test_a_record_in_three_files_that_lost_its_end_is_as_if_never_written(pages):
+    disk = SimDisk()
+    publish_records_in_three_files(disk)
+    for name in SEGMENT_NAMES:
+        disk.remove(f"{DIRECTORY}/{name}")
+    lose_last_pages(disk, pages)
+    with Store.open(DIRECTORY, THREE_FILES, disk=disk) as store:
+        found = [group.gtid.seq for group in store.reader() if group.gtid]
+        assert found == [1, 2, 3, 4]
+        with store.begin() as group:
+            group.write(transaction("again"))
+            group.commit(Gtid(7, 1, 5))
+    with Store.open(DIRECTORY, THREE_FILES, disk=disk) as store:
+        assert [group.gtid.seq for group in store.reader() if group.gtid] == [1, 2, 3, 4, 5]
 
 
 def test_who_sees_a_file_knows_that_the_last_but_one_before_it_is_on_the_disk():
