@@ -1,0 +1,77 @@
+"""Micro-batches applied to many tables, each change exactly once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from .batch_work import BatchWork
+from .place import Place
+from .replay import check_replay, furthest, is_done
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .batch_work import OtherSteps
+    from .change_target import ChangeTarget
+    from .ledger import Ledger
+    from .row_changes import MicroBatch, TableName
+    from .state_folder import StateFolder
+
+
+class Applied(NamedTuple):
+    """What one batch did: *rows* changes in *tables* tables; *skipped*: all was there before."""
+
+    rows: int
+    tables: int
+    skipped: bool
+
+
+class Applier:
+    """
+    Keeps many tables.
+
+    Args:
+        ledger: where the pipeline is; brought forward by each batch.
+        folder: in which the ledger is stored.
+        open_target: opens the table of that name, whether it exists or not.
+        wants: whether the table is one of the pipeline's.
+        others: takes what is not rows: statements, and what could not be decoded.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        folder: StateFolder,
+        open_target: Callable[[TableName], ChangeTarget],
+        wants: Callable[[TableName], bool],
+        others: OtherSteps,
+    ) -> None:
+        self.ledger = ledger
+        self._folder = folder
+        self._open_target = open_target
+        self._wants = wants
+        self._others = others
+
+    def apply(self, batch: MicroBatch) -> Applied:
+        """
+        Apply *batch*, or what of it is not applied yet, and move the ledger behind it.
+
+        Raises:
+            PipelineError: it does not follow what is there, or does not fit the tables.
+        """
+        before = self.ledger.place
+        if batch.start != before.position:
+            check_replay(batch, before)
+        if is_done(batch, before):
+            return Applied(0, 0, skipped=True)
+        after = self.ledger.copy()  # ours stays right if this fails
+        work = BatchWork(batch, after, self._open_target, self._wants, self._others)
+        for step in batch.steps:
+            work.take(step)
+        rows, tables = work.finish()
+        follows = batch.start == before.position
+        end = batch.end if follows else furthest(before.position, batch.end)
+        after.move(Place(end, max(batch.time, before.time)))
+        after.store(self._folder)
+        self.ledger = after
+        return Applied(rows, tables, skipped=False)

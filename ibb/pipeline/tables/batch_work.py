@@ -1,0 +1,197 @@
+"""The tables that one micro-batch touches, and what each of them has of it already."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from ibb.protocol.gtid import GtidPosition
+
+from .errors import PipelineError
+from .place import Place, covers, is_behind
+from .replay import check_replay, furthest
+from .row_changes import Changed, Statement, Undecoded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ibb.protocol.gtid import Gtid
+
+    from .change_target import ChangeTarget
+    from .ledger import Ledger
+    from .row_changes import MicroBatch, RowChanges, TableName
+    from .row_merge import MergeBuilder
+
+
+class OtherSteps(Protocol):
+    """Takes the steps of a batch that are not rows."""
+
+    def statement(self, step: Statement, work: BatchWork) -> None:
+        """Follow a statement, after the rows before it were written where that matters."""
+
+    def undecoded(self, step: Undecoded) -> None:
+        """Keep what could not be decoded, or stop."""
+
+
+@dataclass
+class _Touched:
+    target: ChangeTarget
+    has: Place | None  # what it has of the batch; None: nothing
+    builder: MergeBuilder | None = None
+
+
+class BatchWork:
+    """
+    One batch under way.
+
+    Args:
+        batch: what is applied.
+        ledger: where the pipeline is; its entries of tables are brought forward.
+        open_target: opens the table of that name, whether it exists or not.
+        wants: whether the table is one of the pipeline's.
+        others: takes what is not rows.
+    """
+
+    def __init__(
+        self,
+        batch: MicroBatch,
+        ledger: Ledger,
+        open_target: Callable[[TableName], ChangeTarget],
+        wants: Callable[[TableName], bool],
+        others: OtherSteps,
+    ) -> None:
+        self._batch = batch
+        self._ledger = ledger
+        self._open_target = open_target
+        self._wants = wants
+        self._others = others
+        self._touched: dict[TableName, _Touched] = {}
+        self._seen = Place(ledger.place.position.copy(), ledger.place.time)
+        self._follows = batch.start == ledger.place.position
+        self._rows = 0
+
+    def wants(self, name: TableName) -> bool:
+        """Whether the table is one of the pipeline's."""
+        return self._wants(name)
+
+    def take(self, step: Changed | Statement | Undecoded) -> None:
+        """
+        Apply the next step.
+
+        Raises:
+            PipelineError: it does not fit the tables.
+        """
+        if isinstance(step, Changed):
+            if self._wants(step.name):
+                self._add(step.name, step.changes)
+            for run in step.changes.groups:
+                self._see(run.gtid, run.time)
+            return
+        done = not self._follows and not is_behind(step.gtid, self._ledger.place.position)
+        if not done:
+            self._others.statement(step, self) if isinstance(step, Statement) else (
+                self._others.undecoded(step)
+            )
+        self._see(step.gtid, step.time)
+
+    def open(self, name: TableName) -> ChangeTarget:
+        """Return the table *name*, which has all rows that came before."""
+        self._flush(name, self._seen)
+        return self._table(name).target
+
+    def is_applied(self, name: TableName, gtid: Gtid) -> bool:
+        """Whether the table *name* has the group *gtid* of this batch already."""
+        has = self._table(name).has
+        return has is not None and not is_behind(gtid, has.position)
+
+    def place_behind(self, gtid: Gtid, time: int) -> Place:
+        """Return the place of a table that has everything up to the group *gtid* of this batch."""
+        return Place(furthest(self._seen.position, _position(gtid)), max(time, self._seen.time))
+
+    def done(self, name: TableName, place: Place) -> None:
+        """Take note that the table *name* was brought to *place*."""
+        self._ledger.left_at(name, place, ahead=self._table(name).has is not None)
+
+    def forget(self, name: TableName) -> None:
+        """Take note that there is no table *name* any more, or that it is another one."""
+        self._touched.pop(name, None)
+        self._ledger.forget(name)
+
+    def finish(self) -> tuple[int, int]:
+        """Write what is left; return how many rows changed in how many tables."""
+        end = self._batch.end
+        if not self._follows:
+            end = furthest(end, self._ledger.place.position)
+        for name in list(self._touched):
+            self._flush(name, Place(end, max(self._batch.time, self._seen.time)))
+        return self._rows, len(self._touched)
+
+    def _add(self, name: TableName, changes: RowChanges) -> None:
+        touched = self._table(name)
+        if not touched.target.exists:
+            raise PipelineError(
+                f"{name}: the stream changes it at {changes.groups[0].gtid}, but there is no such "
+                f"table at {touched.target.uri}: it needs a snapshot"
+            )
+        if not self._follows:
+            held = self._ledger.place.position
+            changes = changes.only(lambda gtid: is_behind(gtid, held))
+        if touched.has is not None:
+            has = touched.has.position
+            changes = changes.only(lambda gtid: is_behind(gtid, has))
+        if not changes.ops:
+            return
+        if touched.builder is None:
+            touched.builder = touched.target.builder()
+        touched.builder.add(changes)
+        self._rows += len(changes.ops)
+
+    def _table(self, name: TableName) -> _Touched:
+        touched = self._touched.get(name)
+        if touched is None:
+            target = self._open_target(name)
+            touched = self._touched[name] = _Touched(target, self._has(name, target))
+        return touched
+
+    def _has(self, name: TableName, target: ChangeTarget) -> Place | None:
+        """Return what *target* has beyond the ledger, or None."""
+        known, stored = self._ledger.tables.get(name), target.place
+        if stored == known and name not in self._ledger.ahead:
+            return None
+        if stored is None:
+            raise PipelineError(
+                f"{name}: the table at {target.uri}, which the ledger knows, is gone: "
+                "it needs a snapshot"
+            )
+        if name not in self._ledger.ahead and covers(self._ledger.place.position, stored.position):
+            left = f"left it at {known.position}" if known else "has none of that name"
+            raise PipelineError(
+                f"{name}: the table at {target.uri} is at {stored.position}, and the pipeline at "
+                f"{self._ledger.place.position} {left}: the table was put back from a backup or "
+                "left out for a while, and needs a snapshot"
+            )
+        check_replay(self._batch, stored)
+        return stored
+
+    def _flush(self, name: TableName, place: Place) -> None:
+        touched = self._table(name)
+        if touched.builder is None:
+            if touched.has is not None:  # so that the ledger says what the table says
+                self._ledger.left_at(name, touched.has, ahead=True)
+            return
+        if touched.has is not None:
+            place = Place(
+                furthest(place.position, touched.has.position), max(place.time, touched.has.time)
+            )
+        touched.target.merge(touched.builder.merge(touched.target), place)
+        touched.builder = None
+        self.done(name, place)
+
+    def _see(self, gtid: Gtid, time: int) -> None:
+        position = self._seen.position.copy()
+        position.set(gtid)
+        self._seen = Place(position, max(self._seen.time, time))
+
+
+def _position(gtid: Gtid) -> GtidPosition:
+    return GtidPosition([gtid])

@@ -1,0 +1,273 @@
+"""
+One change table as a Delta table, written by delta-rs.
+
+Every commit brings rows and place together, so that a crash leaves both or neither. What the
+table must know of itself (its key) is metadata of the hidden key column, which changes in the
+same commit as the rows too.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from deltalake import DeltaTable, write_deltalake
+
+from .counted_rows import CountedRows, numbered_keys
+from .errors import PipelineError
+from .latest_rows import LatestRows
+from .place import Place, place_properties, stored_place
+from .read_ahead import read_ahead
+from .row_key import DIGEST_CHARACTERS, KEY_COLUMN, row_keys
+from .row_merge import with_keys
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+    from .row_merge import MergeBuilder, RowMerge
+
+MARK_COLUMN: Final = "_ibb_delete"
+REWRITE_ROWS: Final = 65_536  # read and written at a time when a table changes its shape
+KEY_CHARACTERS_MAX: Final = 64  # digest, dash and number
+KEY_METADATA: Final = b"ibb.key"
+
+
+class DeltaTarget:
+    """
+    A Delta table at *uri* that the pipeline *application* keeps.
+
+    Args:
+        name: of the table at the source, for errors.
+        uri: a folder or an URL that delta-rs knows.
+        application: under which places are stored.
+        storage: options of the object store.
+    """
+
+    def __init__(
+        self, name: str, uri: str, application: str, storage: Mapping[str, str] | None = None
+    ) -> None:
+        self.name = name
+        self.uri = uri
+        self._application = application
+        self._storage = dict(storage or {})
+        self._table: DeltaTable | None = None
+        if DeltaTable.is_deltatable(uri, self._storage):
+            self._table = DeltaTable(uri, storage_options=self._storage)
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a table."""
+        return self._table is not None
+
+    @property
+    def place(self) -> Place | None:
+        """How far the table is; None: this pipeline has never written to it."""
+        return None if self._table is None else stored_place(self._table, self._application)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Its columns, without the hidden one."""
+        return pa.schema([field for field in self._full_schema() if field.name != KEY_COLUMN])
+
+    @property
+    def key(self) -> list[str]:
+        """Names of the key's columns; empty: the table has no key."""
+        metadata = self._full_schema().field(KEY_COLUMN).metadata or {}
+        return [str(name) for name in json.loads(metadata.get(KEY_METADATA, b"[]"))]
+
+    def create(self, schema: pa.Schema, key: Sequence[str], place: Place | None) -> None:
+        """Make the table empty, in place of what may be there."""
+        self._write(_described(schema, key).empty_table(), "overwrite", place)
+
+    def builder(self) -> MergeBuilder:
+        """Return what takes changes for `merge`."""
+        key = self.key
+        if key:
+            return LatestRows(self.name, self.schema, key)
+        return CountedRows(self.name, self.schema)
+
+    def append(self, rows: pa.Table, place: Place | None = None) -> None:
+        """Add *rows* that the table has not: those of a snapshot; the table must have a key."""
+        key = self.key
+        assert key, "rows without a key are numbered in one go: use `fill`"
+        self._write(with_keys(rows, row_keys(rows, key), self.schema.names), "append", place)
+
+    def fill(self, batches: Iterable[pa.Table], place: Place) -> None:
+        """Put *batches* in place of all rows."""
+        names, key, schema = self.schema.names, self.key, self._full_schema()
+        self._replace(schema, _keyed(batches, names, key), place)
+
+    def merge(self, changes: RowMerge, place: Place) -> None:
+        """Bring the table to *place*, of which *changes* are the difference."""
+        if changes.replace:
+            self._write(changes.upserts.cast(self._full_schema()), "overwrite", place)
+            return
+        written = False
+        if changes.upserts.num_rows or changes.deletes:
+            written = self._merge(changes, place)
+        if not written:  # delta-rs makes no commit of a merge without effect
+            self.advance(place)
+
+    def advance(self, place: Place) -> None:
+        """Store *place* without a change."""
+        self._write(self._full_schema().empty_table(), "append", place)
+
+    def add_columns(self, fields: Iterable[pa.Field], place: Place) -> None:
+        """Add nullable columns at the end; rows that are there have null."""
+        schema = pa.schema([*self._full_schema(), *fields])
+        self._write(schema.empty_table(), "append", place, "merge")
+
+    def rewrite(
+        self,
+        schema: pa.Schema,
+        key: Sequence[str],
+        change: Callable[[pa.Table], pa.Table],
+        place: Place,
+    ) -> None:
+        """
+        Write all rows anew in another shape, in one commit.
+
+        Args:
+            schema: the new columns.
+            key: the new key.
+            change: makes rows of the old shape into those of the new.
+            place: where the table is then.
+        """
+        rows = (change(batch) for batch in self.batches())
+        self._replace(_described(schema, key), _keyed(rows, schema.names, key), place)
+
+    def batches(self, version: int | None = None) -> Iterator[pa.Table]:
+        """Yield the rows, without the hidden column, in pieces of a bounded number."""
+        table = self._opened()
+        if version is not None:
+            table = DeltaTable(self.uri, version=version, storage_options=self._storage)
+        columns = [field.name for field in pa.schema(table.schema()) if field.name != KEY_COLUMN]
+        found = table.to_pyarrow_dataset().to_batches(columns=columns, batch_size=REWRITE_ROWS)
+        for batch in found:
+            yield pa.Table.from_batches([batch])
+
+    def rows_of(self, keys: Collection[str]) -> pa.Table:
+        """Return the rows with these *keys*, in any order, with the hidden column."""
+        # Sliced to no effect, so that Arrow does not compare it with the files' statistics: these
+        # come as a kind of string that it cannot compare.
+        key = pc.utf8_slice_codeunits(ds.field(KEY_COLUMN), 0, KEY_CHARACTERS_MAX)
+        wanted = key.isin(sorted(keys))
+        return self._opened().to_pyarrow_dataset().to_table(filter=wanted)
+
+    def copies_of(self, digests: Collection[str]) -> dict[str, int]:
+        """Return how many rows there are of each content; contents without any are left out."""
+        digest = pc.utf8_slice_codeunits(ds.field(KEY_COLUMN), 0, DIGEST_CHARACTERS)
+        found = (
+            self._opened()
+            .to_pyarrow_dataset()
+            .to_table(columns={"digest": digest}, filter=digest.isin(sorted(digests)))
+        )
+        counts = found.group_by("digest").aggregate([([], "count_all")])
+        return dict(zip(*(counts.column(name).to_pylist() for name in ("digest", "count_all"))))  # noqa: B905
+
+    def _merge(self, changes: RowMerge, place: Place) -> bool:
+        table, full = self._opened(), self._full_schema()
+        before = table.version()
+        source = _marked(changes, full)
+        columns = {f't."{_quoted(name)}"': f's."{_quoted(name)}"' for name in full.names}
+        (
+            table.merge(
+                source,
+                predicate=f"t.{KEY_COLUMN} = s.{KEY_COLUMN}",
+                source_alias="s",
+                target_alias="t",
+                commit_properties=place_properties(self._application, place),
+            )
+            .when_matched_delete(f"s.{MARK_COLUMN}")
+            .when_matched_update(columns)
+            .when_not_matched_insert(columns, predicate=f"NOT s.{MARK_COLUMN}")
+            .execute()
+        )
+        return table.version() != before
+
+    def _replace(self, schema: pa.Schema, rows: Iterator[pa.Table], place: Place) -> None:
+        batches = (batch for table in rows for batch in table.cast(schema).to_batches())
+        with read_ahead(batches) as ready:
+            self._write(pa.RecordBatchReader.from_batches(schema, ready), "overwrite", place)
+
+    def _write(
+        self, data: object, mode: str, place: Place | None, schema_mode: str | None = None
+    ) -> None:
+        properties = None if place is None else place_properties(self._application, place)
+        write: Any = write_deltalake  # its overloads want literals
+        write(
+            self.uri if self._table is None else self._table,
+            data,
+            mode=mode,
+            schema_mode=schema_mode or ("overwrite" if mode == "overwrite" else None),
+            storage_options=self._storage or None,
+            commit_properties=properties,
+        )
+        if self._table is None:
+            self._table = DeltaTable(self.uri, storage_options=self._storage)
+        else:
+            self._table.update_incremental()
+
+    def _opened(self) -> DeltaTable:
+        if self._table is None:
+            raise PipelineError(f"{self.name}: there is no Delta table at {self.uri}")
+        return self._table
+
+    def _full_schema(self) -> pa.Schema:
+        return pa.schema(self._opened().schema())
+
+
+def delta_uri(target: str, database: str, table: str) -> str:
+    """Return where below *target* the table is: names that no folder can have are escaped."""
+    folder = "/".join(_folder_name(name) for name in (database, table))
+    return f"{target.rstrip('/')}/{folder}" if "://" in target else str(Path(target) / folder)
+
+
+def _folder_name(name: str) -> str:
+    """Return *name* as MariaDB names files: all but letters, digits, `_`, `-` is `@` and hex."""
+    return "".join(
+        char if char.isascii() and (char.isalnum() or char in "_-") else f"@{ord(char):04x}"
+        for char in name
+    )
+
+
+def _described(schema: pa.Schema, key: Sequence[str]) -> pa.Schema:
+    metadata = {KEY_METADATA: json.dumps(list(key)).encode()}
+    return pa.schema([pa.field(KEY_COLUMN, pa.string(), metadata=metadata), *schema])
+
+
+def _keyed(
+    batches: Iterable[pa.Table], names: Sequence[str], key: Sequence[str]
+) -> Iterator[pa.Table]:
+    if key:
+        for batch in batches:
+            yield with_keys(batch, row_keys(batch, key), names)
+        return
+    seen: dict[str, int] = {}
+    for batch in batches:
+        yield with_keys(batch, numbered_keys(row_keys(batch, names), seen), names)
+
+
+def _marked(changes: RowMerge, full: pa.Schema) -> pa.Table:
+    """Return the source of a merge: whole rows, and keys that go, which have a mark."""
+    rows = changes.upserts.num_rows
+    marks = pa.array([False] * rows + [True] * len(changes.deletes))
+    gone = pa.table(
+        [
+            pa.array(changes.deletes, pa.string())
+            if field.name == KEY_COLUMN
+            else pa.nulls(len(changes.deletes), field.type)
+            for field in full
+        ],
+        schema=full,
+    )
+    together = pa.concat_tables([changes.upserts.select(full.names).cast(full), gone])
+    return together.append_column(MARK_COLUMN, marks)
+
+
+def _quoted(name: str) -> str:
+    return name.replace('"', '""')

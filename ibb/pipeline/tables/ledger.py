@@ -1,0 +1,94 @@
+"""
+How far the pipeline as a whole is, and how far it left each table.
+
+A table is written only when something of it changed, so its own place lags behind. The ledger
+says which place of a table belongs to the pipeline's: a table that has another one was written
+by a batch that was cut short, or put back from a backup, and `applier` tells which.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from ibb.protocol.errors import SqlError
+
+from .errors import PipelineError
+from .place import Place, covers
+from .row_changes import TableName
+
+if TYPE_CHECKING:
+    from .state_folder import StateFolder
+
+DOCUMENT: Final = "ledger.json"
+VERSION: Final = 1
+
+
+@dataclass
+class Ledger:
+    """
+    What is known of the pipeline.
+
+    Args:
+        place: every table holds all that is not behind it.
+        tables: the place that each table stored at its last change.
+        ahead: those whose place is further than the pipeline's: a batch was cut short behind them.
+    """
+
+    place: Place
+    tables: dict[TableName, Place] = field(default_factory=dict)
+    ahead: set[TableName] = field(default_factory=set)
+
+    @classmethod
+    def load(cls, folder: StateFolder) -> Ledger | None:
+        """
+        Read the ledger in *folder*; None when there is none.
+
+        Raises:
+            PipelineError: it is not a ledger.
+        """
+        value: Any = folder.read(DOCUMENT)
+        if value is None:
+            return None
+        try:
+            if value["version"] != VERSION:
+                raise PipelineError(f"{DOCUMENT} is of version {value['version']}, not {VERSION}")
+            ledger = cls(Place.from_json(value))
+            for entry in value["tables"]:
+                name = TableName(entry["database"], entry["table"])
+                ledger.tables[name] = Place.from_json(entry)
+                if entry["ahead"]:
+                    ledger.ahead.add(name)
+        except (KeyError, TypeError, ValueError, SqlError) as error:
+            raise PipelineError(f"{DOCUMENT} is damaged: {error!r}") from error
+        return ledger
+
+    def copy(self) -> Ledger:
+        """Return one that can be changed by itself."""
+        return Ledger(self.place, dict(self.tables), set(self.ahead))
+
+    def left_at(self, name: TableName, place: Place, *, ahead: bool) -> None:
+        """Take note of the *place* that a table has stored."""
+        self.tables[name] = place
+        if ahead:
+            self.ahead.add(name)
+
+    def forget(self, name: TableName) -> None:
+        """Take note that there is no such table any more."""
+        self.tables.pop(name, None)
+        self.ahead.discard(name)
+
+    def move(self, place: Place) -> None:
+        """Take note that every table has all that is not behind *place*."""
+        self.place = place
+        self.ahead = {
+            name for name in self.ahead if not covers(place.position, self.tables[name].position)
+        }
+
+    def store(self, folder: StateFolder) -> None:
+        """Write the ledger into *folder*."""
+        tables = [
+            {**name._asdict(), **place.as_json(), "ahead": name in self.ahead}
+            for name, place in self.tables.items()
+        ]
+        folder.write(DOCUMENT, {"version": VERSION, **self.place.as_json(), "tables": tables})

@@ -1,0 +1,98 @@
+"""
+Which groups of a batch are still to be applied.
+
+A batch number says nothing: a checkpoint can be deleted, or put back from a backup, and numbers
+begin anew. GTIDs decide. Three cases are right, all others stop the pipeline:
+
+- the batch begins where the ledger is: the usual one;
+- it begins earlier: groups that the ledger has are passed over one by one, which asks that the
+  numbers of each domain rise, and that their commit times are not younger than what is stored
+  (else this is another history under the same numbers, as after RESET MASTER);
+- a table is ahead of the ledger: a batch over several tables was cut short.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ibb.protocol.gtid import GtidPosition
+
+from .errors import PipelineError
+from .place import Place, covers, is_behind
+from .row_changes import Changed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ibb.protocol.gtid import Gtid
+
+    from .row_changes import MicroBatch
+
+
+def is_done(batch: MicroBatch, place: Place) -> bool:
+    """
+    Whether *place* holds all of *batch*.
+
+    Raises:
+        PipelineError: there is a gap between the two, or they are of different histories.
+    """
+    if batch.start == place.position:
+        return batch.end == batch.start
+    if not covers(place.position, batch.start):
+        raise PipelineError(
+            f"the stream goes on behind '{batch.start}', and the tables end at '{place.position}': "
+            "what lies between would be lost. Give the stream that position, or take a new snapshot"
+        )
+    done = covers(place.position, batch.end)
+    if done and batch.time > place.time:
+        raise _other_history(batch.end, batch.time, place)
+    return done
+
+
+def check_replay(batch: MicroBatch, place: Place) -> None:
+    """
+    Check that it can be told which groups of *batch* come after *place*.
+
+    Raises:
+        PipelineError: it cannot: numbers of a domain fall, or times contradict.
+    """
+    newest = batch.start.copy()
+    for gtid, time in _groups(batch):
+        known = newest.get(gtid.domain)
+        if known is not None and known.seq > gtid.seq:
+            raise PipelineError(
+                f"{gtid} comes behind {known} in the stream: after a restart it cannot be told "
+                "which of the two the tables have. Take a new snapshot (gtid_strict_mode=1 at the "
+                "source prevents this)"
+            )
+        newest.set(gtid)
+        held = place.position.get(gtid.domain)
+        is_other = held is not None and held.seq == gtid.seq and held.server != gtid.server
+        if is_other or (not is_behind(gtid, place.position) and time > place.time):
+            raise _other_history(GtidPosition([gtid]), time, place)
+
+
+def furthest(one: GtidPosition, other: GtidPosition) -> GtidPosition:
+    """Return the newer GTID of each domain."""
+    together = one.copy()
+    for gtid in other:
+        if is_behind(gtid, together):
+            together.set(gtid)
+    return together
+
+
+def _groups(batch: MicroBatch) -> Iterator[tuple[Gtid, int]]:
+    for step in batch.steps:
+        if isinstance(step, Changed):
+            for run in step.changes.groups:
+                yield run.gtid, run.time
+        else:
+            yield step.gtid, step.time
+
+
+def _other_history(what: GtidPosition, time: int, place: Place) -> PipelineError:
+    return PipelineError(
+        f"{what} was committed at {time}, but the tables, which have it, end at {place.time} "
+        f"({place.position}): this is another history under the same numbers, as after "
+        "RESET MASTER. Take a new snapshot"
+    )

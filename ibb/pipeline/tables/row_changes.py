@@ -1,0 +1,127 @@
+"""Changed rows of one table, in commit order, as they travel from the stream to the tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+
+from ibb.protocol.gtid import Gtid, GtidPosition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Op(IntEnum):
+    """What happened to a row."""
+
+    INSERT = 0
+    UPDATE = 1
+    DELETE = 2
+
+
+class TableName(NamedTuple):
+    """A table of the source, as its server spells it."""
+
+    database: str
+    table: str
+
+    def __str__(self) -> str:
+        return f"{self.database}.{self.table}"
+
+
+class GroupRun(NamedTuple):
+    """*rows* rows in a row, all of the event group *gtid*, committed at *time* (Unix seconds)."""
+
+    gtid: Gtid
+    time: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class RowChanges:
+    """
+    Rows of one table and one shape: the same columns are present in each image.
+
+    Args:
+        ops: an `Op` a row.
+        groups: whose rows they are; their `rows` add up to the number of rows.
+        before: the images before, a row for each change; only columns that the binlog holds.
+            Rows of inserts say nothing.
+        after: the same after the change; rows of deletes say nothing.
+    """
+
+    ops: bytes
+    groups: tuple[GroupRun, ...]
+    before: pa.Table
+    after: pa.Table
+
+    def __post_init__(self) -> None:
+        rows = len(self.ops)
+        assert sum(run.rows for run in self.groups) == rows
+        assert not self.before.num_columns or self.before.num_rows == rows
+        assert not self.after.num_columns or self.after.num_rows == rows
+
+    def only(self, wanted: Callable[[Gtid], bool]) -> RowChanges:
+        """Return the rows of the groups that *wanted* says yes to."""
+        if all(wanted(run.gtid) for run in self.groups):
+            return self
+        rows: list[int] = []
+        first = 0
+        for run in self.groups:
+            if wanted(run.gtid):
+                rows.extend(range(first, first + run.rows))
+            first += run.rows
+        taken = pa.array(rows, pa.int64())
+        return RowChanges(
+            bytes(self.ops[row] for row in rows),
+            tuple(run for run in self.groups if wanted(run.gtid)),
+            self.before.take(taken) if self.before.num_columns else self.before,
+            self.after.take(taken) if self.after.num_columns else self.after,
+        )
+
+
+class Statement(NamedTuple):
+    """A statement of the stream that is not rows: DDL, mostly; *database* is the session's."""
+
+    gtid: Gtid
+    time: int
+    database: str
+    sql: str
+
+
+class Undecoded(NamedTuple):
+    """Something of table *name* that could not be decoded, with the bytes and the reason."""
+
+    gtid: Gtid
+    time: int
+    name: TableName
+    reason: str
+    data: bytes
+
+
+class Changed(NamedTuple):
+    """Rows of the table *name*."""
+
+    name: TableName
+    changes: RowChanges
+
+
+@dataclass(frozen=True)
+class MicroBatch:
+    """
+    Everything between two positions, in commit order, whole groups only.
+
+    Args:
+        start: the position behind which it begins.
+        end: the position that its last group leads to.
+        time: the latest commit time in it, Unix seconds.
+        steps: what happened.
+    """
+
+    start: GtidPosition
+    end: GtidPosition
+    time: int
+    steps: tuple[Changed | Statement | Undecoded, ...]

@@ -1,0 +1,85 @@
+"""What the changes of a while come to, as one merge into a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import pyarrow as pa
+
+from .errors import PipelineError
+from .row_key import KEY_COLUMN
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from .row_changes import RowChanges
+
+
+@dataclass(frozen=True)
+class RowMerge:
+    """
+    One merge.
+
+    Args:
+        upserts: whole rows with their keys in `KEY_COLUMN`, each key once.
+        deletes: keys of rows to remove; none is among the upserts.
+        replace: nothing that was there before stays: the table was emptied.
+    """
+
+    upserts: pa.Table
+    deletes: list[str]
+    replace: bool = False
+
+
+class StoredRows(Protocol):
+    """What a merge may ask of the table that it goes into."""
+
+    def rows_of(self, keys: Collection[str]) -> pa.Table:
+        """Return the rows with these *keys*, in any order."""
+
+    def copies_of(self, digests: Collection[str]) -> dict[str, int]:
+        """Return how many rows there are of each content; contents without any are left out."""
+
+
+class MergeBuilder(Protocol):
+    """Takes changes in commit order, and says what they come to."""
+
+    rows: int
+    """Changes taken so far."""
+
+    def add(self, changes: RowChanges) -> None:
+        """Take *changes*, which come after all that was taken before."""
+
+    def truncate(self) -> None:
+        """Take note that the table was emptied."""
+
+    def merge(self, stored: StoredRows) -> RowMerge:
+        """Return what it all comes to."""
+
+
+def with_keys(rows: pa.Table, keys: Sequence[str], columns: Sequence[str]) -> pa.Table:
+    """Return *rows* with the hidden key column, then *columns* in this order."""
+    arrays = [pa.array(keys, pa.string()), *(rows.column(name) for name in columns)]
+    return pa.table(arrays, names=[KEY_COLUMN, *columns])
+
+
+def check_columns(table: str, known: pa.Schema, found: pa.Schema) -> None:
+    """
+    Check that a row image fits the table.
+
+    Raises:
+        PipelineError: it has a column that the table has not, or of another type.
+    """
+    for field in found:
+        index = known.get_field_index(field.name)
+        if index < 0:
+            raise PipelineError(
+                f"{table}: the stream has a column {field.name} that the change table has not: "
+                "take a new snapshot of the table"
+            )
+        if known.field(index).type != field.type:
+            raise PipelineError(
+                f"{table}: column {field.name} is {field.type} in the stream and "
+                f"{known.field(index).type} in the change table: take a new snapshot of the table"
+            )

@@ -1,0 +1,81 @@
+"""Small JSON documents beside the tables: replaced as a whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any, Final
+
+import fsspec
+
+from .errors import PipelineError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+DOCUMENT_BYTES_MAX: Final = 64 << 20
+
+
+class StateFolder:
+    """
+    The documents in the folder *uri*.
+
+    Args:
+        uri: a folder, or an URL that fsspec knows.
+        storage: options of the object store, as fsspec names them.
+    """
+
+    def __init__(self, uri: str, storage: Mapping[str, str] | None = None) -> None:
+        self._files, self._root = fsspec.core.url_to_fs(uri, **dict(storage or {}))
+        self._is_local = "file" in self._files.protocol
+
+    def read(self, name: str) -> Any:
+        """
+        Return the document *name*, or None when there is none.
+
+        Raises:
+            PipelineError: it is not JSON, or too long.
+        """
+        path = f"{self._root}/{name}"
+        try:
+            with self._files.open(path, "rb") as file:
+                data = file.read(DOCUMENT_BYTES_MAX + 1)
+        except FileNotFoundError:
+            return None
+        try:
+            if len(data) > DOCUMENT_BYTES_MAX:
+                raise PipelineError(f"{path} is longer than {DOCUMENT_BYTES_MAX} bytes")
+            return json.loads(data)
+        except ValueError as error:
+            raise PipelineError(f"{path} is damaged: {error}") from error
+
+    def write(self, name: str, value: object) -> None:
+        """Put *value* in place of the document *name*; a crash leaves the old one or the new."""
+        path, data = f"{self._root}/{name}", json.dumps(value, indent=1).encode()
+        if not self._is_local:
+            self._files.pipe_file(path, data)  # an object appears whole
+            return
+        os.makedirs(self._root, exist_ok=True)  # noqa: PTH103 - a text that fsspec gave
+        with open(f"{path}.new", "wb") as file:  # noqa: PTH123 - as above
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(f"{path}.new", path)  # noqa: PTH105 - as above
+
+    def move(self, source: str, target: str) -> bool:
+        """
+        Move the folder *source* to *target*, two absolute names; False: there is none.
+
+        Raises:
+            PipelineError: there is one of that name, or this is no local folder: object stores
+                cannot move a table at once.
+        """
+        if not self._is_local:
+            raise PipelineError(f"{source} cannot be moved to {target} in an object store at once")
+        if not os.path.isdir(source):  # noqa: PTH112 - as above
+            return False
+        if os.path.exists(target):  # noqa: PTH110 - as above
+            raise PipelineError(f"{source} cannot be moved to {target}: that is there already")
+        os.makedirs(os.path.dirname(target), exist_ok=True)  # noqa: PTH103, PTH120 - as above
+        os.rename(source, target)  # noqa: PTH104 - as above
+        return True
