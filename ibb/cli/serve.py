@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 import uvloop
 
-from ibb.server.config import Config, config_from, size_text
-from ibb.server.config_file import read_config_file
+from ibb.server.config import Config, size_text
+from ibb.server.config_file import config_from, read_config_file
 from ibb.server.log import set_up_log
 from ibb.server.service import serve as run_service
 

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ibb.protocol.errors import IbbError
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 DEFAULT_PORT: Final = 3307
+ADMIN_PORT: Final = 8307
+ADMIN_CONNECTIONS_MAX: Final = 128  # to the admin's port, whether or not they have logged in
 SERVER_VERSION_DEFAULT: Final = "10.11.99-MariaDB-ibb"
 SERVER_ID_MAX: Final = 2**32 - 1
 DERIVED_SERVER_ID_BIT: Final = 1 << 31  # people number their servers from 1 up: stay above
@@ -173,6 +172,9 @@ class Config:
     master_heartbeat_period: float = _setting(10.0, "Seconds between upstream's heartbeats.")
     slave_net_timeout: float = _setting(30.0, "Seconds of upstream's silence before reconnecting.")
     master_connect_retry: float = _setting(60.0, "Longest wait in seconds between connects.")
+    admin_listen: str = _setting(
+        "", "Address of the web page for administrators, HOST:PORT; needs the extra `web`."
+    )
     log_level: str = _setting(
         "info", "Least level to log.", choices=("debug", "info", "warning", "error")
     )
@@ -180,6 +182,8 @@ class Config:
 
     def __post_init__(self) -> None:
         parse_address(self.listen)
+        if self.admin_listen:
+            parse_address(self.admin_listen, ADMIN_PORT)
         _check(0 <= self.server_id <= SERVER_ID_MAX, "server_id must be 1 to 4294967295")
         _check(bool(self.server_version), "server_version must not be empty")
         _check(
@@ -329,16 +333,16 @@ def size_text(size: int) -> str:
     return str(size)
 
 
-def parse_address(text: str) -> tuple[str, int]:
+def parse_address(text: str, port_default: int = DEFAULT_PORT) -> tuple[str, int]:
     """
-    Read `HOST:PORT`, `HOST`, or `[V6ADDRESS]:PORT`; the port is 3307 where it is left out.
+    Read `HOST:PORT`, `HOST`, or `[V6ADDRESS]:PORT`.
 
     Raises:
         ConfigError: it is anything else.
     """
     host, colon, port = text.rpartition(":")
     if not colon or text.endswith("]"):
-        host, port = text, str(DEFAULT_PORT)
+        host, port = text, str(port_default)
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
     elif ":" in host:
@@ -356,31 +360,3 @@ def derived_server_id(host_name: str, place: str) -> int:
     its own id and drops events that carry it. Source: dump-protocol 10, trap 15.
     """
     return zlib.crc32(f"{host_name}\0{place}".encode()) | DERIVED_SERVER_ID_BIT
-
-
-def config_from(values: Mapping[str, object]) -> Config:
-    """
-    Return the settings that *values* name, as strings or as TOML types, the rest by default.
-
-    Raises:
-        ConfigError: a name is unknown or a value is of the wrong type or outside its bounds.
-    """
-    known = {setting.name: setting for setting in fields(Config)}
-    settings: dict[str, Any] = {}
-    for name, value in values.items():
-        if name not in known:
-            raise ConfigError(f"unknown setting: {name}")
-        settings[name] = _converted(name, value, known[name].default, known[name].metadata["unit"])
-    return Config(**settings)
-
-
-def _converted(name: str, value: object, default: object, unit: str) -> object:
-    """Return *value* in the type of the setting's default."""
-    if unit == "bytes" and isinstance(value, str):
-        return parse_size(value)
-    if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if type(value) is not type(default):
-        shown = "" if name.endswith("password") else f", not {value!r}"
-        raise ConfigError(f"{name} must be a {type(default).__name__}{shown}")
-    return value

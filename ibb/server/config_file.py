@@ -1,13 +1,21 @@
-"""Small files of text that an operator writes: settings, in TOML, and whatever else is bounded."""
+"""
+Small files of text that an operator writes: settings, in TOML, and whatever else is bounded.
+
+What such a file or the command line names becomes a `Config` here.
+"""
 
 from __future__ import annotations
 
 import stat
 import tomllib
+from dataclasses import fields
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
-from .config import ConfigError
+from .config import Config, ConfigError, parse_size
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 CONFIG_FILE_BYTES_MAX: Final = 1 << 20
 
@@ -47,3 +55,31 @@ def read_text_file(path: str, bytes_max: int) -> str:
         return data.decode()
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is not UTF-8") from error
+
+
+def config_from(values: Mapping[str, object]) -> Config:
+    """
+    Return the settings that *values* name, as strings or as TOML types, the rest by default.
+
+    Raises:
+        ConfigError: a name is unknown or a value is of the wrong type or outside its bounds.
+    """
+    known = {setting.name: setting for setting in fields(Config)}
+    settings: dict[str, Any] = {}
+    for name, value in values.items():
+        if name not in known:
+            raise ConfigError(f"unknown setting: {name}")
+        settings[name] = _converted(name, value, known[name].default, known[name].metadata["unit"])
+    return Config(**settings)
+
+
+def _converted(name: str, value: object, default: object, unit: str) -> object:
+    """Return *value* in the type of the setting's default."""
+    if unit == "bytes" and isinstance(value, str):
+        return parse_size(value)
+    if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if type(value) is not type(default):
+        shown = "" if name.endswith("password") else f", not {value!r}"
+        raise ConfigError(f"{name} must be a {type(default).__name__}{shown}")
+    return value

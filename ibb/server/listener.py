@@ -12,7 +12,7 @@ from ibb.protocol.error_codes import CON_COUNT_ERROR, HOST_IS_BLOCKED
 from ibb.protocol.errors import SqlError
 from ibb.protocol.reply import err
 
-from .config import parse_address
+from .config import ADMIN_CONNECTIONS_MAX, parse_address
 from .connections.connection import Connection, keep_alive
 from .connections.descriptors import connections_possible
 from .log import get_log
@@ -62,6 +62,8 @@ class Listener:
         """
         config = self._host.config
         self._room = connections_possible()
+        if config.admin_listen:  # those of its port are counted there
+            self._room = max(1, self._room - ADMIN_CONNECTIONS_MAX)
         if self._room < config.max_connections:
             get_log().warning(
                 "connections_limited",

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from .config import Config
+    from .web.admin_listener import AdminListener
 
 PASSWORD_FILE_BYTES_MAX: Final = 4096
 
@@ -61,13 +62,33 @@ async def serve(directory: str, config: Config, on_ready: Callable[[Server], Non
         if isinstance(history, Store):
             server.upstream = RelayControl(history, server, address, tls)
             server.upstream.start()
-        on_ready(server)
+        admin = None
         try:
+            admin = await _admin_listener(server)
+            on_ready(server)
             await _until(stopping, server.upstream)
         finally:
+            if admin is not None:
+                await admin.stop()
             if server.upstream is not None:
                 await server.upstream.stop()
             await server.stop()
+
+
+async def _admin_listener(server: Server) -> AdminListener | None:
+    """Return the pages for administrators, which have begun; None where nobody asks for them."""
+    if not server.config.admin_listen:
+        return None
+    try:
+        from .web.admin_listener import AdminListener  # noqa: PLC0415 - needs an extra
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"admin_listen needs {error.name}: install the extra `web`, from a checkout with "
+            "pip install '.[web]'"
+        ) from error
+    admin = AdminListener(server)
+    await admin.start()
+    return admin
 
 
 def _reload(server: Server) -> None:

@@ -11,7 +11,8 @@ from click.testing import CliRunner
 from ibb.cli.main import ibb
 from ibb.cli.serve import serve
 from ibb.protocol.native_password import hash_text, stage2
-from ibb.server.config import ConfigError, config_from
+from ibb.server.config import ConfigError
+from ibb.server.config_file import config_from
 from ibb.server.login.accounts import AccountBook
 
 

@@ -1,8 +1,12 @@
 """`ibb serve` as a process: what it prints, how it ends, what it refuses."""
 
+import json
+import os
 import re
 import signal
+import urllib.request
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -176,3 +180,31 @@ def test_version_and_help():
     assert re.fullmatch(r"ibb, version \S+\n", run("--version").stdout)
     for command in ("serve", "groups", "account", "demo"):
         assert run(command, "--help").stdout.startswith("Usage: ibb ")
+
+
+def test_pages_for_administrators_are_served_beside(serve, tmp_path, accounts_file):
+    addresses = ("--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0")
+    serving = serve(
+        tmp_path / "new", "--accounts", accounts_file, *addresses, "--log-format", "json"
+    )
+    lines = [json.loads(serving.process.stderr.readline()) for _ in range(2)]
+    (port,) = [line["port"] for line in lines if line["event"] == "admin_started"]
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=20) as answer:
+        assert json.load(answer) == {"ready": True, "reasons": []}
+    assert serving.end()[0] == 0
+
+
+def test_without_their_packages_pages_are_refused_in_a_line(tmp_path, accounts_file):
+    hidden = tmp_path / "hidden"
+    (hidden / "uvicorn").mkdir(parents=True)
+    (hidden / "uvicorn" / "__init__.py").write_text(
+        "raise ModuleNotFoundError('none', name='uvicorn')\n"
+    )
+    where = ("--accounts", accounts_file, "--listen", "127.0.0.1:0", "--admin-listen", "[::1]:0")
+    environment = os.environ | {"PYTHONPATH": f"{hidden}:{Path.cwd()}"}
+    done = run("serve", tmp_path / "new", *where, env=environment)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == (
+        "ibb: admin_listen needs uvicorn: install the extra `web`, from a checkout with "
+        "pip install '.[web]'"
+    )

@@ -11,7 +11,8 @@ from ibb.protocol.errors import SqlError
 from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.server import automatic_purge
 from ibb.server.automatic_purge import AutomaticPurge
-from ibb.server.config import Config, ConfigError, config_from
+from ibb.server.config import Config, ConfigError
+from ibb.server.config_file import config_from
 from ibb.server.dump.dump_lease import lease_name, logged_name
 from ibb.server.login.accounts import AccountBook, make_account
 from ibb.storage.leases import Renewal

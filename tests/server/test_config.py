@@ -5,12 +5,11 @@ import pytest
 from ibb.server.config import (
     Config,
     ConfigError,
-    config_from,
     derived_server_id,
     parse_address,
     parse_size,
 )
-from ibb.server.config_file import read_config_file
+from ibb.server.config_file import config_from, read_config_file
 
 
 @pytest.mark.parametrize(

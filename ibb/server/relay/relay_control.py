@@ -79,6 +79,16 @@ class RelayControl:
         """Whether the relay runs, or tries to."""
         return self._task is not None and not self._task.done()
 
+    @property
+    def is_connected(self) -> bool:
+        """Whether the upstream is sending."""
+        return self.is_running and self._relay is not None and self._relay.connected
+
+    @property
+    def trouble(self) -> Exception | None:
+        """What ended the relay, or went wrong last and has not been cured."""
+        return None if self._relay is None else self._relay.stopped_by or self._relay.last_error
+
     def start(self) -> None:
         """
         Begin to relay, if an upstream is named and nothing runs.
@@ -193,11 +203,11 @@ class RelayControl:
     def _state(self) -> str:
         if not self.is_running:
             return ""
-        connected = self._relay is not None and self._relay.connected
-        return "Waiting for master to send event" if connected else "Connecting to master"
+        return "Waiting for master to send event" if self.is_connected else "Connecting to master"
 
-    def _told(self, error: Exception, address: UpstreamAddress) -> str:
+    def told(self, error: Exception) -> str:
         """Return an error as a replica tells it."""
+        address = self._address or self._no_address
         if isinstance(error, SqlError):
             return error.message
         if not isinstance(error, OSError):
@@ -222,10 +232,10 @@ class RelayControl:
         if address is None:
             return None
         relay, running = self._relay, self.is_running
-        connected = running and relay is not None and relay.connected
+        connected = self.is_connected
         cipher = relay.cipher if relay is not None and connected else ""
         encrypted = bool(cipher) if connected else address.tls.mode != OFF
-        error = None if relay is None else relay.stopped_by or relay.last_error
+        error = self.trouble
         code = 0 if error is None else getattr(error, "code", _CLIENT_ERROR)
         position = str(self._store.state().position())
         return status_row(
@@ -237,7 +247,7 @@ class RelayControl:
             Slave_IO_Running="Yes" if connected else "Connecting" if running else "No",
             Slave_SQL_Running="Yes" if running else "No",
             Last_IO_Errno=code,
-            Last_IO_Error="" if error is None else self._told(error, address),
+            Last_IO_Error="" if error is None else self.told(error),
             Master_Server_Id=0 if relay is None else relay.upstream_id,
             Master_SSL_Allowed="Yes" if encrypted else "No",
             Master_SSL_Cipher=cipher,

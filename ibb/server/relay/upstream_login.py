@@ -9,12 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from ibb.protocol import (
-    caching_sha2_password,
-    ed25519_password,
-    native_password,
-    parsec_password,
-)
+from ibb.protocol import native_password
 from ibb.protocol.authentication import CannotAuthenticate, Channel, proves_certificate
 from ibb.protocol.capabilities import CLIENT_CAPABILITIES, Capability, effective
 from ibb.protocol.errors import IbbError, ProtocolError
@@ -28,12 +23,11 @@ from ibb.protocol.handshake import (
 from ibb.protocol.reply import is_err, is_ok, parse_err, parse_ok
 from ibb.server.config import CLIENT_NAME
 from ibb.server.log import get_log
+from ibb.server.login.auth_methods import CLIENT_EXCHANGES
 
 from .upstream_tls import OFF, PREFER, UNVERIFIED, VERIFY, UntrustedPrimary, certificate_fingerprint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from ibb.protocol.authentication import ClientExchange
     from ibb.protocol.reply import Ok
     from ibb.server.connections.packet_link import PacketLink
@@ -46,13 +40,6 @@ LOGIN_ROUNDS_MAX: Final = 16  # packets that a primary may ask for before it say
 _COLLATION: Final = 45  # utf8mb4_general_ci
 _VERSION: Final = re.compile(r"(?:5\.5\.5-)?([0-9]{1,4})\.")
 _FAST_OK: Final = b"\x03"  # of caching_sha2_password: the OK follows
-
-_EXCHANGES: Final[Mapping[str, Callable[[str, bytes, Channel], ClientExchange]]] = {
-    native_password.PLUGIN_NAME: native_password.client_exchange,
-    ed25519_password.PLUGIN_NAME: ed25519_password.client_exchange,
-    parsec_password.PLUGIN_NAME: parsec_password.client_exchange,
-    caching_sha2_password.PLUGIN_NAME: caching_sha2_password.client_exchange,
-}
 
 
 class UpstreamRefused(IbbError):  # noqa: N818 - a state of the world
@@ -145,9 +132,9 @@ async def _prove(
             switch = AuthSwitchRequest.parse(payload)
             if switch is None:
                 raise ProtocolError(f"unexpected answer to the login: {payload[:1].hex()}")
-            if switch.plugin not in _EXCHANGES:
+            if switch.plugin not in CLIENT_EXCHANGES:
                 raise UpstreamRefused(f"the primary wants a login by {switch.plugin}")
-            exchange = _EXCHANGES[switch.plugin](address.password, switch.data, channel)
+            exchange = CLIENT_EXCHANGES[switch.plugin](address.password, switch.data, channel)
             await link.send(next(exchange))
         except StopIteration as end:
             raise ProtocolError("the primary asks on after the login's last packet") from end

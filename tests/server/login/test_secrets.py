@@ -9,8 +9,8 @@ import structlog
 
 from ibb.protocol.command import Query
 from ibb.protocol.packet import frame
-from ibb.server.config import Config, ConfigError, config_from
-from ibb.server.config_file import read_config_file
+from ibb.server.config import Config, ConfigError
+from ibb.server.config_file import config_from, read_config_file
 from ibb.server.log import set_up_log
 from ibb.server.login.accounts import AccountBook, make_account
 from ibb.server.relay.relay import Relay

@@ -1,0 +1,248 @@
+"""
+The admin's port: accept, count, and let no client keep a place that it does not use.
+
+Connections are accepted here and not by uvicorn, so that one counts before its TLS handshake. Each
+takes a descriptor that the store and the dumps would miss.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+import ssl
+from typing import TYPE_CHECKING, Final
+
+from uvicorn.server import ServerState
+
+from ibb.server.config import (
+    ADMIN_CONNECTIONS_MAX,
+    ADMIN_PORT,
+    ConfigError,
+    parse_address,
+)
+from ibb.server.log import get_log
+from ibb.server.login.login_guard import address_key
+
+from .admin_connection import REQUEST_SECONDS_MAX, AdminConnection, protocol_settings
+from .app import make_app
+
+if TYPE_CHECKING:
+    from ibb.server.server import Server
+
+SWEEP_SECONDS: Final = 1.0  # between looks for clients that had their time
+NO_DESCRIPTOR_SECONDS: Final = 1.0  # between attempts when the system has none left
+END_SECONDS: Final = 5.0  # for answers that are on their way when the server ends
+TLS_END_SECONDS: Final = 5.0
+_BACKLOG: Final = 128
+
+
+class AdminListener:
+    """
+    The pages of one server; used from its event loop.
+
+    Args:
+        server: whose pages they are; it has started.
+        connections_max: at a time.
+
+    Attributes:
+        accepted: connections so far.
+        turned_away: those that found all places taken.
+        address: host and port, once it listens.
+
+    Raises:
+        ConfigError: others could read the passwords of those who log in.
+    """
+
+    def __init__(self, server: Server, *, connections_max: int = ADMIN_CONNECTIONS_MAX) -> None:
+        self.accepted = 0
+        self.turned_away = 0
+        self.address = ("", 0)
+        self._server = server
+        self._connections_max = connections_max
+        self._host, self._port = parse_address(server.config.admin_listen, ADMIN_PORT)
+        self._tls = _tls_of(server)
+        if self._tls is None:
+            _check_plain(self._host, skip_ssl=server.config.skip_ssl)
+        self._settings = protocol_settings(make_app(server, encrypted=self._tls is not None))
+        self._state = ServerState()
+        self._sockets: list[socket.socket] = []
+        self._work: list[asyncio.Task[None]] = []
+        # In the order of their coming; None in the TLS handshake.
+        self._clients: dict[asyncio.Task[None], AdminConnection | None] = {}
+        self._pushed_out: set[asyncio.Task[None]] = set()  # that end as soon as the loop gets to it
+
+    def __len__(self) -> int:
+        return len(self._clients)
+
+    async def start(self) -> None:
+        """
+        Listen.
+
+        Raises:
+            OSError: the address cannot be had.
+        """
+        loop = asyncio.get_running_loop()
+        found = await loop.getaddrinfo(
+            self._host, self._port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        try:
+            for family, address in dict.fromkeys((each[0], each[4]) for each in found):
+                self._sockets.append(_listening(family, address))
+        except OSError:
+            self._close_sockets()
+            raise
+        self.address = self._sockets[0].getsockname()[:2]
+        self._work = [asyncio.create_task(self._accept(each)) for each in self._sockets]
+        self._work.append(asyncio.create_task(self._sweep()))
+        scheme = "http" if self._tls is None else "https"
+        host, port = self.address
+        get_log().info("admin_started", scheme=scheme, host=host, port=port)
+
+    async def stop(self) -> None:
+        """Accept no more, let answers end that are on their way, and drop the rest."""
+        for task in self._work:
+            task.cancel()
+        await asyncio.gather(*self._work, return_exceptions=True)
+        self._close_sockets()
+        for client in self._clients.values():
+            if client is not None and client.waits:
+                client.abort()
+        if self._clients:
+            await asyncio.wait(self._clients, timeout=END_SECONDS)
+        for task, client in list(self._clients.items()):
+            _drop(task, client)
+        await asyncio.gather(*self._clients, *self._pushed_out, return_exceptions=True)
+        for answering in list(self._state.tasks):
+            answering.cancel()
+        await asyncio.gather(*self._state.tasks, return_exceptions=True)
+
+    def _close_sockets(self) -> None:
+        for each in self._sockets:
+            each.close()
+
+    async def _accept(self, listening: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                link, peer = await loop.sock_accept(listening)
+            except OSError as error:  # no descriptor is left; or who came has gone again
+                self._tell("", "admin_accept_failed", error=str(error))
+                await asyncio.sleep(NO_DESCRIPTOR_SECONDS)
+                continue
+            self.accepted += 1
+            if len(self._clients) >= self._connections_max and not self._make_room():
+                self.turned_away += 1
+                link.close()
+                key = address_key(str(peer[0]))
+                self._tell(key, "admin_client_refused", reason="too many connections")
+                continue
+            task = asyncio.create_task(self._serve(link))
+            self._clients[task] = None
+            task.add_done_callback(self._forget)
+
+    def _forget(self, task: asyncio.Task[None]) -> None:
+        self._clients.pop(task, None)
+        self._pushed_out.discard(task)
+
+    def _make_room(self) -> bool:
+        """Drop who has been there longest of those that nothing is done for."""
+        for task, client in self._clients.items():
+            if client is None or client.waits:
+                del self._clients[task]
+                self._pushed_out.add(task)
+                _drop(task, client)
+                return True
+        return False
+
+    async def _serve(self, link: socket.socket) -> None:
+        """Serve one client to its end; raises nothing of it."""
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+        more = {} if self._tls is None else _HANDSHAKE
+        try:
+            _, client = await loop.connect_accepted_socket(
+                lambda: AdminConnection(self._settings, self._state), link, ssl=self._tls, **more
+            )
+        except (OSError, TimeoutError):  # no TLS, or gone: what strangers do is not logged
+            link.close()
+            return
+        except BaseException:
+            link.close()
+            raise
+        self._clients[task] = client
+        await client.ended
+
+    async def _sweep(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(SWEEP_SECONDS)
+            self.end_overdue(loop.time())
+
+    def end_overdue(self, now: float) -> None:
+        """Drop who had their time; *now* is the loop's."""
+        for client in list(self._clients.values()):
+            if client is not None:
+                client.end_if_overdue(now)
+
+    def _tell(self, key: str, event: str, **values: object) -> None:
+        self._server.refusals.tell(key, event, **values)
+
+
+_HANDSHAKE: Final = {
+    "ssl_handshake_timeout": REQUEST_SECONDS_MAX,
+    "ssl_shutdown_timeout": TLS_END_SECONDS,
+}
+
+
+def _drop(task: asyncio.Task[None], client: AdminConnection | None) -> None:
+    if client is None:
+        task.cancel()
+    else:
+        client.abort()
+
+
+def _listening(family: int, address: tuple[object, ...]) -> socket.socket:
+    link = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        link.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            link.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        link.bind(address)
+        link.listen(_BACKLOG)
+        link.setblocking(False)
+    except BaseException:
+        link.close()
+        raise
+    return link
+
+
+def _tls_of(server: Server) -> ssl.SSLContext | None:
+    """Return TLS by the certificate that lasts, if there is one: also after it was read again."""
+    config = server.config
+    if server.tls is None or not (config.ssl_cert or config.ssl_state):
+        return None
+
+    def use_newest(link: ssl.SSLSocket | ssl.SSLObject, *_: object) -> None:
+        if server.tls is not None:
+            link.context = server.tls.context
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = server.tls.context.minimum_version
+    context.sni_callback = use_newest
+    return context
+
+
+def _check_plain(host: str, *, skip_ssl: bool) -> None:
+    """Raise ConfigError unless the pages may go over *host* as plain text."""
+    if skip_ssl:
+        return
+    try:
+        near = host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        near = False
+    if not near:
+        raise ConfigError(
+            f"admin_listen: passwords would go over {host} as plain text: set ssl_cert or "
+            "ssl_state, listen on 127.0.0.1, or say skip_ssl if something before it encrypts"
+        )

@@ -1,0 +1,127 @@
+"""Logging in to the pages: who may, what the cookie is like, when a session ends."""
+
+import pytest
+
+from ibb.server.login.accounts import make_account
+from ibb.server.web import web_sessions
+from ibb.server.web.gate import COOKIE, OPEN_PATHS
+from ibb.server.web.web_sessions import WebSessions
+
+
+@pytest.mark.parametrize("user", ["watcher", "modern"])
+async def test_an_account_that_may_look_is_let_in_whatever_its_method(pages, store, user):
+    shown = await pages(store)
+    async with shown.browser() as browser:
+        answer = await browser.post("/login", data={"user": user, "password": "looking"})
+        assert (answer.status_code, answer.headers["location"]) == (303, "/")
+        words = {word.strip().lower() for word in answer.headers["set-cookie"].split(";")[1:]}
+        assert {"httponly", "samesite=strict", "path=/"} <= words
+        assert "secure" not in words
+        assert "texts" in (await browser.get("/readyz")).json()
+
+
+@pytest.mark.parametrize(
+    ("user", "password"),
+    [
+        ("watcher", "wrong"),
+        ("watcher", ""),
+        ("nobody", "looking"),
+        ("repl", "secret"),  # may not look
+        ("strict", "private"),  # not over plain text
+        ("watcher", "x" * 2000),
+    ],
+)
+async def test_others_are_not(pages, store, user, password):
+    shown = await pages(store)
+    async with shown.browser() as browser:
+        answer = await browser.post("/login", data={"user": user, "password": password})
+        assert answer.status_code == 403
+        assert COOKIE not in answer.cookies
+        assert "Wrong user or password" in answer.text
+        assert "texts" not in (await browser.get("/readyz")).json()
+
+
+async def test_an_address_that_fails_too_often_is_blocked_here_and_there(pages, store):
+    shown = await pages(store, max_connect_errors=3)
+    async with shown.browser() as browser:
+        for _ in range(3):
+            await browser.post("/login", data={"user": "watcher", "password": "wrong"})
+        answer = await browser.post("/login", data={"user": "watcher", "password": "looking"})
+        assert answer.status_code == 429
+        assert shown.server.guard.is_blocked("127.0.0.1")
+        assert shown.server.aborted_connects == 3
+
+
+async def test_a_session_ends_with_logout_with_its_time_and_with_its_account(pages, store):
+    shown = await pages(store)
+    async with shown.logged_in() as browser:
+        stolen = browser.cookies[COOKIE]
+        assert (await browser.post("/logout")).status_code == 303
+        browser.cookies.set(COOKIE, stolen)
+        assert "texts" not in (await browser.get("/readyz")).json()
+    async with shown.logged_in() as browser:
+        changed = make_account("watcher", "%", "another", ["REPLICATION CLIENT"])
+        shown.server.accounts.add(changed)
+        assert "texts" not in (await browser.get("/readyz")).json()
+
+
+def test_sessions_are_few_and_end_by_the_clock(accounts, monkeypatch):
+    now = [0.0]
+    account = accounts.find("watcher", ["10.0.0.1"])
+    sessions = WebSessions(lambda: accounts, lambda: now[0])
+    monkeypatch.setattr(web_sessions, "SESSIONS_MAX", 3)
+    tokens = [sessions.begin(account, ("10.0.0.1",)) for _ in range(4)]
+    assert [sessions.find(token) is not None for token in tokens] == [False, True, True, True]
+    assert sessions.find("") is None
+    now[0] = web_sessions.IDLE_SECONDS_MAX + 1
+    assert sessions.find(tokens[1]) is None
+    token = sessions.begin(account, ("10.0.0.1",))
+    while now[0] < web_sessions.SESSION_SECONDS_MAX:  # in use, and yet
+        now[0] += web_sessions.IDLE_SECONDS_MAX / 2
+        assert sessions.find(token) is not None
+    now[0] += web_sessions.IDLE_SECONDS_MAX + 1
+    assert sessions.find(token) is None
+
+
+async def test_nothing_is_shown_without_a_login(pages, store):
+    shown = await pages(store)
+    async with shown.browser() as browser:
+        for path in ("/", "/metrics", "/api/anything", "/static/../x", "/loginx"):
+            assert (await browser.get(path)).status_code == 401, path
+            answer = await browser.get(path, headers={"accept": "text/html"})
+            assert (answer.status_code, answer.headers["location"]) == (303, "/login")
+        for path in OPEN_PATHS:
+            assert (await browser.get(path)).status_code == 200, path
+
+
+async def test_every_answer_tells_the_browser_to_be_careful(pages, store):
+    shown = await pages(store)
+    async with shown.browser() as browser:
+        for path in ("/login", "/static/login.css", "/static/missing", "/", "/healthz"):
+            headers = (await browser.get(path)).headers
+            assert "default-src 'none'" in headers["content-security-policy"]
+            assert "unsafe" not in headers["content-security-policy"]
+            assert headers["x-content-type-options"] == "nosniff"
+            assert headers["cache-control"] in ("no-store", "no-cache")
+            assert "server" not in headers
+
+
+async def test_pages_only_read_and_only_their_own_forms_are_taken(pages, store):
+    shown = await pages(store)
+    form = {"user": "watcher", "password": "looking"}
+    async with shown.browser() as browser:
+        assert (await browser.delete("/login")).status_code == 405
+        assert (await browser.post("/readyz")).status_code == 405
+        for name, value in (("origin", "http://evil.example"), ("sec-fetch-site", "cross-site")):
+            answer = await browser.post("/login", data=form, headers={name: value})
+            assert answer.status_code == 403
+        answer = await browser.post("/login", data=form, headers={"origin": shown.url})
+        assert answer.status_code == 303
+        answer = await browser.post("/login", content=b"user=" + b"x" * 5000)
+        assert answer.status_code == 413
+
+        async def pieces():
+            for _ in range(5):
+                yield b"x" * 1024
+
+        assert (await browser.post("/login", content=pieces())).status_code == 413
