@@ -72,7 +72,8 @@ PARTS = (
         ("__init__", "start", "stop", "address", "reload", "status"),
     ),
     Part("ibb.server.async_commits", "ibb/server/async_commits.py"),
-    Part("ibb.server.config", "ibb/server/config.py", ("Config", "ConfigError", "config_from")),
+    Part("ibb.server.config", "ibb/server/config.py", ("Config", "ConfigError")),
+    Part("ibb.server.config_file", "ibb/server/config_file.py", ("config_from",)),
     Part(
         "ibb.server.login.accounts", "ibb/server/login/accounts.py", ("AccountBook", "make_account")
     ),

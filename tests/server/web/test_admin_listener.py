@@ -166,7 +166,9 @@ async def test_passwords_do_not_leave_the_machine_as_plain_text(store, accounts,
     AdminListener(Server(store, config=config, accounts=accounts))
 
 
-async def test_a_bug_in_a_view_is_logged_and_ends_nothing(pages, store, monkeypatch, capsys, request):
+async def test_a_bug_in_a_view_is_logged_and_ends_nothing(
+    pages, store, monkeypatch, capsys, request
+):
     set_up_log(level="error", shape="json")
     request.addfinalizer(structlog.reset_defaults)
     shown = await pages(store)
