@@ -1,0 +1,85 @@
+"""
+A GTID position as a cut through the files: which groups are on this side of it, domain by domain.
+
+The domains of a position may be anywhere in the files, so a cut has a place for each. Groups are
+told apart by where they are, not by their numbers, which need not ascend; so any part of the
+files can be read by itself and nothing comes twice or is left out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ibb.protocol.dump_filter import DumpFilter, Verdict, check_position
+from ibb.protocol.gtid import GtidPosition
+from ibb.storage.group_reader import GroupReader
+from ibb.storage.gtid_search import find_oldest, find_start
+from ibb.storage.position import NOWHERE, Position
+
+if TYPE_CHECKING:
+    from ibb.protocol.binlog_state import BinlogState
+    from ibb.storage.page_source import PageSource
+
+
+class Cut(NamedTuple):
+    """
+    A cut.
+
+    Attributes:
+        place: where a reader begins that wants all groups behind the cut.
+        behind: by domain the first place behind the cut; a domain that is not listed has nothing
+            before it.
+    """
+
+    place: Position
+    behind: dict[int, Position]
+
+    def is_before(self, domain: int, position: Position) -> bool:
+        """Tell whether a group of *domain* that is at *position* lies before the cut."""
+        return position < self.behind.get(domain, NOWHERE)
+
+    @property
+    def end(self) -> Position:
+        """Where all is behind the cut; nowhere if nothing is before it."""
+        return max(self.behind.values(), default=NOWHERE)
+
+
+def cut_at_beginning(pages: PageSource) -> Cut:
+    """
+    Return the cut before the oldest group that is whole.
+
+    Raises:
+        FormatError: the pages that have to be read are damaged.
+    """
+    return Cut(find_oldest(pages), {})
+
+
+def cut_behind(pages: PageSource, state: BinlogState, position: GtidPosition) -> Cut:
+    """
+    Return the cut behind the groups of *position*.
+
+    Args:
+        pages: the files.
+        state: at their end.
+        position: a domain that the history does not know is left out.
+
+    Raises:
+        SqlError: 1236, a GTID is not in the history.
+        TooOld: files that hold groups behind the position have been purged.
+        FormatError: the pages that have to be read are damaged.
+    """
+    unknown = check_position(state, position)
+    known = GtidPosition(gtid for gtid in position if gtid.domain not in unknown)
+    found = find_start(pages, known)
+    behind = {gtid.domain: found.position for gtid in known}
+    wanted = DumpFilter(known, found.state)
+    reader = GroupReader(pages, found.position)
+    while wanted.skipping and (group := reader.next()) is not None:
+        if group.gtid is not None and wanted.wants(group.gtid) is Verdict.SKIP:
+            behind[group.gtid.domain] = just_behind(group.position)
+    return Cut(found.position, behind)
+
+
+def just_behind(position: Position) -> Position:
+    """Return a place behind the beginning of the record at *position*, and before all others."""
+    return Position(position.file_no, position.offset + 1)

@@ -1,0 +1,35 @@
+"""Every option of the Spark data source: its name, what it is when left out, and what it means."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+
+class Option(NamedTuple):
+    """
+    One option.
+
+    Attributes:
+        default: as a user would write it; empty: there is none.
+        meaning: in a sentence, for docs/spark.md and for errors.
+    """
+
+    default: str
+    meaning: str
+
+
+OPTIONS: Final[dict[str, Option]] = {
+    "path": Option("", "directories of binlog files, or files: names, globs, URLs, commas between"),
+    "mode": Option("groups", "what a row is: groups or events"),
+    "columns": Option("", "only these columns, commas between"),
+    "startingGtid": Option("earliest", "earliest, latest, or the last GTID had in each domain"),
+    "endingGtid": Option("latest", "latest, or the last GTID wanted in each domain"),
+    "startingTime": Option("", "only groups committed then or later"),
+    "endingTime": Option("", "only groups committed before"),
+    "databases": Option("", "only events of these databases, commas between"),
+    "tables": Option("", "only events of these tables, each database.table, commas between"),
+    "domains": Option("", "only groups of these GTID domains, commas between"),
+    "minPartitions": Option("1", "cut into so many partitions, where there are places for it"),
+    "maxPartitionBytes": Option("64m", "cut partitions that are larger than this in the files"),
+    "maxEventBytes": Option("64m", "leave the column data of larger events empty"),
+}

@@ -1,0 +1,179 @@
+"""Options of the Spark data source: texts to checked values. Errors name the option."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Final
+
+from ibb.protocol.errors import SqlError
+from ibb.protocol.gtid import GtidPosition
+
+from .errors import OptionError
+from .option_table import OPTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MODES: Final = ("groups", "events")
+PARTITIONS_MAX: Final = 100_000
+NAMES_MAX: Final = 10_000  # in a list
+EARLIEST: Final = "earliest"
+LATEST: Final = "latest"
+
+_SIZE: Final = re.compile(r"(\d{1,15})\s*([kmgt]?)b?", re.ASCII | re.IGNORECASE)
+_UNITS: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_DOMAIN_MAX: Final = 2**32 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """
+    What a read was asked for.
+
+    Attributes:
+        paths: as given, one entry each.
+        mode: one of `MODES`.
+        columns: names, lower case; empty: all.
+        start: `EARLIEST`, `LATEST` or a position: groups behind it.
+        end: `LATEST` or a position: nothing behind it.
+        since: seconds since 1970; groups from then on.
+        before: seconds since 1970; groups up to there.
+        databases: events of these only; empty: of all.
+        tables: (database, table) pairs; empty: all.
+        domains: of GTIDs; empty: all.
+        partitions_min: wanted partitions.
+        partition_bytes_max: size of one in the files.
+        event_bytes_max: of an event whose bytes are shown.
+    """
+
+    paths: tuple[str, ...]
+    mode: str
+    columns: tuple[str, ...]
+    start: str
+    end: str
+    since: float | None
+    before: float | None
+    databases: frozenset[str]
+    tables: frozenset[tuple[str, str]]
+    domains: frozenset[int]
+    partitions_min: int
+    partition_bytes_max: int
+    event_bytes_max: int
+
+    @classmethod
+    def parse(cls, given: Mapping[str, str]) -> SourceOptions:
+        """
+        Read the options of a Spark read; names in any case.
+
+        Raises:
+            OptionError: unknown, missing or wrong; it names the option.
+        """
+        texts = _Texts(given)
+        return cls(
+            paths=_paths(texts),
+            mode=texts.choice("mode", MODES),
+            columns=tuple(name.lower() for name in texts.names("columns")),
+            start=texts.position("startingGtid", (EARLIEST, LATEST)),
+            end=texts.position("endingGtid", (LATEST,)),
+            since=texts.time("startingTime"),
+            before=texts.time("endingTime"),
+            databases=frozenset(texts.names("databases")),
+            tables=frozenset(_table(name) for name in texts.names("tables")),
+            domains=frozenset(_domain(name) for name in texts.names("domains")),
+            partitions_min=texts.number("minPartitions", 1, PARTITIONS_MAX),
+            partition_bytes_max=texts.size("maxPartitionBytes"),
+            event_bytes_max=texts.size("maxEventBytes"),
+        )
+
+
+class _Texts:
+    """The texts of the options, by documented name."""
+
+    def __init__(self, given: Mapping[str, str]) -> None:
+        known = {name.lower(): name for name in OPTIONS}
+        self._texts: dict[str, str] = {}
+        for key, value in given.items():
+            name = known.get(key.lower())
+            if name is None:
+                close = get_close_matches(key.lower(), known, 1)
+                hint = f": did you mean {known[close[0]]}?" if close else ", see docs/spark.md"
+                raise OptionError(key, f"there is no such option{hint}")
+            self._texts[name] = str(value).strip()
+
+    def text(self, name: str) -> str:
+        return self._texts.get(name) or OPTIONS[name].default
+
+    def choice(self, name: str, values: tuple[str, ...]) -> str:
+        text = self.text(name).lower()
+        if text not in values:
+            raise OptionError(name, f"'{text}' is none of {', '.join(values)}")
+        return text
+
+    def names(self, name: str) -> list[str]:
+        names = [part.strip() for part in self.text(name).split(",") if part.strip()]
+        if len(names) > NAMES_MAX:
+            raise OptionError(name, f"more than {NAMES_MAX} names")
+        return names
+
+    def position(self, name: str, words: tuple[str, ...]) -> str:
+        text = self.text(name)
+        if text.lower() in words:
+            return text.lower()
+        try:
+            return str(GtidPosition.parse(text))
+        except SqlError as error:
+            wanted = " or ".join((*words, "a GTID list such as 0-1-100,7-1-5"))
+            raise OptionError(name, f"'{text}' is not {wanted}") from error
+
+    def time(self, name: str) -> float | None:
+        text = self.text(name)
+        if not text:
+            return None
+        try:
+            return float(text)  # seconds since 1970
+        except ValueError:
+            pass
+        try:
+            moment = datetime.fromisoformat(text)
+        except ValueError as error:
+            raise OptionError(
+                name, f"'{text}' is not a time such as 2026-01-31T12:00:00Z"
+            ) from error
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+    def number(self, name: str, least: int, most: int) -> int:
+        text = self.text(name)
+        if not text.isascii() or not text.isdigit() or not least <= int(text[:19]) <= most:
+            raise OptionError(name, f"'{text}' is not a whole number from {least} to {most}")
+        return int(text)
+
+    def size(self, name: str) -> int:
+        text = self.text(name)
+        match = _SIZE.fullmatch(text)
+        size = 0 if match is None else int(match[1]) * _UNITS[match[2].lower()]
+        if not size:
+            raise OptionError(name, f"'{text}' is not a size such as 1048576, 512k or 64m")
+        return size
+
+
+def _paths(texts: _Texts) -> tuple[str, ...]:
+    paths = tuple(texts.names("path"))
+    if not paths:
+        raise OptionError("path", f"missing: {OPTIONS['path'].meaning}")
+    return paths
+
+
+def _table(name: str) -> tuple[str, str]:
+    database, dot, table = name.partition(".")
+    if not database or not dot or not table:
+        raise OptionError("tables", f"'{name}' is not database.table")
+    return database, table
+
+
+def _domain(name: str) -> int:
+    if not name.isascii() or not name.isdigit() or int(name[:11]) > _DOMAIN_MAX:
+        raise OptionError("domains", f"'{name}' is not a GTID domain")
+    return int(name)

@@ -1,0 +1,199 @@
+"""
+What a batch read reads: planned on the driver from states and headers, read by executors.
+
+A task says which files, from where to where, and which groups of them count. Executors open the
+directory themselves; nothing but the plan goes through the driver.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ibb.protocol.errors import FormatError, SqlError
+from ibb.protocol.gtid import GtidPosition
+from ibb.storage.group_reader import GroupReader
+from ibb.storage.gtid_search import TooOld
+from ibb.storage.position import Position
+
+from .cuts import Cut, cut_at_beginning, cut_behind, just_behind
+from .directories import (
+    DirectoryView,
+    NamedDirectory,
+    check_not_begun_anew,
+    named_directories,
+    open_for_task,
+    open_view,
+)
+from .errors import OptionError
+from .file_ranges import FileRange, cut_into_ranges, within_times
+from .options import EARLIEST, LATEST, SourceOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ibb.storage.group_reader import StoredGroup
+
+
+@dataclass(frozen=True, slots=True)
+class GroupChoice:
+    """
+    Which groups count of those that are read.
+
+    Attributes:
+        start: those behind this cut.
+        end: those before this one.
+        files: whose commit record begins in these files; None: in any.
+        domains: of these GTID domains; empty: of all.
+        since: seconds since 1970, or None.
+        before: seconds since 1970, or None.
+    """
+
+    start: Cut
+    end: Cut
+    files: frozenset[int] | None = None
+    domains: frozenset[int] = frozenset()
+    since: float | None = None
+    before: float | None = None
+
+    def wants(self, group: StoredGroup) -> bool:
+        """Tell whether a group counts."""
+        if group.gtid is None:
+            return False
+        domain, position = group.gtid.domain, group.position
+        if self.start.is_before(domain, position) or not self.end.is_before(domain, position):
+            return False
+        if self.files is not None and position.file_no not in self.files:
+            return False
+        if self.domains and domain not in self.domains:
+            return False
+        if self.since is not None and group.timestamp < self.since:
+            return False
+        return self.before is None or group.timestamp < self.before
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTask:
+    """
+    One partition.
+
+    Attributes:
+        path: of the directory.
+        part: of its files.
+        choice: which groups.
+        recovered: not all of it is in the files themselves, some is still in the redo log.
+        lsn: of the header of the first file, by which another history is noticed.
+    """
+
+    path: str
+    part: FileRange
+    choice: GroupChoice
+    recovered: bool
+    lsn: int
+
+
+def plan_read(options: SourceOptions) -> list[ReadTask]:
+    """
+    Return the tasks of a batch read.
+
+    Raises:
+        OptionError: an option does not fit what is there.
+        FormatError, DiskError: a directory cannot be read.
+    """
+    tasks: list[ReadTask] = []
+    for named in named_directories(options.paths):
+        view = open_view(named.path)
+        try:
+            start = _cut(view, options.start, "startingGtid")
+            end = _cut(view, options.end, "endingGtid")
+            choice = GroupChoice(
+                start, end, named.files, options.domains, options.since, options.before
+            )
+            tasks += tasks_between(view, named, choice, options)
+        finally:
+            view.pages.close()
+    return tasks
+
+
+def tasks_between(
+    view: DirectoryView, named: NamedDirectory, choice: GroupChoice, options: SourceOptions
+) -> list[ReadTask]:
+    """
+    Return the tasks that read the chosen groups of one directory.
+
+    Raises:
+        FormatError, DiskError: it cannot be read.
+    """
+    pages = view.pages
+    whole = FileRange(choice.start.place, choice.end.end)
+    if named.files:
+        first, last = min(named.files), max(named.files)
+        whole = FileRange(
+            max(whole.start, Position(first, 0)), min(whole.end, Position(last + 1, 0))
+        )
+    whole = within_times(pages, whole, choice.since, choice.before)
+    ranges = cut_into_ranges(
+        pages, whole, bytes_max=options.partition_bytes_max, count_min=options.partitions_min
+    )
+    tasks = []
+    for part in ranges:
+        header = pages.header(part.start.file_no)
+        if header is None:
+            raise FormatError(f"file {part.start.file_no} of {named.path} is missing")
+        recovered = view.in_files is not None and part.end > view.in_files
+        tasks.append(ReadTask(named.path, part, choice, recovered, header.lsn))
+    return [replace(task, choice=_narrowed(task)) for task in tasks]
+
+
+def groups_of(task: ReadTask) -> Iterator[StoredGroup]:
+    """
+    Yield the groups of a task, in order; each must be used before the next is taken.
+
+    Raises:
+        FormatError: something is damaged, or is gone since the read was planned.
+        DiskError: a file cannot be read.
+    """
+    pages = open_for_task(task.path, recovered=task.recovered)
+    try:
+        start, end = task.part
+        check_not_begun_anew(pages, start.file_no, task.lsn)
+        reader = GroupReader(pages, start)
+        while (group := reader.next()) is not None:
+            if group.position >= end:
+                return
+            is_last = just_behind(group.position) == end
+            if task.choice.wants(group):
+                yield group
+            if is_last:
+                return
+        if reader.position < end:
+            raise FormatError(
+                f"{task.path} ends at {reader.position}, before {end} which this read was planned"
+                " for: its files were purged or begun anew, or are cut"
+            )
+    finally:
+        pages.close()
+
+
+def _narrowed(task: ReadTask) -> GroupChoice:
+    """Return a task's choice, as it is; files that it cannot meet are left out of what travels."""
+    files = task.choice.files
+    if files is None:
+        return task.choice
+    first, last = task.part.start.file_no, task.part.end.file_no
+    return replace(task.choice, files=frozenset(no for no in files if first <= no <= last))
+
+
+def _cut(view: DirectoryView, text: str, option: str) -> Cut:
+    if text == EARLIEST:
+        return cut_at_beginning(view.pages)
+    position = view.state.position() if text == LATEST else GtidPosition.parse(text)
+    for gtid in position:
+        if option == "endingGtid" and not view.state.contains(gtid):
+            raise OptionError(option, f"{gtid} is not in the history, which ends at {view.state}")
+    try:
+        return cut_behind(view.pages, view.state, position)
+    except SqlError as error:
+        raise OptionError(option, f"'{position}' does not fit the history: {error}") from error
+    except TooOld as error:
+        raise OptionError(option, f"{error}, which have been purged; earliest is left") from error

@@ -1,0 +1,64 @@
+"""
+The Spark data source `ibb`.
+
+    spark.read.format("ibb").option("mode", "groups").load("/var/lib/ibb/binlogs")
+
+Spark finds it by itself where ibb is installed, through the module `pyspark_ibb`.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql.datasource import DataSource, DataSourceReader
+
+from .batch_reader import BatchReader, PushdownReader
+from .columns import schema_ddl
+from .options import SourceOptions
+from .rows import columns_of
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+FORMAT: Final = "ibb"
+_PUSHDOWN_WORKER: Final = "pyspark.sql.worker.data_source_pushdown_filters"
+
+
+class IbbDataSource(DataSource):
+    """Event groups, events and row changes as tables; see docs/spark.md."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Return what `format` calls it."""
+        return FORMAT
+
+    def schema(self) -> str:
+        """
+        Return the columns of the mode.
+
+        Raises:
+            OptionError: an option is wrong.
+        """
+        return schema_ddl(columns_of(SourceOptions.parse(self.options)))
+
+    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - it is ours
+        """
+        Return what plans and does a batch read.
+
+        Raises:
+            OptionError: an option is wrong.
+        """
+        options = SourceOptions.parse(self.options)
+        return PushdownReader(options) if _pushes_filters() else BatchReader(options)
+
+
+def _pushes_filters() -> bool:
+    """
+    Tell whether Spark asks for a reader that takes filters.
+
+    It does so in a process of its own, and refuses such a reader where filters are not pushed
+    (spark.sql.python.filterPushdown.enabled).
+    """
+    main = getattr(sys.modules.get("__main__"), "__spec__", None)
+    return _PUSHDOWN_WORKER in sys.modules or getattr(main, "name", "") == _PUSHDOWN_WORKER
