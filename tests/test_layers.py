@@ -34,7 +34,10 @@ ALLOWED_IN = {
     Path("ibb/storage/disk.py"): DISK,  # the one module that reaches the disk
     Path("ibb/protocol/prepared_statement.py"): {"datetime"},  # SQL's moments, not the clock
 }
-SERVER_PARTS = ("sql", "login", "connections", "statements", "dump", "relay", "web")  # from below
+SERVER_PARTS = (  # from below
+    *("sql", "login", "connections", "statements", "dump", "relay"),
+    *("dashboard", "web"),
+)
 SERVER_TOP = {"listener", "server", "service", "session", "session_host"}  # above its parts
 LINKS = {"protocol", "storage", "server", "pipeline", "cli"}
 

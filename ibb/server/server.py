@@ -223,6 +223,10 @@ class Server:
         """Return all sessions that are connected."""
         return self._listener.sessions()
 
+    def traffic(self) -> tuple[int, int]:
+        """Return the bytes received and sent so far."""
+        return self._listener.traffic()
+
     def now(self) -> float:
         """Return the wall-clock time in seconds since 1970."""
         return self._clock.now()
@@ -344,7 +348,7 @@ class Server:
         sessions = self.sessions()
         dumps = sum(session.dump_server_id is not None for session in sessions)
         lines = [process_line(session, self.uptime()) for session in sessions]
-        received, sent = self._listener.traffic()
+        received, sent = self.traffic()
         tls = self.tls.context.session_stats() if self.tls is not None else {}
         values = {
             "Access_denied_errors": self.access_denied_errors,

@@ -50,6 +50,7 @@ from .connections.connection import Connection, PeerGone
 from .connections.tls_channel import TlsFailed
 from .dump.dump_request import make_request
 from .dump.dump_service import DumpService
+from .dump.readers import HeldUpBy
 from .log import get_log
 from .login.login import AccessDenied, Login
 from .login.login_guard import NOBODY
@@ -364,6 +365,10 @@ class Session:
     def progress(self) -> Progress | None:
         """Return how far the session's dump is, None while it has none."""
         return None if self.dump_server_id is None or self._dump is None else self._dump.progress()
+
+    def held_up_by(self) -> HeldUpBy:
+        """Return what the session's dump waits for."""
+        return HeldUpBy.NOTHING if self._dump is None else self._dump.held_up_by()
 
     # The dump
 

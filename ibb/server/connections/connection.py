@@ -107,6 +107,11 @@ class Connection:
         return ["localhost", address] if address in ("127.0.0.1", "::1") else [address]
 
     @property
+    def unsent(self) -> int:
+        """Bytes that the system did not take yet, because the client reads too slowly."""
+        return self._writer.transport.get_write_buffer_size()
+
+    @property
     def encrypted(self) -> bool:
         """Whether TLS is on."""
         return self._tls is not None

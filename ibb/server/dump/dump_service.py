@@ -22,6 +22,7 @@ from .dump_lease import DumpLease
 from .dump_request import heartbeat_period
 from .dump_session import DumpSession
 from .dump_stream import DumpStream
+from .readers import HeldUpBy
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -107,6 +108,14 @@ class DumpService:
     def idle(self) -> bool:
         """Whether everything durable was sent."""
         return self._session.idle
+
+    def held_up_by(self) -> HeldUpBy:
+        """Return what the dump waits for just now, if it has not sent everything."""
+        if self._connection.unsent:
+            return HeldUpBy.CLIENT
+        if self._pace.rest() > 0:
+            return HeldUpBy.RATE
+        return HeldUpBy.DELAY if self._pace.delay else HeldUpBy.NOTHING
 
     def progress(self) -> Progress:
         """Return how far the dump has come: what the socket did not take yet is not sent."""

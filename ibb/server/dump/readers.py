@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ibb.protocol.errors import IbbError
@@ -23,6 +24,15 @@ if TYPE_CHECKING:
 IDLE: Final = "Sleep"  # the command of who does nothing
 SENT_ALL: Final = "Master has sent all binlog to slave; waiting for more updates"
 SENDING: Final = "Sending binlog event to slave"
+
+
+class HeldUpBy(Enum):
+    """What a dump that has more to send may wait for."""
+
+    NOTHING = "its turn"
+    CLIENT = "the client, which has to read first"
+    RATE = "a limit of bytes a second"
+    DELAY = "groups to be old enough"
 
 
 class Process(NamedTuple):

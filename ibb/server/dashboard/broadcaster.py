@@ -1,0 +1,121 @@
+"""
+One stream of messages to many who watch: server-sent events, bounded.
+
+A message is encoded once. Each watcher has a short queue; one that does not keep up is dropped,
+and its browser comes back by itself. Source: HTML, "Server-sent events".
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from ibb.protocol.errors import IbbError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+WATCHERS_MAX: Final = 64
+MESSAGES_WAITING_MAX: Final = 4  # for one watcher: some seconds of them
+RETRY_MS: Final = 2000  # after which a browser that was dropped comes back
+
+
+class TooManyWatchers(IbbError):  # noqa: N818 - a state of the world
+    """All places of those who watch are taken."""
+
+    def __init__(self) -> None:
+        super().__init__(f"{WATCHERS_MAX} windows watch already: close one, then reload this one")
+
+
+class Watcher:
+    """
+    One who watches; made by `Broadcaster.watching`.
+
+    Attributes:
+        dropped: it gets nothing any more.
+    """
+
+    def __init__(self) -> None:
+        self.dropped = False
+        self._waiting: deque[bytes] = deque()
+        self._news = asyncio.Event()
+
+    def put(self, message: bytes) -> None:
+        """Queue a message, or drop the watcher that has too many of them."""
+        if len(self._waiting) >= MESSAGES_WAITING_MAX:
+            self.drop()
+            return
+        self._waiting.append(message)
+        self._news.set()
+
+    def drop(self) -> None:
+        """Send nothing any more, not what waits either."""
+        self.dropped = True
+        self._waiting.clear()
+        self._news.set()
+
+    async def next(self) -> bytes | None:
+        """Return the next message, None once the watcher was dropped."""
+        while not self._waiting and not self.dropped:
+            self._news.clear()
+            await self._news.wait()
+        return None if self.dropped else self._waiting.popleft()
+
+
+class Broadcaster:
+    """Gives messages to all who watch. Calls come from the event loop."""
+
+    def __init__(self) -> None:
+        self._watchers: set[Watcher] = set()
+        self._last: bytes | None = None
+        self._closed = False
+
+    def __len__(self) -> int:
+        return len(self._watchers)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nobody more can watch."""
+        return len(self._watchers) >= WATCHERS_MAX
+
+    def publish(self, name: str, data: bytes) -> None:
+        """
+        Give everybody a message.
+
+        Args:
+            name: of the event.
+            data: JSON in one line.
+        """
+        assert b"\n" not in data
+        self._last = b"event: %s\ndata: %s\n\n" % (name.encode(), data)
+        for watcher in self._watchers:
+            watcher.put(self._last)
+
+    @contextmanager
+    def watching(self) -> Iterator[Watcher]:
+        """
+        Lend a watcher, which gets the last message at once.
+
+        Raises:
+            TooManyWatchers: there are `WATCHERS_MAX` already.
+        """
+        if self.is_full:
+            raise TooManyWatchers
+        watcher = Watcher()
+        if self._last is not None:
+            watcher.put(self._last)
+        if self._closed:
+            watcher.drop()
+        self._watchers.add(watcher)
+        try:
+            yield watcher
+        finally:
+            self._watchers.discard(watcher)
+
+    def close(self) -> None:
+        """Drop everybody who watches, and who comes later."""
+        self._closed = True
+        for watcher in self._watchers:
+            watcher.drop()
