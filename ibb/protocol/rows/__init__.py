@@ -1,0 +1,1 @@
+"""Row changes: table maps, rows events, and their values as columns."""
