@@ -10,14 +10,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.dump_filter import DumpFilter, Verdict, check_position
 from ibb.protocol.gtid import GtidPosition
 from ibb.storage.group_reader import GroupReader
-from ibb.storage.gtid_search import find_oldest, find_start
+from ibb.storage.gtid_search import StartPlace, find_oldest, find_start
 from ibb.storage.position import NOWHERE, Position
+from ibb.storage.state_scan import read_state
 
 if TYPE_CHECKING:
-    from ibb.protocol.binlog_state import BinlogState
     from ibb.storage.page_source import PageSource
 
 
@@ -70,7 +71,39 @@ def cut_behind(pages: PageSource, state: BinlogState, position: GtidPosition) ->
     """
     unknown = check_position(state, position)
     known = GtidPosition(gtid for gtid in position if gtid.domain not in unknown)
-    found = find_start(pages, known)
+    return _scanned(pages, find_start(pages, known), known)
+
+
+def cut_of_what_is_left(pages: PageSource, position: GtidPosition) -> Cut:
+    """
+    Return the cut behind *position* as far as it is there still: what was purged counts as had.
+
+    Raises:
+        FormatError: the pages that have to be read are damaged.
+    """
+    place = find_oldest(pages)
+    known = _full_state(pages, place.file_no)
+    left = GtidPosition(gtid for gtid in position if not known.contains(gtid))
+    return _scanned(pages, StartPlace(place, known), left)
+
+
+def position_at_beginning(pages: PageSource) -> GtidPosition:
+    """
+    Return the position of who had all that was purged, and nothing of what is there.
+
+    Raises:
+        FormatError: the pages that have to be read are damaged.
+    """
+    return _full_state(pages, find_oldest(pages).file_no).position()
+
+
+def _full_state(pages: PageSource, file_no: int) -> BinlogState:
+    full = read_state(pages, file_no, 1)
+    return BinlogState(() if full is None else full.entries)
+
+
+def _scanned(pages: PageSource, found: StartPlace, known: GtidPosition) -> Cut:
+    """Read on from a place until every domain of a position is reached."""
     behind = {gtid.domain: found.position for gtid in known}
     wanted = DumpFilter(known, found.state)
     reader = GroupReader(pages, found.position)

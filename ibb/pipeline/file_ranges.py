@@ -53,7 +53,7 @@ def cut_into_ranges(
     start, end = whole
     if end <= start:
         return []
-    wanted = max(min(bytes_max, _distance(pages, start, end) // count_min), 1)
+    wanted = max(min(bytes_max, distance(pages, start, end) // count_min), 1)
     borders, since = [start], start
     gone = 0  # bytes of whole files since the last border
     for border in _borders(pages, start, end):
@@ -121,7 +121,8 @@ def _borders(pages: PageSource, start: Position, end: Position) -> Iterator[Posi
                 yield border
 
 
-def _distance(pages: PageSource, start: Position, end: Position) -> int:
+def distance(pages: PageSource, start: Position, end: Position) -> int:
+    """Return how many bytes of files lie between two places."""
     whole = sum(_size(pages, file_no) for file_no in range(start.file_no, end.file_no))
     return max(whole + end.offset - start.offset, 0)
 

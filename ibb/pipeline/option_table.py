@@ -31,5 +31,12 @@ OPTIONS: Final[dict[str, Option]] = {
     "domains": Option("", "only groups of these GTID domains, commas between"),
     "minPartitions": Option("1", "cut into so many partitions, where there are places for it"),
     "maxPartitionBytes": Option("64m", "cut partitions that are larger than this in the files"),
+    "maxGroupsPerTrigger": Option("", "at most so many groups in a micro-batch"),
+    "maxBytesPerTrigger": Option(
+        "", "at most so many bytes in a micro-batch; a larger group is alone"
+    ),
+    "failOnDataLoss": Option(
+        "true", "stop when groups were purged unread; false: go on behind them"
+    ),
     "maxEventBytes": Option("64m", "leave the column data of larger events empty"),
 }

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 MODES: Final = ("groups", "events")
 PARTITIONS_MAX: Final = 100_000
+TRIGGER_GROUPS_MAX: Final = 10**15
 NAMES_MAX: Final = 10_000  # in a list
 EARLIEST: Final = "earliest"
 LATEST: Final = "latest"
@@ -47,6 +48,9 @@ class SourceOptions:
         partitions_min: wanted partitions.
         partition_bytes_max: size of one in the files.
         event_bytes_max: of an event whose bytes are shown.
+        trigger_groups_max: in a micro-batch, or None.
+        trigger_bytes_max: in a micro-batch, or None.
+        fail_on_data_loss: stop when groups were purged unread.
     """
 
     paths: tuple[str, ...]
@@ -62,6 +66,9 @@ class SourceOptions:
     partitions_min: int
     partition_bytes_max: int
     event_bytes_max: int
+    trigger_groups_max: int | None
+    trigger_bytes_max: int | None
+    fail_on_data_loss: bool
 
     @classmethod
     def parse(cls, given: Mapping[str, str]) -> SourceOptions:
@@ -86,6 +93,15 @@ class SourceOptions:
             partitions_min=texts.number("minPartitions", 1, PARTITIONS_MAX),
             partition_bytes_max=texts.size("maxPartitionBytes"),
             event_bytes_max=texts.size("maxEventBytes"),
+            trigger_groups_max=(
+                texts.number("maxGroupsPerTrigger", 1, TRIGGER_GROUPS_MAX)
+                if texts.text("maxGroupsPerTrigger")
+                else None
+            ),
+            trigger_bytes_max=(
+                texts.size("maxBytesPerTrigger") if texts.text("maxBytesPerTrigger") else None
+            ),
+            fail_on_data_loss=texts.choice("failOnDataLoss", ("true", "false")) == "true",
         )
 
 

@@ -17,6 +17,7 @@ from .batch_reader import BatchReader, PushdownReader
 from .columns import schema_ddl
 from .options import SourceOptions
 from .rows import columns_of
+from .stream_reader import StreamReader
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -51,6 +52,15 @@ class IbbDataSource(DataSource):
         """
         options = SourceOptions.parse(self.options)
         return PushdownReader(options) if _pushes_filters() else BatchReader(options)
+
+    def streamReader(self, schema: StructType) -> StreamReader:  # noqa: ARG002, N802 - Spark's name
+        """
+        Return what plans and does the micro-batches of a stream.
+
+        Raises:
+            OptionError: an option is wrong, or not for streams.
+        """
+        return StreamReader(SourceOptions.parse(self.options))
 
 
 def _pushes_filters() -> bool:

@@ -1,0 +1,52 @@
+"""How far a stream is behind its history, for the progress of the query."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from ibb.storage.group_reader import GroupReader
+
+from .file_ranges import distance
+
+if TYPE_CHECKING:
+    from ibb.storage.directory import BinlogDirectory
+
+    from .cuts import Cut
+
+
+class Lag(NamedTuple):
+    """
+    What is there and was not read.
+
+    Attributes:
+        groups: by their numbers in each domain: where these leave some out, it says too many.
+        bytes: of the files.
+        seconds: since the oldest of it was committed; 0 if there is nothing.
+    """
+
+    groups: int
+    bytes: int
+    seconds: int
+
+
+def lag_behind(pages: BinlogDirectory, had: Cut, groups: int) -> Lag:
+    """
+    Return how far behind a reader is that has all before a cut.
+
+    Args:
+        pages: the files.
+        had: the cut.
+        groups: as counted by their numbers.
+
+    Raises:
+        FormatError: the pages that have to be read are damaged.
+    """
+    if not groups:
+        return Lag(0, 0, 0)
+    reader = GroupReader(pages, had.place)
+    while (group := reader.next()) is not None:
+        if group.gtid is not None and not had.is_before(group.gtid.domain, group.position):
+            seconds = max(int(time.time()) - group.timestamp, 0)
+            return Lag(groups, distance(pages, group.position, pages.end()), seconds)
+    return Lag(0, 0, 0)

@@ -1,0 +1,85 @@
+"""
+How much a micro-batch takes: whole groups, up to a number of them or of their bytes.
+
+A group that is larger than the limit comes alone. Source of the sizes: the files, between one
+commit record and the next; of groups with out-of-band pieces, the pieces themselves.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ibb.storage.group_reader import GroupReader
+from ibb.storage.position import Position
+
+from .cuts import just_behind
+
+if TYPE_CHECKING:
+    from ibb.protocol.gtid import GtidPosition
+    from ibb.storage.group_reader import StoredGroup
+    from ibb.storage.page_source import PageSource
+
+    from .cuts import Cut
+
+
+class Reached(NamedTuple):
+    """
+    Where a micro-batch ends.
+
+    Attributes:
+        position: the last GTID of each domain.
+        place: just behind the last group; None: there was none.
+    """
+
+    position: GtidPosition
+    place: Position | None
+
+
+def limited_end(
+    pages: PageSource,
+    start: Cut,
+    end: Cut,
+    position: GtidPosition,
+    *,
+    groups_max: int | None,
+    bytes_max: int | None,
+) -> Reached:
+    """
+    Return where a batch from *start* ends that keeps within limits.
+
+    Args:
+        pages: the files.
+        start: groups behind it.
+        end: groups before it.
+        position: the GTIDs at *start*.
+        groups_max: at most so many groups; None: no limit.
+        bytes_max: at most so many bytes, but one group at least; None: no limit.
+
+    Raises:
+        FormatError: the pages that have to be read are damaged.
+    """
+    reached, place = position.copy(), None
+    groups = size = 0
+    reader = GroupReader(pages, start.place)
+    while (group := reader.next()) is not None:
+        if group.gtid is None:
+            continue
+        domain = group.gtid.domain
+        if group.position >= end.end:
+            break
+        if start.is_before(domain, group.position) or not end.is_before(domain, group.position):
+            continue
+        groups += 1
+        if bytes_max is not None:
+            size += _size(group)
+        too_many = groups_max is not None and groups > groups_max
+        if too_many or (bytes_max is not None and size > bytes_max and groups > 1):
+            break
+        reached.set(group.gtid)
+        place = just_behind(group.position)
+    return Reached(reached, place)
+
+
+def _size(group: StoredGroup) -> int:
+    """Return the bytes of a group; it is read, a piece at a time."""
+    return sum(len(piece) for piece in group.pieces())

@@ -1,0 +1,71 @@
+"""Batch reads by a real Spark."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from .conftest import ROOT
+from .published import made_store
+
+pytestmark = [
+    pytest.mark.xdist_group("spark"),
+    pytest.mark.slow,
+    # Spark's own: sockets to its JVM that end with the session
+    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::UserWarning"),
+]
+COUNT = 3000
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory):
+    path = tmp_path_factory.mktemp("binlogs")
+    return path, made_store(path, COUNT)
+
+
+def test_groups_are_those_of_the_command_line(spark, directory):
+    path, _gtids = directory
+    found = spark.read.format("ibb").option("minPartitions", "5").load(str(path))
+    assert found.rdd.getNumPartitions() > 2
+    rows = {row.gtid: row for row in found.collect()}
+    assert len(rows) == found.count() == COUNT
+    listed = subprocess.run(
+        [sys.executable, "-m", "ibb", "groups", str(path), "--json"],
+        capture_output=True,
+        check=True,
+        cwd=ROOT,
+    )
+    for line in listed.stdout.splitlines():
+        group = json.loads(line)
+        row = rows[group["gtid"]]
+        assert (row.bytes, row.events, row.sha256, row.offset) == (
+            group["bytes"],
+            group["events"],
+            group["sha256"],
+            group["offset"],
+        )
+        assert row.commit_time.strftime("%Y-%m-%dT%H:%M:%SZ") == group["time"]
+
+
+def test_events_filters_and_columns(spark, directory):
+    path, _ = directory
+    events = spark.read.format("ibb").options(mode="events", minPartitions="3").load(str(path))
+    assert events.count() == 3 * COUNT
+    wanted = events.where(
+        "domain = 2 and database = 'demo' and commit_time < '2023-11-14 22:13:21'"
+    )
+    assert wanted.count() == 333
+    assert {row.type for row in wanted.select("type").distinct().collect()} == {"Query"}
+    few = spark.read.format("ibb").option("columns", "seq_no,gtid").load(str(path))
+    assert few.columns == ["seq_no", "gtid"]
+    assert few.agg({"seq_no": "max"}).collect()[0][0] == COUNT // 3
+
+
+def test_errors_name_the_option(spark, directory):
+    path, _ = directory
+    with pytest.raises(Exception, match=r"option startgtid: .*did you mean startingGtid"):
+        spark.read.format("ibb").option("startGtid", "0-1-1").load(str(path)).count()
+    with pytest.raises(Exception, match=r"option startingGtid: .*0-9-9"):
+        spark.read.format("ibb").option("startingGtid", "0-9-9").load(str(path)).count()

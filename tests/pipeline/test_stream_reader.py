@@ -1,0 +1,193 @@
+"""Streams, by the calls that Spark makes: offsets, limits, restarts, and histories that change."""
+
+import functools
+import json
+import operator
+import shutil
+
+import pytest
+
+from ibb.pipeline.errors import DataLossError, OptionError
+from ibb.pipeline.options import SourceOptions
+from ibb.pipeline.read_plan import groups_of
+from ibb.pipeline.stream_reader import StreamReader
+from ibb.storage import Store
+
+from ..storage.events import transaction
+from .published import OPTIONS, made_store, publish, publish_events
+
+
+def reader_of(path, **options):
+    return StreamReader(SourceOptions.parse({"path": str(path), **options}))
+
+
+def gtids(reader, start, end):
+    partitions = reader.partitions(start, end)
+    return [str(group.gtid) for part in partitions for group in groups_of(part.value)]
+
+
+def through_json(offset):
+    return json.loads(json.dumps(offset))
+
+
+def drain(reader, offset):
+    """Return the GTIDs of each micro-batch until there is nothing new, and the last offset."""
+    batches = []
+    while (end := through_json(reader.latestOffset(offset))) != offset:
+        batches.append(gtids(reader, offset, end))
+        offset = end
+    return batches, offset
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory):
+    path = tmp_path_factory.mktemp("binlogs")
+    return path, made_store(path, 1500)
+
+
+def test_offsets_are_readable_positions(directory):
+    path, _ = directory
+    reader = reader_of(path)
+    assert reader.initialOffset() == {"gtid": "", "file": -1, "mark": ""}
+    end = reader.latestOffset(reader.initialOffset())
+    assert end["gtid"] == "2-1-500,0-1-500,1-1-500" or sorted(end["gtid"].split(",")) == [
+        "0-1-500",
+        "1-1-500",
+        "2-1-500",
+    ]
+    assert end["mark"]
+
+
+def test_batches_of_a_store_in_use_follow_each_other(tmp_path):
+    with Store.open(tmp_path, OPTIONS) as store:
+        reader = reader_of(tmp_path, minPartitions="3")
+        wanted, offset, found = [], reader.initialOffset(), []
+        assert reader.latestOffset(offset) == offset
+        for count in (1, 10, 400, 7):
+            wanted += publish(store, count, skip=len(wanted))
+            batches, offset = drain(reader, offset)
+            found += functools.reduce(operator.iadd, batches, [])
+            assert found == wanted
+    assert reader.latestOffset(offset) == offset
+    reader.stop()
+
+
+def test_limits_cut_between_groups_and_restarts_go_on(directory):
+    path, wanted = directory
+    offset, found = reader_of(path).initialOffset(), []
+    for _ in range(3):  # each time another driver
+        reader = reader_of(path, maxGroupsPerTrigger="100")
+        end = reader.latestOffset(offset)
+        batch = gtids(reader, offset, end)
+        assert len(batch) == 100
+        assert gtids(reader_of(path), offset, end) == batch  # the same again
+        found, offset = found + batch, through_json(end)
+    batches, _ = drain(reader_of(path, maxBytesPerTrigger="20k"), offset)
+    assert len(batches) > 5
+    assert found + functools.reduce(operator.iadd, batches, []) == wanted
+
+
+def test_a_group_above_the_limit_comes_alone(tmp_path):
+    with Store.open(tmp_path, OPTIONS) as store:
+        for number, size in enumerate((10, 10, 100_000, 10, 10), 1):
+            publish_events(store, f"0-1-{number}", transaction("x", size))
+    reader = reader_of(tmp_path, maxBytesPerTrigger="2k")
+    batches, _ = drain(reader, reader.initialOffset())
+    assert batches == [["0-1-1", "0-1-2"], ["0-1-3"], ["0-1-4", "0-1-5"]]
+
+
+def test_available_now_ends_where_it_began(tmp_path):
+    with Store.open(tmp_path, OPTIONS) as store:
+        wanted = publish(store, 50)
+        reader = reader_of(tmp_path, maxGroupsPerTrigger="20")
+        reader.prepareForTriggerAvailableNow()
+        publish(store, 50, skip=50)
+        batches, _ = drain(reader, reader.initialOffset())
+        assert [len(batch) for batch in batches] == [20, 20, 10]
+        assert functools.reduce(operator.iadd, batches, []) == wanted
+
+
+def test_spark_before_4_2_says_no_start(directory):
+    path, wanted = directory
+    reader = reader_of(path, maxGroupsPerTrigger="700")
+    first = reader.initialOffset()
+    second, third = reader.latestOffset(), reader.latestOffset()
+    assert len(gtids(reader, first, second)) == len(gtids(reader, second, third)) == 700
+    restarted = reader_of(path, maxGroupsPerTrigger="700")
+    end = restarted.latestOffset()  # it cannot know the checkpoint: all there is
+    assert gtids(restarted, third, end) == wanted[1400:]
+
+
+def test_streams_begin_at_times_and_at_the_end(directory):
+    path, wanted = directory
+    reader = reader_of(path, startingTime="1700000001")
+    start = reader.initialOffset()
+    assert gtids(reader, start, reader.latestOffset(start)) == wanted[1000:]
+    reader = reader_of(path, startingGtid="latest")
+    assert reader.latestOffset(reader.initialOffset()) == reader.initialOffset()
+    with pytest.raises(OptionError, match=r"option startingGtid: .*0-9-9"):
+        reader_of(path, startingGtid="0-9-9").initialOffset()
+
+
+def test_a_purge_before_the_stream_is_named_or_passed(tmp_path):
+    with Store.open(tmp_path, OPTIONS) as store:
+        publish(store, 10)
+        reader = reader_of(tmp_path)
+        start = reader.latestOffset(reader.initialOffset())
+        wanted = publish(store, 3000, skip=10)
+        store.purge_to("binlog-000002.ibb")
+        with pytest.raises(DataLossError, match=r"behind '.*0-1-4.*' up to '.*' were purged .*"):
+            reader.latestOffset(start)
+        reader = reader_of(tmp_path, failOnDataLoss="false")
+        found = gtids(reader, start, reader.latestOffset(start))
+        assert found
+        assert found == wanted[-len(found) :]
+        fresh = reader_of(tmp_path)
+        begin = fresh.initialOffset()
+        assert gtids(fresh, begin, fresh.latestOffset(begin)) == found
+
+
+def test_a_history_begun_anew_stops_the_stream(tmp_path):
+    with Store.open(tmp_path, OPTIONS) as store:
+        publish(store, 100)
+        reader = reader_of(tmp_path, failOnDataLoss="false")
+        start = reader.latestOffset(reader.initialOffset())
+        store.reset()
+        publish(store, 400)  # the GTIDs of the offset are there, too
+        with pytest.raises(DataLossError, match="the history was begun anew"):
+            reader.latestOffset(start)
+        with pytest.raises(DataLossError, match="the history was begun anew"):
+            reader_of(tmp_path).partitions(start, start | {"gtid": "0-1-40,1-1-40,2-1-40"})
+
+
+def test_another_directory_under_the_same_path_stops_the_stream(directory, tmp_path):
+    path, _ = directory
+    shutil.copytree(path, tmp_path / "d")
+    reader = reader_of(tmp_path / "d")
+    start = reader.latestOffset(reader.initialOffset())
+    shutil.rmtree(tmp_path / "d")
+    made_store(tmp_path / "d", 30)
+    with pytest.raises(DataLossError, match=r"begun anew|does not have"):
+        reader_of(tmp_path / "d").latestOffset(start)
+
+
+def test_lag_is_told(tmp_path):
+    with Store.open(tmp_path, OPTIONS) as store:
+        reader = reader_of(tmp_path, maxGroupsPerTrigger="10")
+        start = reader.initialOffset()
+        publish(store, 40)
+        reader.latestOffset(start)
+        told = reader.reportLatestOffset()
+        assert told["groupsBehind"] == 30
+        assert told["bytesBehind"] > 1000
+        assert told["secondsBehind"] > 1_000_000
+        drain(reader, start)
+        assert reader.reportLatestOffset()["groupsBehind"] == 0
+
+
+def test_a_stream_follows_one_directory(directory):
+    path, _ = directory
+    with pytest.raises(OptionError, match="option path: a stream follows one directory"):
+        reader_of(path / "binlog-000000.ibb")
+    with pytest.raises(OptionError, match="option endingGtid: a stream has no end"):
+        reader_of(path, endingGtid="0-1-5")
