@@ -52,9 +52,17 @@ class AutomaticPurge:
     Args:
         history: what is served; the files of another program never go by themselves.
         days: `expire_logs_days` as it was configured, 0 if it was not.
+
+    Attributes:
+        removed: files that went by themselves so far.
+        freed: their bytes.
+        failures: purges that an error ended.
+        held_back: what keeps a file that should go, and does not go away by writing on.
     """
 
     def __init__(self, history: History, *, days: float = 0.0) -> None:
+        self.removed = self.freed = self.failures = 0
+        self.held_back: tuple[str, ...] = ()
         self._store = history if isinstance(history, Store) else None
         settings = self._store.purger.settings if self._store is not None else _NOTHING
         self._configured = (settings, Decimal(str(days)) or _days(settings))
@@ -152,6 +160,10 @@ class AutomaticPurge:
             if result is self._last:
                 return
             self._last = result
+            self.removed += len(result.removed)
+            self.freed += result.freed
+            self.failures += result.failure is not None
+            self.held_back = tuple(result.lasting)
             file, known = self._held_back
             if result.kept != file:
                 known = set()

@@ -175,6 +175,9 @@ class Config:
     admin_listen: str = _setting(
         "", "Address of the web page for administrators, HOST:PORT; needs the extra `web`."
     )
+    metrics_open: bool = _setting(
+        False, "Let everybody have /metrics of the admin's port, not this machine alone."
+    )
     log_level: str = _setting(
         "info", "Least level to log.", choices=("debug", "info", "warning", "error")
     )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections import Counter
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import structlog
 from structlog.tracebacks import ExceptionDictTransformer
@@ -13,7 +14,7 @@ from structlog.tracebacks import ExceptionDictTransformer
 if TYPE_CHECKING:
     from typing import TextIO
 
-    from structlog.typing import FilteringBoundLogger, Processor
+    from structlog.typing import EventDict, FilteringBoundLogger, Processor
 
 
 class _Lines:
@@ -36,6 +37,14 @@ class _Lines:
     debug = info = warning = error = critical = msg  # by these the bound logger calls it
 
 
+LINES: Final[Counter[str]] = Counter()  # written so far, by level
+
+
+def _count(_: object, level: str, line: EventDict) -> EventDict:
+    LINES[level] += 1
+    return line
+
+
 def set_up_log(*, level: str, shape: str) -> None:
     """
     Send the log of this process to stderr.
@@ -47,6 +56,7 @@ def set_up_log(*, level: str, shape: str) -> None:
     processors: list[Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
+        _count,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
     if shape == "json":

@@ -7,6 +7,7 @@ Source: dump-protocol 3.2, 7; 10, traps 10, 29, 31, 42.
 from __future__ import annotations
 
 import asyncio
+import time
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -85,6 +86,7 @@ class DumpService:
         self._request = request
         self._pace = pace
         self._semi_sync = host.semi_sync if request.semi_sync else None
+        self._acknowledged_at: float | None = None
         self._lease: DumpLease | None = None
         self._leasing: asyncio.Task[None] | None = None
         self._stream = self._new_stream()
@@ -120,7 +122,8 @@ class DumpService:
     def progress(self) -> Progress:
         """Return how far the dump has come: what the socket did not take yet is not sent."""
         reached = GtidPosition(list(self._session.reached.values()))
-        return self._stream.progress(self._session.at, reached)
+        progress = self._stream.progress(self._session.at, reached)
+        return progress._replace(acknowledged_at=self._acknowledged_at)
 
     async def run(self) -> None:
         """
@@ -222,3 +225,4 @@ class DumpService:
                 raise PeerGone("the client quit its dump")
             if isinstance(command, SemiSyncAck) and isinstance(self._stream, CountedStream):
                 self._stream.acknowledged(command)
+                self._acknowledged_at = time.time()

@@ -93,12 +93,14 @@ class Progress(NamedTuple):
         reached: the last GTID sent in each domain, or had by the client before.
         held_file: number of the oldest file that is kept for it.
         start: the last GTID that the client had in each domain; None if it named a file.
+        acknowledged_at: when it acknowledged something last, in seconds since 1970; None: never.
     """
 
     at: Place | None
     reached: GtidPosition
     held_file: int
     start: GtidPosition | None
+    acknowledged_at: float | None = None
 
 
 def process_line(session: Session, now: float) -> Process:

@@ -9,6 +9,7 @@ larger one. Source: dump-protocol 8; ibb-format 5.1.
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -78,6 +79,8 @@ class Ingest:
         groups: stored so far.
         skipped: groups so far that the store held already.
         timestamp: of the newest group, seconds since 1970; None before the first.
+        written: where the newest group ends; None before the first.
+        synced_in: seconds that the last wait for the disk took; None if there was none.
     """
 
     def __init__(
@@ -92,6 +95,8 @@ class Ingest:
         self.groups = 0
         self.skipped = 0
         self.timestamp: int | None = None
+        self.written: CommitPosition | None = None
+        self.synced_in: float | None = None
         self._store = store
         self._strict = strict
         self._skip_incidents = skip_incidents
@@ -132,6 +137,7 @@ class Ingest:
             NotAscending: see *strict*.
             StoreFull, StoreFailed, DiskError: the store cannot take it.
         """
+        self.synced_in = None
         try:
             for piece in pieces:
                 for fragment in self._packets.feed(piece):
@@ -139,7 +145,9 @@ class Ingest:
         finally:
             committed, self._committed = self._committed, None
             if committed is not None:
+                self.written, began = committed, time.monotonic()
                 self._store.wait_for(committed)
+                self.synced_in = time.monotonic() - began
         asked, self._asked = self._asked, None
         if asked is not None:
             self._store.sync()

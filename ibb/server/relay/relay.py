@@ -9,6 +9,7 @@ Source: dump-protocol 8; 10, traps 10, 15.
 from __future__ import annotations
 
 import asyncio
+import time
 from concurrent.futures import ThreadPoolExecutor
 from enum import Enum, auto
 from functools import partial
@@ -23,12 +24,15 @@ from ibb.server.sql.system_variables import OF_UPSTREAM
 from ibb.storage.errors import DiskError, StoreFailed, StoreFull
 
 from .ingest import Ingest, NotAscending
+from .relay_figures import RelayFigures
 from .upstream import Upstream
 from .upstream_login import UpstreamRefused
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
+    from ibb.protocol.command import SemiSyncAck
+    from ibb.protocol.fields import Buffer
     from ibb.server.config import Config
     from ibb.storage.store import Store
 
@@ -101,6 +105,7 @@ class Relay:
         port: returns the port that our server listens on.
         sleep: waits some seconds; for tests.
         learn: is told what the upstream's system variables in `OF_UPSTREAM` are.
+        figures: where to count; its own by default.
 
     Attributes:
         stopped_by: the error that ended it, or None while it runs.
@@ -123,6 +128,7 @@ class Relay:
         port: Callable[[], int],
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         learn: Callable[[str, str], None] | None = None,
+        figures: RelayFigures | None = None,
     ) -> None:
         self.stopped_by: Exception | None = None
         self.connected = False
@@ -131,6 +137,7 @@ class Relay:
         self.acknowledged = 0
         self.last_error: Exception | None = None
         self.upstream_id = 0
+        self._figures = figures or RelayFigures()
         self._ingest: Ingest | None = None
         self._storing = False  # something that has come
         self._store = store
@@ -162,6 +169,7 @@ class Relay:
                     await self._follow()
                 except (IbbError, OSError) as error:
                     self.last_error = error
+                    self._figures.count_error(error)
                     cure = cure_of(error)
                     if cure is Cure.PERSON:
                         self.stopped_by = error
@@ -202,6 +210,7 @@ class Relay:
                     semi_sync=config.rpl_semi_sync_slave_enabled,
                 )
             self.connected, self.last_error = True, None
+            self._figures.connects += 1
             self.acknowledges = terms.semi_sync
             self.upstream_id = upstream.server_id
             self.cipher, tls_version = upstream.cipher()
@@ -226,7 +235,7 @@ class Relay:
                 self._storing = False
                 pieces = await queue.take()
                 self._storing = True
-                acknowledgement = await self._in_thread(partial(ingest.feed, pieces))
+                acknowledgement = await self._in_thread(partial(self._feed, ingest, pieces))
                 if acknowledgement is not None:
                     async with asyncio.timeout(config.slave_net_timeout):
                         await upstream.acknowledge(acknowledgement)
@@ -240,6 +249,21 @@ class Relay:
             await upstream.close()
             if ingest is not None:
                 await self._in_thread(ingest.close)
+
+    def _feed(self, ingest: Ingest, pieces: Sequence[Buffer]) -> SemiSyncAck | None:
+        """Store what has come, and count it; in the storage thread."""
+        figures, groups, skipped = self._figures, ingest.groups, ingest.skipped
+        began = time.monotonic()
+        try:
+            return ingest.feed(pieces)
+        finally:
+            figures.batches.add(time.monotonic() - began)
+            if ingest.synced_in is not None:
+                figures.syncs.add(ingest.synced_in)
+            figures.groups += ingest.groups - groups
+            figures.skipped += ingest.skipped - skipped
+            figures.received += sum(map(len, pieces))
+            figures.written = ingest.written or figures.written
 
     async def _read(self, upstream: Upstream, queue: ByteQueue) -> None:
         """Bring what the upstream sends to the queue, until it ends."""

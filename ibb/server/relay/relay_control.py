@@ -26,6 +26,7 @@ from ibb.server.statements.replica_status import status_row
 
 from .change_master import change_master
 from .relay import Relay
+from .relay_figures import RelayFigures
 from .upstream import UpstreamAddress
 from .upstream_tls import OFF, VERIFY
 
@@ -55,11 +56,15 @@ class RelayControl:
         server: gives settings and port.
         address: of the upstream; None until CHANGE MASTER names one.
         tls: towards one that CHANGE MASTER names.
+
+    Attributes:
+        figures: what has been relayed, and how fast.
     """
 
     def __init__(
         self, store: Store, server: Server, address: UpstreamAddress | None, tls: UpstreamTls
     ) -> None:
+        self.figures = RelayFigures()
         self._store = store
         self._server = server
         self._address = address
@@ -89,6 +94,10 @@ class RelayControl:
         """What ended the relay, or went wrong last and has not been cured."""
         return None if self._relay is None else self._relay.stopped_by or self._relay.last_error
 
+    def seconds_behind(self) -> int | None:
+        """Return the age of what is being stored, 0 between; None while not connected."""
+        return self._relay.seconds_behind(self._server.now()) if self._relay is not None else None
+
     def start(self) -> None:
         """
         Begin to relay, if an upstream is named and nothing runs.
@@ -114,6 +123,7 @@ class RelayControl:
             server_id=server.server_id,
             port=server.port,
             learn=self._take_over,
+            figures=self.figures,
         )
         self._started_at = server.uptime()
         self._task = asyncio.create_task(self._relay.run())
@@ -252,9 +262,7 @@ class RelayControl:
             Master_SSL_Allowed="Yes" if encrypted else "No",
             Master_SSL_Cipher=cipher,
             Master_SSL_Verify_Server_Cert="Yes" if address.tls.mode == VERIFY else "No",
-            Seconds_Behind_Master=(
-                relay.seconds_behind(self._server.now()) if running and relay is not None else None
-            ),
+            Seconds_Behind_Master=(self.seconds_behind() if running else None),
             Gtid_IO_Pos=position,
             Gtid_Slave_Pos=position,
             Slave_heartbeat_period=f"{config.master_heartbeat_period:.3f}",

@@ -64,7 +64,7 @@ class AdminListener:
         self._tls = _tls_of(server)
         if self._tls is None:
             _check_plain(self._host, skip_ssl=server.config.skip_ssl)
-        self._settings = protocol_settings(make_app(server, encrypted=self._tls is not None))
+        self._settings = protocol_settings(make_app(server, self, encrypted=self._tls is not None))
         self._state = ServerState()
         self._sockets: list[socket.socket] = []
         self._work: list[asyncio.Task[None]] = []

@@ -6,9 +6,10 @@ Everything needs a login but what `OPEN_PATHS` and `STATIC` name, so that no vie
 
 from __future__ import annotations
 
+import asyncio
 from email.utils import formatdate
 from http.cookies import CookieError, SimpleCookie
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse
@@ -16,16 +17,23 @@ from starlette.responses import JSONResponse, PlainTextResponse, RedirectRespons
 from ibb.server.log import get_log
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from starlette.requests import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from ibb.server.server import Server
+
     from .web_sessions import WebSession, WebSessions
+
+T = TypeVar("T")
 
 COOKIE: Final = "ibb_session"
 LOGIN: Final = "/login"
 LOGOUT: Final = "/logout"
 STATIC: Final = "/static/"
 OPEN_PATHS: Final = frozenset({LOGIN, "/healthz", "/readyz"})
+METRICS: Final = "/metrics"  # asks by itself: Prometheus has no cookie
 BODY_BYTES_MAX: Final = 4096  # of a request; only logins have one
 _POSTS: Final = frozenset({LOGIN, LOGOUT})
 
@@ -94,7 +102,7 @@ class Gate:
             return PlainTextResponse("the request is too large\n", 413)
         session = self._sessions.find(token_of(headers))
         scope.setdefault("state", {})["login"] = session
-        if session is not None or path in OPEN_PATHS or path.startswith(STATIC):
+        if session is not None or path in (*OPEN_PATHS, METRICS) or path.startswith(STATIC):
             return None
         if "text/html" in headers.get("accept", "") and method != "POST":
             return RedirectResponse(LOGIN, 303)
@@ -106,6 +114,12 @@ def login_of(request: Request) -> WebSession:
     session: WebSession | None = request.state.login
     assert session is not None
     return session
+
+
+async def on_thread(request: Request, work: Callable[[], T]) -> T:
+    """Return what *work* does, in a thread for statements: it may look at the disk."""
+    server: Server = request.app.state.server
+    return await asyncio.get_running_loop().run_in_executor(server.pools.statements, work)
 
 
 def token_of(headers: Headers) -> str:

@@ -16,6 +16,7 @@ STORE_STOPPED: Final = "store_stopped"
 DISK_FULL: Final = "disk_full"
 UPSTREAM_STOPPED: Final = "upstream_stopped"
 UPSTREAM_LOST: Final = "upstream_lost"
+REASONS: Final = (STORE_STOPPED, DISK_FULL, UPSTREAM_STOPPED, UPSTREAM_LOST)
 
 
 class Reason(NamedTuple):

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from .cli_page import cli_page
+from .metrics_page import metrics_page
 from .options_page import options_page
 from .python_page import python_page
 from .sql_page import sql_page
@@ -17,6 +18,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "cli.md": cli_page,
     "options.md": options_page,
     "sql.md": sql_page,
+    "metrics.md": metrics_page,
     "python.md": python_page,
 }
 

@@ -1,0 +1,145 @@
+"""`/metrics`: that its numbers are those of the server, who may have it, and how much there is."""
+
+import httpx
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from ibb.protocol.gtid import Gtid
+from ibb.server.dump.readers import ReaderLine
+from ibb.server.latencies import BOUNDS, Latencies
+from ibb.server.relay.relay_control import RelayControl
+from ibb.server.relay.relay_figures import RelayFigures
+from ibb.server.relay.upstream import UpstreamAddress
+from ibb.server.relay.upstream_tls import UpstreamTls
+from ibb.server.web import reader_metrics
+from ibb.storage.errors import StoreFull
+
+from ..conftest import publish
+from ..raw_client import RawClient
+from ..waiting import until
+
+
+async def scrape(shown):
+    """Return the values by name and labels."""
+    async with shown.browser() as browser:
+        answer = await browser.get("/metrics")
+    assert answer.status_code == 200, answer.text
+    values = {}
+    for family in text_string_to_metric_families(answer.text):
+        for sample in family.samples:
+            values[sample.name, *sorted(sample.labels.values())] = sample.value
+    return values
+
+
+async def test_a_store_and_its_readers_are_measured(pages, store):
+    shown = await pages(store)
+    async with await RawClient.logged_in(shown.server) as client:
+        await client.prepare("0-1-10")
+        dump = await client.dump(server_id=5)
+        await dump.preamble(rotate_checksum=True)
+        publish(store, Gtid(0, 1, 11), wait=True)
+        await dump.groups(1)
+        values = await scrape(shown)
+    assert values["ibb_binlog_offset_bytes",] == store.end().offset
+    assert values["ibb_gtid_sequence_number", "0"] == 11
+    assert values["ibb_binlog_files",] == len(store.files())
+    assert values["ibb_binlog_oldest_group_timestamp_seconds",] > 0
+    assert values["ibb_readers",] == 1
+    assert values["ibb_reader_lag_groups", "5", "localhost", "repl"] == 0
+    assert values["ibb_reader_sent_bytes_total", "5", "localhost", "repl"] > 100
+    assert values["ibb_ready",] == 1
+    assert values["ibb_connections",] == 1
+    assert values["ibb_admin_connections",] == 1
+    assert ("ibb_relay_running",) not in values
+    assert values["process_open_fds",] > 0
+
+
+async def test_a_relay_is_measured(pages, serve, store, target):
+    primary = await serve(store)
+    shown = await pages(target, server_id=98)
+    tls = UpstreamTls.from_config(shown.server.config)
+    address = UpstreamAddress("127.0.0.1", primary.port(), "repl", "secret", tls)
+    shown.server.upstream = relay = RelayControl(target, shown.server, address, tls)
+    relay.start()
+    await until(lambda: relay.figures.groups == 10)
+    values = await scrape(shown)
+    await relay.stop()
+    assert values["ibb_relay_connected",] == 1
+    assert values["ibb_relay_groups_total",] == 10
+    assert values["ibb_relay_received_bytes_total",] > 1000
+    assert values["ibb_relay_written_offset_bytes",] == target.end().offset
+    assert values["ibb_relay_sync_seconds_count",] >= 1
+    assert values["ibb_relay_batch_seconds_count",] >= values["ibb_relay_sync_seconds_count",]
+    assert values["ibb_relay_batch_seconds_sum",] >= values["ibb_relay_sync_seconds_sum",] > 0
+
+
+async def test_a_thousand_readers_have_a_bounded_number_of_lines(pages, store, monkeypatch):
+    shown = await pages(store)
+
+    def readers():
+        for number in range(1, 1001):
+            host = f"10.0.0.{number % 250}:4{number}"
+            place = ("0-1-5", "binlog-000000.ibb", 99)
+            yield ReaderLine(number, "repl", host, number, *place, 5, number, None, "", "")
+
+    monkeypatch.setattr(shown.server, "readers", readers)
+    values = await scrape(shown)
+    lags = {labels: value for (_, labels), value in as_lists(values, "ibb_reader_lag_bytes")}
+    assert sorted(lags.values()) == list(range(801, 1001))  # the worst
+    assert values["ibb_readers_unlisted",] == 800
+    assert not as_lists(values, "ibb_reader_lag_seconds")  # nobody knows
+
+
+def as_lists(values, name):
+    return [((key[0], key[1:]), value) for key, value in values.items() if key[0] == name]
+
+
+def test_readers_with_the_same_labels_have_one_line(store):
+    class Twins:
+        def readers(self):
+            for behind in (3, 7, 5):
+                yield ReaderLine(behind, "r", "h:1", 9, "", "", 0, behind, behind, behind, "", "")
+
+        def session(self, number):
+            return None
+
+    families = {one.name: one.samples for one in reader_metrics.reader_metrics(Twins())}
+    assert [sample.value for sample in families["ibb_reader_lag_bytes"]] == [7]
+    assert families["ibb_readers_unlisted"][0].value == 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "options", "status"),
+    [
+        ({}, {}, 200),
+        ({}, {"headers": {"host": "db.example:8307"}}, 401),  # somebody's page, by a name of his
+        ({"metrics_open": True}, {"headers": {"host": "db.example:8307"}}, 200),
+        ({}, {"headers": {"host": "db.example"}, "auth": ("watcher", "looking")}, 200),
+        ({}, {"headers": {"host": "db.example"}, "auth": ("watcher", "wrong")}, 401),
+        ({}, {"headers": {"host": "db.example"}, "auth": ("repl", "secret")}, 401),
+        ({}, {"headers": {"host": "db.example", "authorization": "Basic !"}}, 401),
+    ],
+)
+async def test_who_may_have_them(pages, store, settings, options, status):
+    shown = await pages(store, **settings)
+    async with httpx.AsyncClient(base_url=shown.url, trust_env=False, timeout=20) as browser:
+        answer = await browser.get("/metrics", **options)
+    assert answer.status_code == status
+    assert ("ibb_ready" in answer.text) == (status == 200)
+    assert ("www-authenticate" in answer.headers) == (status == 401)
+
+
+def test_durations_are_counted_up_to_each_bound():
+    latencies = Latencies()
+    for seconds in (0.0, BOUNDS[0], BOUNDS[1], 99.0):
+        latencies.add(seconds)
+    up_to, seconds = latencies.counted()
+    assert (up_to[0], up_to[1], up_to[-2], up_to[-1]) == (2, 3, 3, 4)
+    assert seconds == pytest.approx(99.0 + BOUNDS[0] + BOUNDS[1])
+
+
+def test_what_interrupts_a_relay_is_counted_by_kind():
+    figures = RelayFigures()
+    for error in (StoreFull("full"), ConnectionResetError(), TimeoutError(), ValueError()):
+        figures.count_error(error)
+    assert figures.errors == {"store_full": 1, "network": 1, "timeout": 1, "other": 1}
