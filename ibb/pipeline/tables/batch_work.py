@@ -11,9 +11,10 @@ from .errors import PipelineError
 from .place import Place, covers, is_behind
 from .replay import check_replay, furthest
 from .row_changes import Changed, Statement, Undecoded
+from .row_merge import check_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Sequence
 
     from ibb.protocol.gtid import Gtid
 
@@ -26,11 +27,17 @@ if TYPE_CHECKING:
 class OtherSteps(Protocol):
     """Takes the steps of a batch that are not rows."""
 
+    def vanishing(self, steps: Iterable[object]) -> set[TableName]:
+        """Return the tables that statements among *steps* drop, or give other names."""
+
     def statement(self, step: Statement, work: BatchWork) -> None:
         """Follow a statement, after the rows before it were written where that matters."""
 
-    def undecoded(self, step: Undecoded) -> None:
-        """Keep what could not be decoded, or stop."""
+    def keeps_key(self, name: TableName) -> bool:
+        """Whether the table's key was chosen by configuration."""
+
+    def undecoded(self, steps: Sequence[Undecoded]) -> None:
+        """Keep what could not be decoded of one event group, or stop."""
 
 
 @dataclass
@@ -69,6 +76,8 @@ class BatchWork:
         self._seen = Place(ledger.place.position.copy(), ledger.place.time)
         self._follows = batch.start == ledger.place.position
         self._rows = 0
+        self._letters: list[Undecoded] = []  # of one group: they are kept at once
+        self._vanishing = others.vanishing(batch.steps)
 
     def wants(self, name: TableName) -> bool:
         """Whether the table is one of the pipeline's."""
@@ -88,10 +97,12 @@ class BatchWork:
                 self._see(run.gtid, run.time)
             return
         done = not self._follows and not is_behind(step.gtid, self._ledger.place.position)
-        if not done:
-            self._others.statement(step, self) if isinstance(step, Statement) else (
-                self._others.undecoded(step)
-            )
+        if not done and isinstance(step, Statement):
+            self._others.statement(step, self)
+        elif not done and isinstance(step, Undecoded):
+            if self._letters and self._letters[0].gtid != step.gtid:
+                self._flush_letters()
+            self._letters.append(step)
         self._see(step.gtid, step.time)
 
     def open(self, name: TableName) -> ChangeTarget:
@@ -112,13 +123,29 @@ class BatchWork:
         """Take note that the table *name* was brought to *place*."""
         self._ledger.left_at(name, place, ahead=self._table(name).has is not None)
 
+    def truncate(self, name: TableName) -> None:
+        """Take note that the table *name* was emptied."""
+        touched = self._table(name)
+        if touched.builder is None:
+            touched.builder = touched.target.builder()
+        touched.builder.truncate()
+
+    def known_tables(self, database: str) -> list[TableName]:
+        """Return the pipeline's tables of *database*."""
+        return [name for name in self._ledger.tables if name.database == database]
+
     def forget(self, name: TableName) -> None:
         """Take note that there is no table *name* any more, or that it is another one."""
         self._touched.pop(name, None)
         self._ledger.forget(name)
 
+    def forget_open(self, name: TableName) -> None:
+        """Open the table *name* anew: its folder is another one now."""
+        self._touched.pop(name, None)
+
     def finish(self) -> tuple[int, int]:
         """Write what is left; return how many rows changed in how many tables."""
+        self._flush_letters()
         end = self._batch.end
         if not self._follows:
             end = furthest(end, self._ledger.place.position)
@@ -128,6 +155,8 @@ class BatchWork:
 
     def _add(self, name: TableName, changes: RowChanges) -> None:
         touched = self._table(name)
+        if not touched.target.exists and name in self._vanishing:
+            return  # it has gone before the crash that this batch follows
         if not touched.target.exists:
             raise PipelineError(
                 f"{name}: the stream changes it at {changes.groups[0].gtid}, but there is no such "
@@ -141,6 +170,7 @@ class BatchWork:
             changes = changes.only(lambda gtid: is_behind(gtid, has))
         if not changes.ops:
             return
+        check_shape(str(name), touched.target, changes, keeps_key=self._others.keeps_key(name))
         if touched.builder is None:
             touched.builder = touched.target.builder()
         touched.builder.add(changes)
@@ -157,6 +187,8 @@ class BatchWork:
         """Return what *target* has beyond the ledger, or None."""
         known, stored = self._ledger.tables.get(name), target.place
         if stored == known and name not in self._ledger.ahead:
+            return None
+        if stored is None and (name in self._vanishing or not self._ledger.tables.get(name)):
             return None
         if stored is None:
             raise PipelineError(
@@ -187,6 +219,11 @@ class BatchWork:
         touched.builder = None
         self.done(name, place)
 
+    def _flush_letters(self) -> None:
+        if self._letters:
+            self._others.undecoded(self._letters)
+        self._letters = []
+
     def _see(self, gtid: Gtid, time: int) -> None:
         position = self._seen.position.copy()
         position.set(gtid)
@@ -195,3 +232,26 @@ class BatchWork:
 
 def _position(gtid: Gtid) -> GtidPosition:
     return GtidPosition([gtid])
+
+
+def check_shape(name: str, target: ChangeTarget, changes: RowChanges, *, keeps_key: bool) -> None:
+    """
+    Check that rows are of the shape that *target* has: the last guard before a wrong row.
+
+    Raises:
+        PipelineError: columns or key are others.
+    """
+    at = f"{name} at {changes.groups[0].gtid}"
+    if changes.columns is not None:
+        check_columns(at, target.schema, changes.columns)
+        missing = set(target.schema.names) - set(changes.columns.names)
+        if missing:
+            raise PipelineError(
+                f"{at}: the stream lacks column {min(missing)}, which the change table has: "
+                "take a new snapshot of the table"
+            )
+    if changes.key is not None and not keeps_key and list(changes.key) != target.key:
+        raise PipelineError(
+            f"{at}: the key is ({', '.join(changes.key)}) in the stream and "
+            f"({', '.join(target.key)}) in the change table: take a new snapshot of the table"
+        )

@@ -90,12 +90,6 @@ class DeltaTarget:
             return LatestRows(self.name, self.schema, key)
         return CountedRows(self.name, self.schema)
 
-    def append(self, rows: pa.Table, place: Place | None = None) -> None:
-        """Add *rows* that the table has not: those of a snapshot; the table must have a key."""
-        key = self.key
-        assert key, "rows without a key are numbered in one go: use `fill`"
-        self._write(with_keys(rows, row_keys(rows, key), self.schema.names), "append", place)
-
     def fill(self, batches: Iterable[pa.Table], place: Place) -> None:
         """Put *batches* in place of all rows."""
         names, key, schema = self.schema.names, self.key, self._full_schema()
@@ -149,6 +143,12 @@ class DeltaTarget:
         found = table.to_pyarrow_dataset().to_batches(columns=columns, batch_size=REWRITE_ROWS)
         for batch in found:
             yield pa.Table.from_batches([batch])
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        counted: int = self._opened().to_pyarrow_dataset().count_rows()
+        return counted
 
     def rows_of(self, keys: Collection[str]) -> pa.Table:
         """Return the rows with these *keys*, in any order, with the hidden column."""

@@ -40,6 +40,11 @@ class Place:
     position: GtidPosition
     time: int = 0
 
+    @classmethod
+    def nowhere(cls) -> Place:
+        """Return the place before the first group of every domain."""
+        return cls(GtidPosition())
+
     def as_json(self) -> dict[str, object]:
         """Return what `from_json` takes."""
         return {"position": str(self.position), "time": self.time}

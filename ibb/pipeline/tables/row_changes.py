@@ -51,12 +51,16 @@ class RowChanges:
         before: the images before, a row for each change; only columns that the binlog holds.
             Rows of inserts say nothing.
         after: the same after the change; rows of deletes say nothing.
+        columns: all columns that the table had then, where that is known.
+        key: names of the primary key's columns then, where that is known.
     """
 
     ops: bytes
     groups: tuple[GroupRun, ...]
     before: pa.Table
     after: pa.Table
+    columns: pa.Schema | None = None
+    key: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         rows = len(self.ops)
@@ -80,16 +84,28 @@ class RowChanges:
             tuple(run for run in self.groups if wanted(run.gtid)),
             self.before.take(taken) if self.before.num_columns else self.before,
             self.after.take(taken) if self.after.num_columns else self.after,
+            self.columns,
+            self.key,
         )
 
 
 class Statement(NamedTuple):
-    """A statement of the stream that is not rows: DDL, mostly; *database* is the session's."""
+    """
+    A statement of the stream that is not rows: DDL, mostly.
+
+    Args:
+        gtid: of its group.
+        time: of its commit, Unix seconds.
+        database: the session's.
+        sql: its text.
+        ansi_quotes: whether `"x"` is a name in it.
+    """
 
     gtid: Gtid
     time: int
     database: str
     sql: str
+    ansi_quotes: bool = False
 
 
 class Undecoded(NamedTuple):

@@ -62,6 +62,11 @@ class StateFolder:
             os.fsync(file.fileno())
         os.replace(f"{path}.new", path)  # noqa: PTH105 - as above
 
+    def is_there(self, place: str) -> bool:
+        """Whether there is a folder or an object at *place*, an absolute name."""
+        there: bool = self._files.exists(place)
+        return there
+
     def move(self, source: str, target: str) -> bool:
         """
         Move the folder *source* to *target*, two absolute names; False: there is none.

@@ -34,6 +34,12 @@ class MemoryFolder:
 class NoOthers:
     """There is nothing but rows."""
 
+    def vanishing(self, steps):
+        return set()
+
+    def keeps_key(self, name):
+        return False
+
 
 class World:
     """Tables and ledger as a disk holds them, and a process that may end."""

@@ -1,0 +1,196 @@
+"""From a statement of the binlog to what it does to tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from ibb.pipeline.tables.row_changes import TableName
+
+from .alter import check_engine, read_alter
+from .column_definition import ColumnDefinition, key_columns, read_definition
+from .cursor import Cursor, UnclearError, split
+from .effects import (
+    CreateTable,
+    DropDatabase,
+    DropTables,
+    RenameTables,
+    TruncateTable,
+    Unclear,
+)
+from .tokens import tokens_of
+
+if TYPE_CHECKING:
+    from .effects import Effect
+    from .tokens import Token
+
+# Statements that change no row and no shape of a table.
+HARMLESS: Final = frozenset(
+    {
+        "ANALYZE",
+        "CHECK",
+        "FLUSH",
+        "GRANT",
+        "OPTIMIZE",
+        "REPAIR",
+        "REVOKE",
+        "SAVEPOINT",
+        "SET",
+        "KILL",
+    }
+    | {"INSTALL", "UNINSTALL", "RESET", "HELP", "SHOW", "USE", "SHUTDOWN", "CACHE", "SIGNAL"}
+)
+ROWS_AS_STATEMENTS: Final = frozenset(
+    {"INSERT", "UPDATE", "DELETE", "REPLACE", "LOAD", "CALL", "EXECUTE", "DO", "SELECT", "WITH"}
+)
+_TABLE_KEYS: Final = frozenset(
+    {"INDEX", "KEY", "UNIQUE", "FULLTEXT", "SPATIAL", "FOREIGN", "CHECK", "CONSTRAINT", "PRIMARY"}
+    | {"PERIOD"}
+)
+
+
+def effect_of(sql: str, database: str, *, ansi_quotes: bool = False) -> Effect:
+    """
+    Return what *sql* does to tables; None: nothing that matters to their rows and columns.
+
+    Args:
+        sql: a statement, as its Query event has it.
+        database: the session's, for names without one.
+        ansi_quotes: whether `"x"` is a name.
+    """
+    tokens = tokens_of(sql, ansi_quotes=ansi_quotes)
+    cursor = Cursor(tokens)
+    try:
+        return _effect(cursor, database)
+    except UnclearError as error:
+        return Unclear(_tables_in(tokens, database), str(error))
+
+
+def _effect(cursor: Cursor, database: str) -> Effect:
+    verb = cursor.take().word
+    if verb in HARMLESS or not verb:
+        return None
+    if verb in ROWS_AS_STATEMENTS:
+        return Unclear((), "rows are logged as a statement: set binlog_format=ROW at the source")
+    if verb == "ALTER":
+        return read_alter(cursor, database)
+    if verb == "CREATE":
+        return _create(cursor, database)
+    if verb == "DROP":
+        return _drop(cursor, database)
+    if verb == "RENAME":
+        return _rename(cursor, database)
+    if verb == "TRUNCATE":
+        cursor.any_of("TABLE")
+        return TruncateTable(cursor.table_name(database))
+    return Unclear((), f"{verb} is a statement that is not known")
+
+
+def _create(cursor: Cursor, database: str) -> Effect:
+    replace = cursor.words("OR", "REPLACE")
+    if cursor.any_of("TEMPORARY") or not cursor.any_of("TABLE"):
+        return None  # databases, views, users ...; indexes too
+    if_missing = cursor.words("IF", "NOT", "EXISTS")
+    table = cursor.table_name(database)
+    if cursor.any_of("LIKE"):
+        return CreateTable(table, (), (), replace, if_missing, cursor.table_name(database))
+    group = cursor.group()
+    inside = Cursor(group)
+    if inside.any_of("LIKE"):
+        return CreateTable(table, (), (), replace, if_missing, inside.table_name(database))
+    columns: list[ColumnDefinition] = []
+    key: tuple[str, ...] = ()
+    for part in split(group):
+        item = Cursor(part)
+        if item.peek().word in _TABLE_KEYS:
+            key = _table_key(item) or key
+            continue
+        name = item.name()
+        columns.append(read_definition(name, item))
+        if columns[-1].is_key:
+            key = (name,)
+    charset = _table_charset(cursor)
+    if charset:
+        columns = [_with_charset(column, charset) for column in columns]
+    return CreateTable(table, tuple(columns), key, replace, if_missing)
+
+
+def _table_key(item: Cursor) -> tuple[str, ...]:
+    if item.any_of("CONSTRAINT") and item.peek().word not in _TABLE_KEYS:
+        item.name()
+    if item.any_of("PERIOD"):
+        raise UnclearError("a period")
+    if not item.words("PRIMARY", "KEY"):
+        return ()
+    while not item.at_end and item.peek().value != "(":
+        item.take()
+    return key_columns(item.group())
+
+
+def _table_charset(cursor: Cursor) -> str:
+    """Return the character set of the table's options; WITH SYSTEM VERSIONING is refused."""
+    charset = ""
+    while not cursor.at_end:
+        if cursor.words("SYSTEM", "VERSIONING"):
+            raise UnclearError("system versioning")
+        if cursor.any_of("ENGINE"):
+            cursor.sign("=")
+            check_engine(cursor.take().value)
+            continue
+        is_set = cursor.words("CHARACTER", "SET") or bool(cursor.any_of("CHARSET"))
+        if is_set or cursor.any_of("COLLATE"):
+            cursor.sign("=")
+            value = cursor.take().value.lower()
+            charset = value if is_set else charset or value.partition("_")[0]
+        else:
+            cursor.take()
+    return charset
+
+
+def _with_charset(column: ColumnDefinition, charset: str) -> ColumnDefinition:
+    if column.charset:
+        return column
+    return ColumnDefinition(**{**vars(column), "charset": charset})
+
+
+def _drop(cursor: Cursor, database: str) -> Effect:
+    if cursor.any_of("DATABASE", "SCHEMA"):
+        cursor.words("IF", "EXISTS")
+        return DropDatabase(cursor.name())
+    if cursor.any_of("TEMPORARY") or not cursor.any_of("TABLE", "TABLES"):
+        return None
+    cursor.words("IF", "EXISTS")
+    tables = [cursor.table_name(database)]
+    while cursor.sign(","):
+        tables.append(cursor.table_name(database))
+    return DropTables(tuple(tables))
+
+
+def _rename(cursor: Cursor, database: str) -> Effect:
+    if not cursor.any_of("TABLE", "TABLES"):
+        return None  # of users
+    cursor.words("IF", "EXISTS")
+    pairs = []
+    while not cursor.at_end:
+        old = cursor.table_name(database)
+        if cursor.any_of("WAIT"):
+            cursor.take()
+        cursor.any_of("NOWAIT")
+        if not cursor.any_of("TO"):
+            raise UnclearError("RENAME TABLE without TO")
+        pairs.append((old, cursor.table_name(database)))
+        if not cursor.sign(","):
+            break
+    return RenameTables(tuple(pairs))
+
+
+def _tables_in(tokens: list[Token], database: str) -> tuple[TableName, ...]:
+    """Return every name that may be a table's: a statement which is not understood says no more."""
+    found = []
+    for index, token in enumerate(tokens):
+        if not token.is_identifier or (index and tokens[index - 1].value == "."):
+            continue
+        found.append(TableName(database, token.value))
+        behind = tokens[index + 1 : index + 3]
+        if len(behind) == 2 and behind[0].value == "." and behind[1].is_identifier:
+            found.append(TableName(token.value, behind[1].value))
+    return tuple(found)

@@ -1,0 +1,100 @@
+"""Whether values of a column stay what they are when its type changes."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from .column_types import base_type
+
+_SIZE: Final = re.compile(r"\((\d+)(?:,(\d+))?\)")
+_LABEL: Final = re.compile(r"'((?:[^']|'')*)'")
+_INTEGER_BITS: Final = {
+    **dict.fromkeys(("tinyint", "bool", "boolean", "int1"), 8),
+    **dict.fromkeys(("smallint", "int2"), 16),
+    **dict.fromkeys(("mediumint", "middleint", "int3"), 24),
+    **dict.fromkeys(("int", "integer", "int4"), 32),
+    **dict.fromkeys(("bigint", "int8"), 64),
+}
+_DIGITS: Final = {8: 3, 16: 5, 24: 8, 32: 10, 64: 20}  # that hold any value of so many bits
+_DECIMALS: Final = frozenset({"decimal", "dec", "numeric", "fixed"})
+# Longest texts, in bytes; those of CHAR and VARCHAR are in characters, and count four times.
+_LONG: Final = {"tiny": 2**8 - 1, "": 2**16 - 1, "medium": 2**24 - 1, "long": 2**32 - 1}
+_TEXT_BYTES: Final = {f"{size}text": most for size, most in _LONG.items()}
+_BLOB_BYTES: Final = {f"{size}blob": most for size, most in _LONG.items()}
+_MOMENTS: Final = frozenset({"datetime", "timestamp", "time"})
+_WITHIN: Final = {
+    "utf8mb4": frozenset({"utf8", "utf8mb3", "latin1", "latin2", "ascii", "cp1250", "cp1251"}),
+    "utf8mb3": frozenset({"utf8", "latin1", "latin2", "ascii", "cp1250", "cp1251"}),
+    "utf8": frozenset({"utf8mb3", "latin1", "latin2", "ascii", "cp1250", "cp1251"}),
+    "latin1": frozenset({"ascii"}),
+}
+
+
+def keeps_values(old: str, new: str, old_charset: str = "", new_charset: str = "") -> bool:
+    """
+    Whether every value of type *old* is the same in type *new*.
+
+    Args:
+        old: a type as information_schema writes it.
+        new: the same.
+        old_charset: of texts; empty: not known.
+        new_charset: the same.
+    """
+    one, other = base_type(old), base_type(new)
+    if one in _INTEGER_BITS:
+        return _keeps_integers(old, new)
+    if one in _DECIMALS:
+        return other in _DECIMALS and _keeps_decimals(_size(old, 10), _size(new, 10))
+    if one in ("char", "varchar") or one in _TEXT_BYTES:
+        fits = old_charset == new_charset or old_charset in _WITHIN.get(new_charset, ())
+        is_padded = other == "char" and one != "char"
+        return fits and not is_padded and _text_bytes(old) <= _text_bytes(new)
+    if one in ("varbinary", *_BLOB_BYTES):
+        return _blob_bytes(old) <= _blob_bytes(new)
+    if one in ("enum", "set"):
+        return one == other and set(_LABEL.findall(old)) <= set(_LABEL.findall(new))
+    if one in _MOMENTS:
+        return one == other and _size(old, 0)[0] <= _size(new, 0)[0]
+    if one == "date" and other == "datetime":
+        return True
+    if one == "float" and "(" not in old and other in ("double", "real"):
+        return "(" not in new
+    return " ".join(old.split()) == " ".join(new.split())
+
+
+def _keeps_integers(old: str, new: str) -> bool:
+    bits, other = _INTEGER_BITS[base_type(old)], base_type(new)
+    if other in _DECIMALS:
+        digits, scale = _size(new, 10)
+        return digits - scale >= _DIGITS[bits] and (_is_signed(new) or not _is_signed(old))
+    if other not in _INTEGER_BITS:
+        return False
+    if _is_signed(old) == _is_signed(new):
+        return bits <= _INTEGER_BITS[other]
+    return _is_signed(new) and bits < _INTEGER_BITS[other]
+
+
+def _keeps_decimals(old: tuple[int, int], new: tuple[int, int]) -> bool:
+    return new[1] >= old[1] and new[0] - new[1] >= old[0] - old[1]
+
+
+def _is_signed(text: str) -> bool:
+    return re.search("unsigned|zerofill", text) is None
+
+
+def _size(text: str, default: int) -> tuple[int, int]:
+    match = _SIZE.search(text)
+    return (default, 0) if match is None else (int(match[1]), int(match[2] or 0))
+
+
+def _text_bytes(text: str) -> int:
+    name = base_type(text)
+    if name in ("char", "varchar"):
+        return 4 * _size(text, 1)[0]
+    return _TEXT_BYTES.get(name, -1)
+
+
+def _blob_bytes(text: str) -> int:
+    name = base_type(text)
+    return _size(text, -1)[0] if name == "varbinary" else _BLOB_BYTES.get(name, -1)

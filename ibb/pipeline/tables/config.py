@@ -1,0 +1,246 @@
+"""The configuration of a pipeline: TOML, checked key by key; errors name the key."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from .errors import PipelineError
+from .row_changes import TableName
+
+CONFIG_BYTES_MAX: Final = 1 << 20
+PATTERNS_MAX: Final = 1000
+WORKERS_MAX: Final = 64
+BATCH_MAX: Final = 10_000_000
+
+_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+
+
+class ConfigError(PipelineError):
+    """A key of the configuration is wrong; the text begins with it."""
+
+    def __init__(self, key: str, what: str) -> None:
+        super().__init__(f"{key}: {what}")
+        self.key = key
+
+
+@dataclass(frozen=True)
+class ServerConfig:
+    """
+    `[server]`: the source's MariaDB, for snapshots and `ibb pipeline check`.
+
+    Args:
+        host: name or address.
+        port: TCP port.
+        user: an account with SELECT and RELOAD.
+        socket: a unix socket in place of host and port.
+        password_file: holds the password in its first line.
+        workers: connections that read at a time.
+        chunk_rows: rows read at a time by each.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 3306
+    user: str = "root"
+    socket: str = ""
+    password_file: str = ""
+    workers: int = 2
+    chunk_rows: int = 50_000
+
+
+@dataclass(frozen=True)
+class PipelineConfig:
+    """
+    One pipeline.
+
+    Args:
+        name: under which tables store how far they are.
+        source: a directory of `.ibb` files.
+        target: a folder or an URL for the tables.
+        storage: options of the target's object store.
+        include: patterns of `database.table`; `*` and `?` stand for what they do in a shell.
+        exclude: the same; wins over include.
+        keys: primary keys in place of those that the source says.
+        history: patterns of tables of which every version is kept.
+        undecoded: "stop", or "keep" in the table of dead letters.
+        batch_groups: event groups in a batch, at most.
+        batch_rows: changed rows after which a batch ends with its group.
+        server: the source's MariaDB, or None.
+    """
+
+    name: str
+    source: str
+    target: str
+    storage: dict[str, str] = field(default_factory=dict)
+    include: tuple[str, ...] = ("*.*",)
+    exclude: tuple[str, ...] = ()
+    keys: dict[TableName, tuple[str, ...]] = field(default_factory=dict)
+    history: tuple[str, ...] = ()
+    undecoded: str = "stop"
+    batch_groups: int = 50_000
+    batch_rows: int = 200_000
+    server: ServerConfig | None = None
+
+    def wants(self, name: TableName) -> bool:
+        """Whether the table is one of the pipeline's."""
+        return _matches(name, self.include) and not _matches(name, self.exclude)
+
+    def wants_history(self, name: TableName) -> bool:
+        """Whether every version of the table's rows is kept."""
+        return _matches(name, self.history)
+
+
+def read_config(path: str | Path) -> PipelineConfig:
+    """
+    Read the configuration file at *path*; relative paths in it begin at its folder.
+
+    Raises:
+        ConfigError: a key is missing, unknown or wrong.
+        PipelineError: the file cannot be read, or is not TOML.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(CONFIG_BYTES_MAX + 1)
+        if len(data) > CONFIG_BYTES_MAX:
+            raise PipelineError(f"{path} is longer than {CONFIG_BYTES_MAX} bytes")
+        values = tomllib.loads(data.decode())
+    except OSError as error:
+        raise PipelineError(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise PipelineError(f"{path}: {error}") from error
+    return parse_config(values, Path(path).parent)
+
+
+def parse_config(values: dict[str, Any], folder: Path) -> PipelineConfig:
+    """
+    Return the configuration that *values* say.
+
+    Args:
+        values: what TOML gave.
+        folder: where relative paths begin.
+
+    Raises:
+        ConfigError: a key is missing, unknown or wrong.
+    """
+    top = _Section("", values, {"pipeline", "source", "target", "tables", "batch", "server"})
+    about = top.section("pipeline", {"name"})
+    source = top.section("source", {"path"})
+    target = top.section("target", {"path", "storage"})
+    tables = top.section("tables", {"include", "exclude", "keys", "history", "undecoded"})
+    batch = top.section("batch", {"groups", "rows"})
+    name = about.text("name", "ibb")
+    if not _NAME.fullmatch(name):
+        raise ConfigError("pipeline.name", "1 to 64 letters, digits, '_', '.' and '-' are allowed")
+    undecoded = tables.text("undecoded", "stop")
+    if undecoded not in ("stop", "keep"):
+        raise ConfigError("tables.undecoded", f"'{undecoded}' is neither stop nor keep")
+    return PipelineConfig(
+        name=name,
+        source=_place(source.text("path"), folder),
+        target=_place(target.text("path"), folder),
+        storage=target.texts_by_name("storage"),
+        include=tables.patterns("include", ("*.*",)),
+        exclude=tables.patterns("exclude", ()),
+        keys=_keys(tables),
+        history=tables.patterns("history", ()),
+        undecoded=undecoded,
+        batch_groups=batch.number("groups", 50_000, BATCH_MAX),
+        batch_rows=batch.number("rows", 200_000, BATCH_MAX),
+        server=_server(top, folder) if "server" in values else None,
+    )
+
+
+class _Section:
+    """A table of the file; takes known keys out of it and names those that are wrong."""
+
+    def __init__(self, name: str, values: Any, known: set[str]) -> None:
+        self._prefix = f"{name}." if name else ""
+        if not isinstance(values, dict):
+            raise ConfigError(name, "is a table: write it as [" + name + "]")
+        self._values = values
+        for key in values:
+            if key not in known:
+                close = get_close_matches(key, known, 1)
+                hint = f": did you mean {self._prefix}{close[0]}?" if close else ""
+                raise ConfigError(f"{self._prefix}{key}", f"there is no such key{hint}")
+
+    def section(self, name: str, known: set[str]) -> _Section:
+        return _Section(f"{self._prefix}{name}", self._values.get(name, {}), known)
+
+    def text(self, key: str, default: str | None = None) -> str:
+        value = self._values.get(key, default)
+        if value is None:
+            raise ConfigError(f"{self._prefix}{key}", "is missing")
+        if not isinstance(value, str) or not (value or default == ""):
+            raise ConfigError(f"{self._prefix}{key}", "is a text that is not empty")
+        return value
+
+    def number(self, key: str, default: int, most: int) -> int:
+        value = self._values.get(key, default)
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+            raise ConfigError(f"{self._prefix}{key}", f"is a whole number from 1 to {most}")
+        return value
+
+    def texts(self, key: str, value: Any) -> tuple[str, ...]:
+        is_list = isinstance(value, list) and all(isinstance(item, str) and item for item in value)
+        if not is_list or len(value) > PATTERNS_MAX:
+            raise ConfigError(f"{self._prefix}{key}", f"is a list of at most {PATTERNS_MAX} texts")
+        return tuple(value)
+
+    def patterns(self, key: str, default: tuple[str, ...]) -> tuple[str, ...]:
+        patterns = self.texts(key, self._values.get(key, list(default)))
+        for pattern in patterns:
+            if pattern.count(".") != 1 or pattern.startswith(".") or pattern.endswith("."):
+                raise ConfigError(f"{self._prefix}{key}", f"'{pattern}' is not database.table")
+        return patterns
+
+    def texts_by_name(self, key: str) -> dict[str, str]:
+        value = self._values.get(key, {})
+        if not isinstance(value, dict) or not all(isinstance(item, str) for item in value.values()):
+            raise ConfigError(f"{self._prefix}{key}", "is a table of texts")
+        return dict(value)
+
+    def items(self, key: str) -> list[tuple[str, Any]]:
+        value = self._values.get(key, {})
+        if not isinstance(value, dict):
+            raise ConfigError(f"{self._prefix}{key}", "is a table")
+        return list(value.items())
+
+
+def _keys(tables: _Section) -> dict[TableName, tuple[str, ...]]:
+    keys = {}
+    for name, columns in tables.items("keys"):
+        database, dot, table = name.partition(".")
+        if not (database and dot and table):
+            raise ConfigError(f"tables.keys.{name}", "is not database.table: write it in quotes")
+        keys[TableName(database, table)] = tables.texts(f"keys.{name}", columns)
+    return keys
+
+
+def _server(top: _Section, folder: Path) -> ServerConfig:
+    known = {item.name for item in fields(ServerConfig)}
+    server = top.section("server", known)
+    password_file = server.text("password_file", "")
+    return ServerConfig(
+        host=server.text("host", "127.0.0.1"),
+        port=server.number("port", 3306, 65535),
+        user=server.text("user", "root"),
+        socket=server.text("socket", ""),
+        password_file=str(folder / password_file) if password_file else "",
+        workers=server.number("workers", 2, WORKERS_MAX),
+        chunk_rows=server.number("chunk_rows", 50_000, BATCH_MAX),
+    )
+
+
+def _place(text: str, folder: Path) -> str:
+    return text if urlsplit(text).scheme else str(folder / text)
+
+
+def _matches(name: TableName, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(str(name), pattern) for pattern in patterns)

@@ -1,0 +1,226 @@
+"""DDL of the stream, followed by the change tables, or a clear stop before the first wrong row."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from ibb.pipeline.ddl.cursor import UnclearError
+from ibb.pipeline.ddl.effects import (
+    AlterTable,
+    CreateTable,
+    DropDatabase,
+    DropTables,
+    RenameTables,
+    TruncateTable,
+    Unclear,
+)
+from ibb.pipeline.ddl.statement import effect_of
+
+from .errors import PipelineError
+from .row_changes import Statement, TableName
+from .shape import Reshape, column_field
+from .storable import check_names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from ibb.pipeline.ddl.effects import Effect
+
+    from .batch_work import BatchWork
+    from .change_target import ChangeTarget
+    from .row_changes import Undecoded
+
+SHOWN_CHARACTERS: Final = 200  # of a statement, in errors
+
+
+class StatementFollower:
+    """
+    Follows statements.
+
+    Args:
+        keys: keys chosen by configuration, which no statement changes.
+        wants: whether the table is one of the pipeline's.
+        move: moves a table's folder from one name to another; False: there is none.
+        put_aside: moves the folder of a dropped table out of the way, named by a GTID.
+        undecoded: takes what could not be decoded.
+    """
+
+    def __init__(
+        self,
+        keys: Mapping[TableName, Sequence[str]],
+        wants: Callable[[TableName], bool],
+        move: Callable[[TableName, TableName], bool],
+        put_aside: Callable[[TableName, str], bool],
+        undecoded: Callable[[Sequence[Undecoded]], None],
+    ) -> None:
+        self._keys = keys
+        self._wants = wants
+        self._move = move
+        self._put_aside = put_aside
+        self._undecoded = undecoded
+
+    def keeps_key(self, name: TableName) -> bool:
+        """Whether the table's key was chosen by configuration."""
+        return name in self._keys
+
+    def undecoded(self, steps: Sequence[Undecoded]) -> None:
+        """Take what could not be decoded of one event group."""
+        wanted = [step for step in steps if self._wants(step.name)]
+        if wanted:
+            self._undecoded(wanted)
+
+    def vanishing(self, steps: Iterable[object]) -> set[TableName]:
+        """Return the tables that statements among *steps* drop, or give other names."""
+        gone: set[TableName] = set()
+        for step in steps:
+            if not isinstance(step, Statement):
+                continue
+            effect = _effect(step)
+            if isinstance(effect, DropTables):
+                gone.update(effect.tables)
+            elif isinstance(effect, RenameTables):
+                gone.update(old for old, _ in effect.pairs)
+            elif isinstance(effect, AlterTable) and effect.new_name:
+                gone.add(effect.table)
+        return gone
+
+    def statement(self, step: Statement, work: BatchWork) -> None:
+        """
+        Follow a statement.
+
+        Raises:
+            PipelineError: what it does to the pipeline's tables is not known for certain.
+        """
+        try:
+            self._follow(_effect(step), step, work)
+        except UnclearError as error:
+            raise _stop(step, str(error)) from error
+
+    def _follow(self, effect: Effect, step: Statement, work: BatchWork) -> None:
+        if isinstance(effect, AlterTable):
+            self._alter(effect, step, work)
+        elif isinstance(effect, CreateTable):
+            if self._wants(effect.table):
+                self._create(effect, step, work)
+        elif isinstance(effect, DropTables):
+            for name in effect.tables:
+                self._drop(name, step, work)
+        elif isinstance(effect, DropDatabase):
+            for name in work.known_tables(effect.database):
+                self._drop(name, step, work)
+        elif isinstance(effect, RenameTables):
+            names = [name for pair in effect.pairs for name in pair]
+            if len(set(names)) != len(names) and any(map(self._wants, names)):
+                raise UnclearError("tables change their names in a circle")
+            for old, new in effect.pairs:
+                self._rename(old, new, step, work)
+        elif isinstance(effect, TruncateTable):
+            if self._wants(effect.table) and not work.is_applied(effect.table, step.gtid):
+                work.truncate(effect.table)
+        elif isinstance(effect, Unclear):
+            self._unclear(effect, step, work)
+
+    def _unclear(self, effect: Unclear, step: Statement, work: BatchWork) -> None:
+        named = [name for name in effect.tables if name in work.known_tables(name.database)]
+        if named or (not effect.tables and work.known_tables(step.database)):
+            raise UnclearError(effect.reason)
+
+    def _alter(self, effect: AlterTable, step: Statement, work: BatchWork) -> None:
+        name = effect.table
+        if self._wants(name) and effect.effects:
+            target = work.open(name)
+            if target.exists and not work.is_applied(name, step.gtid):
+                self._reshape(target, effect, step, work)
+        if effect.new_name is not None:
+            self._rename(name, effect.new_name, step, work)
+
+    def _reshape(
+        self, target: ChangeTarget, effect: AlterTable, step: Statement, work: BatchWork
+    ) -> None:
+        name, key = effect.table, target.key
+        has_rows = any(batch.num_rows for batch in target.batches())
+        reshape = Reshape(
+            target.schema, key, effect.effects, has_rows=has_rows, keeps_key=name in self._keys
+        )
+        place = work.place_behind(step.gtid, step.time)
+        added = reshape.added_only
+        if added is not None and key and reshape.key == key:
+            target.add_columns(added, place)
+        else:
+            reshape.check(target.batches())
+            target.rewrite(reshape.schema, reshape.key, reshape.rows, place)
+        work.done(name, place)
+
+    def _create(self, effect: CreateTable, step: Statement, work: BatchWork) -> None:
+        name = effect.table
+        known = name in work.known_tables(name.database)
+        target = work.open(name)
+        if work.is_applied(name, step.gtid) or (known and effect.if_missing):
+            return
+        schema, key = self._shape(effect, work)
+        key = self._keys.get(name, key)
+        place = work.place_behind(step.gtid, step.time)
+        target.create(schema, list(key), place)
+        work.done(name, place)
+
+    def _shape(self, effect: CreateTable, work: BatchWork) -> tuple[pa.Schema, Sequence[str]]:
+        if effect.like is not None:
+            model = work.open(effect.like) if self._wants(effect.like) else None
+            if model is None or not model.exists:
+                raise UnclearError(f"it is made like {effect.like}, which is no change table")
+            return model.schema, model.key
+        fields = [
+            column_field(column.name, column.type_text, column.charset) for column in effect.columns
+        ]
+        check_names(field.name for field in fields)
+        names = {field.name.lower(): field.name for field in fields}
+        return pa.schema(fields), [names[column.lower()] for column in effect.key]
+
+    def _drop(self, name: TableName, step: Statement, work: BatchWork) -> None:
+        if not self._wants(name):
+            return
+        target = work.open(name)
+        if target.exists and not work.is_applied(name, step.gtid):
+            self._put_aside(name, str(step.gtid))
+            work.forget(name)
+        elif not target.exists:
+            work.forget(name)
+
+    def _rename(self, old: TableName, new: TableName, step: Statement, work: BatchWork) -> None:
+        if not self._wants(new):
+            self._drop(old, step, work)
+            return
+        if not self._wants(old):
+            raise UnclearError(f"{new} gets the rows of {old}, which is no change table")
+        if work.open(old).exists:
+            there = work.open(new).exists
+            # After a crash the batch makes the old table again, which has become the new one.
+            if there and work.is_applied(new, step.gtid):
+                self._put_aside(old, str(step.gtid))
+            else:
+                if there:
+                    self._put_aside(new, str(step.gtid))
+                self._move(old, new)
+            work.forget(old)
+        work.forget_open(new)
+        target = work.open(new)
+        if not target.exists:
+            raise UnclearError(f"{old} is no change table")
+        if not work.is_applied(new, step.gtid):
+            place = work.place_behind(step.gtid, step.time)
+            target.advance(place)
+            work.done(new, place)
+
+
+def _effect(step: Statement) -> Effect:
+    return effect_of(step.sql, step.database, ansi_quotes=step.ansi_quotes)
+
+
+def _stop(step: Statement, reason: str) -> PipelineError:
+    sql = " ".join(step.sql.split())[:SHOWN_CHARACTERS]
+    return PipelineError(
+        f"{step.gtid}: {reason}. It cannot be followed, and nothing behind it was applied: "
+        f"{sql}. Take a new snapshot of the table"
+    )

@@ -1,0 +1,88 @@
+"""The configuration file: what is wrong is named by its key."""
+
+import pytest
+
+from ibb.pipeline.tables.config import ConfigError, ServerConfig, read_config
+from ibb.pipeline.tables.errors import PipelineError
+from ibb.pipeline.tables.row_changes import TableName
+
+SMALLEST = '[source]\npath = "binlogs"\n[target]\npath = "s3://lake/shop"\n'
+
+
+def read(tmp_path, text):
+    (tmp_path / "pipeline.toml").write_text(text)
+    return read_config(tmp_path / "pipeline.toml")
+
+
+def test_little_is_needed(tmp_path):
+    config = read(tmp_path, SMALLEST)
+    assert (config.source, config.target) == (str(tmp_path / "binlogs"), "s3://lake/shop")
+    assert (config.name, config.server, config.undecoded) == ("ibb", None, "stop")
+    assert config.wants(TableName("any", "table"))
+    assert not config.wants_history(TableName("any", "table"))
+
+
+def test_everything_can_be_said(tmp_path):
+    config = read(
+        tmp_path,
+        SMALLEST
+        + """
+        [target.storage]
+        AWS_REGION = "eu-1"
+        [pipeline]
+        name = "shop"
+        [tables]
+        include = ["shop.*", "crm.a?"]
+        exclude = ["shop.tmp_*"]
+        history = ["shop.orders"]
+        undecoded = "keep"
+        [tables.keys]
+        "shop.log" = ["at", "who"]
+        [batch]
+        groups = 10
+        rows = 20
+        [server]
+        socket = "/run/mysqld.sock"
+        user = "cdc"
+        password_file = "secret"
+        workers = 4
+        chunk_rows = 1000
+        """,
+    )
+    assert config.storage == {"AWS_REGION": "eu-1"}
+    wanted = [("shop", "orders"), ("shop", "tmp_1"), ("crm", "ab"), ("crm", "abc")]
+    assert [config.wants(TableName(*name)) for name in wanted] == [True, False, True, False]
+    assert config.keys == {TableName("shop", "log"): ("at", "who")}
+    assert config.server == ServerConfig(
+        "127.0.0.1", 3306, "cdc", "/run/mysqld.sock", str(tmp_path / "secret"), 4, 1000
+    )
+    assert (config.batch_groups, config.batch_rows, config.name) == (10, 20, "shop")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('[target]\npath = "x"', r"^source\.path: is missing"),
+        (SMALLEST + "[tabels]", r"^tabels: .* did you mean tables\?"),
+        (SMALLEST + "[tables]\ninclud = []", r"^tables\.includ: .* mean tables\.include\?"),
+        (SMALLEST + '[tables]\ninclude = "a.b"', r"^tables\.include: is a list"),
+        (SMALLEST + '[tables]\ninclude = ["orders"]', r"^tables\.include: 'orders' is not"),
+        (SMALLEST + '[tables]\nundecoded = "drop"', r"^tables\.undecoded: 'drop' is neither"),
+        (SMALLEST + '[tables.keys]\norders = ["id"]', r"^tables\.keys\.orders: is not"),
+        (SMALLEST + "[batch]\nrows = 0", r"^batch\.rows: is a whole number from 1"),
+        (SMALLEST + "[batch]\nrows = true", r"^batch\.rows: is a whole number from 1"),
+        (SMALLEST + '[server]\nport = "1"', r"^server\.port: is a whole number"),
+        (SMALLEST + '[pipeline]\nname = "a b"', r"^pipeline\.name: 1 to 64"),
+        ("pipeline = 5\n" + SMALLEST, r"^pipeline: is a table"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path, text, words):
+    with pytest.raises(ConfigError, match=words):
+        read(tmp_path, text)
+
+
+def test_a_file_that_is_not_toml_or_not_there(tmp_path):
+    with pytest.raises(PipelineError, match=r"pipeline\.toml: .*line 1"):
+        read(tmp_path, "= 5")
+    with pytest.raises(PipelineError, match=r"cannot read .*nothing\.toml: No such file"):
+        read_config(tmp_path / "nothing.toml")

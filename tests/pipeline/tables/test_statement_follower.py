@@ -1,0 +1,196 @@
+"""DDL in the stream: Delta tables follow it, also when a crash comes between."""
+
+import pyarrow as pa
+import pytest
+
+from ibb.pipeline.tables.config import PipelineConfig
+from ibb.pipeline.tables.errors import PipelineError
+from ibb.pipeline.tables.lake import Lake
+from ibb.pipeline.tables.ledger import Ledger
+from ibb.pipeline.tables.place import Place
+from ibb.pipeline.tables.row_changes import Changed, Statement, TableName, Undecoded
+from ibb.pipeline.tables.shape import column_field
+
+from .changes import Stream, changes, delete, insert
+
+T, U, OUT = TableName("shop", "t"), TableName("shop", "u"), TableName("out", "t")
+CREATE = "CREATE TABLE t (id INT PRIMARY KEY, name VARCHAR(9))"
+BEFORE = pa.schema([("id", pa.int32()), ("name", pa.string())])
+WIDE = pa.schema([("id", pa.int64()), ("title", pa.string()), ("n", pa.int32())])
+
+
+class Lakeside:
+    """A pipeline on a disk, and a history that it follows."""
+
+    def __init__(self, folder, **config):
+        self.config = PipelineConfig(
+            "test", "", str(folder / "lake"), include=("shop.*",), **config
+        )
+        self.lake = Lake(self.config)
+        self.stream = Stream()
+        self.ledger = Ledger(Place.nowhere())
+
+    def sql(self, text, database="shop"):
+        return self.stream.add(0, lambda gtid, time: [Statement(gtid, time, database, text)])
+
+    def rows(self, *rows, name=T, schema=BEFORE, key=("id",)):
+        def steps(gtid, time):
+            made = changes(gtid, *rows, schema=schema, time=time)
+            full = type(made)(made.ops, made.groups, made.before, made.after, schema, key)
+            return [Changed(name, full)]
+
+        return self.stream.add(0, steps)
+
+    def undecoded(self, *reasons):
+        def steps(gtid, time):
+            return [Undecoded(gtid, time, T, reason, b"\x01") for reason in reasons]
+
+        return self.stream.add(0, steps)
+
+    def apply(self, first=0, *, forget=False):
+        """Apply what is behind group *first*; with *forget* the ledger stays where it is."""
+        applier = self.lake.applier(self.ledger.copy())
+        applier.apply(self.stream.batch(first, len(self.stream.groups)))
+        if not forget:
+            self.ledger = applier.ledger
+
+    def table(self, name=T):
+        target = self.lake.open(name)
+        assert target.exists
+        found = [row for batch in target.batches() for row in batch.to_pylist()]
+        return sorted(found, key=repr)
+
+
+@pytest.fixture
+def side(tmp_path):
+    return Lakeside(tmp_path)
+
+
+@pytest.mark.parametrize("crashes", [False, True])
+def test_a_table_lives_through_its_statements(side, crashes):
+    side.sql(CREATE)
+    side.rows(insert({"id": 1, "name": "a"}), insert({"id": 2, "name": "b"}))
+    side.sql("ALTER TABLE t ADD n INT DEFAULT 5, MODIFY id BIGINT, RENAME COLUMN name TO title")
+    side.rows(
+        insert({"id": 3, "title": "c", "n": 6}),
+        delete({"id": 1, "title": "a", "n": 5}),
+        schema=WIDE,
+    )
+    side.sql("ALTER TABLE shop.t RENAME TO u")
+    side.rows(insert({"id": 4, "title": "d", "n": None}), name=U, schema=WIDE)
+    if crashes:
+        side.apply(forget=True)
+    side.apply()
+    assert side.table(U) == [
+        {"id": 2, "title": "b", "n": 5},
+        {"id": 3, "title": "c", "n": 6},
+        {"id": 4, "title": "d", "n": None},
+    ]
+    assert not side.lake.open(T).exists
+    count = len(side.stream.groups)
+    side.sql("TRUNCATE TABLE u")
+    side.rows(insert({"id": 9, "title": "z", "n": None}), name=U, schema=WIDE)
+    side.apply(count)
+    assert side.table(U) == [{"id": 9, "title": "z", "n": None}]
+
+
+@pytest.mark.parametrize("crashes", [False, True])
+def test_a_dropped_table_is_put_aside_and_another_takes_its_name(side, crashes, tmp_path):
+    side.sql(CREATE)
+    side.rows(insert({"id": 1, "name": "a"}))
+    side.sql("DROP TABLE t")
+    if crashes:
+        side.apply(forget=True)
+    side.apply()
+    assert not side.lake.open(T).exists
+    assert (tmp_path / "lake/_ibb/dropped/shop/t@0-1-3").is_dir()
+    side.sql("CREATE TABLE t (name VARCHAR(9))")
+    side.rows(insert({"name": "x"}), schema=pa.schema([("name", pa.string())]), key=())
+    side.apply(3)
+    assert side.table() == [{"name": "x"}]
+
+
+def test_an_index_is_nothing(side):
+    side.sql(CREATE)
+    side.apply()
+    version = side.lake.open(T).place
+    side.sql("CREATE INDEX i ON t (name)")
+    side.sql("ALTER TABLE t ENGINE=InnoDB")
+    side.apply(1)
+    assert side.lake.open(T).schema == pa.schema(
+        [column_field("id", "int"), column_field("name", "varchar(9)")]
+    )
+    assert version == Place(side.stream.place(1), version.time)
+
+
+@pytest.mark.parametrize(
+    ("sql", "words"),
+    [
+        ("ALTER TABLE t MODIFY name CHAR(2)", "name changes from"),
+        ("ALTER TABLE t CONVERT TO CHARACTER SET utf8mb4", "CONVERT"),
+        ("INSERT INTO t VALUES (1)", "binlog_format=ROW"),
+        ("RENAME TABLE t TO x, u TO t", "in a circle"),
+        ("RENAME TABLE `out`.t TO shop.v", "which is no change table"),
+        ("CREATE TABLE v LIKE `out`.t", "which is no change table"),
+    ],
+)
+def test_what_cannot_be_followed_stops_and_names_the_group(side, sql, words):
+    side.sql(CREATE)
+    side.rows(insert({"id": 1, "name": "a"}))
+    side.apply()
+    side.sql(sql)
+    side.rows(insert({"id": 2, "name": "b"}))
+    with pytest.raises(PipelineError, match=rf"^0-1-3: .*{words}.*new snapshot"):
+        side.apply(2)
+    assert side.table() == [{"id": 1, "name": "a"}]
+
+
+def test_what_is_done_to_other_tables_is_not_looked_at(side):
+    side.sql(CREATE)
+    side.sql("ALTER TABLE `out`.t CONVERT TO CHARACTER SET utf8mb4")
+    side.sql("INSERT INTO t VALUES (1)", database="out")
+    side.sql("DROP DATABASE `out`")
+    side.apply()
+    assert side.table() == []
+
+
+@pytest.mark.parametrize(
+    ("schema", "key", "words"),
+    [
+        (
+            pa.schema([*BEFORE, ("title", pa.string())]),
+            ("id",),
+            "a column title that the change table has not",
+        ),
+        (pa.schema([("id", pa.int32())]), ("id",), "lacks column name"),
+        (BEFORE, ("id", "name"), r"the key is \(id, name\) in the stream"),
+    ],
+)
+def test_rows_of_a_shape_that_no_statement_made_stop(side, schema, key, words):
+    side.sql(CREATE)
+    side.rows(insert(dict.fromkeys(schema.names, None)), schema=schema, key=key)
+    with pytest.raises(PipelineError, match=words):
+        side.apply()
+
+
+def test_what_cannot_be_decoded_stops(side):
+    side.sql(CREATE)
+    side.undecoded("a date that is none")
+    with pytest.raises(
+        PipelineError, match=r"shop.t at 0-1-2: a date that is none\. .*dead letters"
+    ):
+        side.apply()
+
+
+def test_or_is_kept_once_with_its_bytes(tmp_path):
+    side = Lakeside(tmp_path, undecoded="keep")
+    side.sql(CREATE)
+    side.undecoded("one", "two")
+    side.undecoded("three")
+    side.apply(forget=True)
+    side.apply()
+    from deltalake import DeltaTable
+
+    letters = DeltaTable(str(tmp_path / "lake/_ibb/dead_letters")).to_pyarrow_table().to_pylist()
+    found = sorted((letter["gtid"], letter["reason"], letter["data"]) for letter in letters)
+    assert found == [("0-1-2", "one", b"\1"), ("0-1-2", "two", b"\1"), ("0-1-3", "three", b"\1")]
