@@ -10,6 +10,7 @@ from ibb import __version__
 from ibb.protocol.errors import IbbError
 
 from .account import account
+from .backup import backup
 from .bench import bench
 from .demo import demo
 from .groups import groups
@@ -33,6 +34,7 @@ def ibb(*, debug: bool) -> None:
       ibb serve binlogs --accounts accounts.toml   a master; with --upstream a relay
       ibb groups binlogs --from 0-1-100            what is stored
       ibb verify binlogs                           whether it is whole
+      ibb backup binlogs copy                      a copy, also beside a running server
 
     \b
     Exit status
@@ -43,7 +45,7 @@ def ibb(*, debug: bool) -> None:
     del debug  # `main` looks for it: it must work for errors of any place
 
 
-for command in (account, bench, demo, groups, inspect, serve, verify):
+for command in (account, backup, bench, demo, groups, inspect, serve, verify):
     ibb.add_command(command)
 
 

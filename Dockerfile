@@ -1,0 +1,36 @@
+# ibb as an image, see docs/containers.md. BASE is Debian 12 or 13, from whatever registry.
+ARG BASE=docker.io/library/debian:bookworm-slim
+
+FROM ${BASE} AS built
+ARG PIP_INDEX_URL
+RUN apt-get update -q \
+ && apt-get install -y -q --no-install-recommends python3-venv \
+ && python3 -m venv /opt/ibb
+COPY containers/ibb/requirements.lock /source/
+RUN /opt/ibb/bin/pip install -q --no-cache-dir --use-pep517 --require-hashes -r /source/requirements.lock
+COPY . /source
+RUN /opt/ibb/bin/pip install -q --no-cache-dir --no-deps /source \
+ && /opt/ibb/bin/pip uninstall -q -y pip setuptools \
+ && install -m 0755 /source/containers/ibb/make_secrets.py /opt/ibb/bin/make-secrets \
+ && install -m 0755 /source/containers/ibb/start /opt/ibb/bin/start-after-secrets \
+ && install -m 0755 /source/containers/ibb/check_health.py /opt/ibb/bin/check-health
+
+FROM ${BASE}
+# The number of the user is in the volume: an image of another time must have the same.
+RUN apt-get update -q \
+ && apt-get install -y -q --no-install-recommends ca-certificates python3 \
+ && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/log/* \
+ && groupadd --gid 3307 ibb \
+ && useradd --uid 3307 --gid ibb --home-dir /var/lib/ibb --no-create-home --shell /usr/sbin/nologin ibb \
+ && install -d -o ibb -g ibb -m 0750 /var/lib/ibb
+COPY --from=built /opt/ibb /opt/ibb
+ENV PATH=/opt/ibb/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+USER ibb
+WORKDIR /var/lib/ibb
+VOLUME /var/lib/ibb
+EXPOSE 3307 8307
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 CMD ["check-health"]
+ENTRYPOINT ["ibb"]
+CMD ["serve", "binlogs", "--listen", "0.0.0.0:3307", "--admin-listen", "0.0.0.0:8307", "--accounts", "accounts.toml", "--ssl-state", "tls", \
+     "--require-tls"]

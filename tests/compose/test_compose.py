@@ -1,0 +1,115 @@
+"""What docker-compose.yml promises, from an empty machine to a new image; in this order."""
+
+import pytest
+
+from .stack import PASSWORD
+
+WORKLOAD = """
+CREATE DATABASE shop;
+USE shop;
+CREATE TABLE orders (id INT PRIMARY KEY AUTO_INCREMENT, note TEXT, at TIMESTAMP(6) DEFAULT NOW(6));
+CREATE TABLE plain (id INT PRIMARY KEY, data LONGBLOB) ENGINE=Aria;
+INSERT INTO orders (note) SELECT MD5(seq) FROM seq_1_to_2000;
+INSERT INTO plain SELECT seq, REPEAT(CHAR(65 + seq), 300000) FROM seq_1_to_20;
+START TRANSACTION;
+UPDATE orders SET note = CONCAT(note, RAND()) WHERE id % 3 = 0;
+DELETE FROM orders WHERE id % 7 = 0;
+COMMIT;
+SET gtid_domain_id = 7;
+INSERT INTO orders (note) SELECT UUID() FROM seq_1_to_50;
+ALTER TABLE orders ADD KEY (note(20));
+"""
+
+
+def test_what_the_primary_writes_is_on_both_replicas(stack):
+    stack.sql("primary", WORKLOAD)
+    stack.assert_equal()
+
+
+def test_any_password_is_a_password_and_nothing_else(stack):
+    options = ("--host=primary", "--user=root", f"--password={PASSWORD}", "--skip-ssl")
+    (who,) = stack.sql("primary", "SELECT CURRENT_USER()", *options)
+    assert who == ["root@%"]
+    assert ["mysql"] in stack.sql("primary", "SHOW DATABASES")
+
+
+def test_the_relay_runs_as_nobody_special_and_keeps_its_secrets(stack):
+    relay = stack.container("relay")
+    assert stack.engine("exec", relay, "id", "-u").strip() == "3307"
+    seen = stack.engine("inspect", relay) + stack.engine("exec", relay, "cat", "/proc/1/cmdline")
+    assert "DROP DATABASE" not in seen
+    with pytest.raises(AssertionError, match="denied"):
+        stack.engine("exec", relay, "cat", "/run/ibb-secrets/mariadb/root-password")
+
+
+def test_nobody_logs_in_at_the_relay_without_encryption(stack):
+    options = ("--host=relay", "--port=3307", "--user=admin", f"--password={PASSWORD}")
+    with pytest.raises(AssertionError, match=r"TLS is required|denied"):
+        stack.sql("replica1", "SHOW BINLOG READERS", *options, "--skip-ssl")
+    ca = "--ssl-ca=/run/ibb-secrets/mariadb/relay-cert.pem"
+    readers = stack.sql("replica1", "SHOW BINLOG READERS", *options, ca, "--ssl-verify-server-cert")
+    assert {line[3] for line in readers} == {"101", "102"}
+
+
+@pytest.mark.parametrize("service", ["replica1", "relay"])
+def test_a_restart_under_load_loses_nothing(stack, service):
+    with stack.steady_writes(f"shop.restart_{service}"):
+        stack.engine("restart", "-t", "30", stack.container(service))
+        stack.wait_until_healthy(service)
+    stack.assert_equal()
+
+
+def test_a_restart_of_the_primary_loses_nothing(stack):
+    stack.engine("restart", "-t", "30", stack.container("primary"))
+    stack.wait_until_healthy("primary")
+    stack.sql("primary", "INSERT INTO shop.orders (note) VALUES ('after a restart')")
+    stack.assert_equal()
+
+
+def test_a_stop_is_orderly(stack):
+    stack.engine("stop", "-t", "30", stack.container("relay"))
+    assert stack.inspect("relay", "{{.State.ExitCode}}") == "0"
+    assert "server_stopped" in stack.log("relay")
+    stack.engine("start", stack.container("relay"))
+    stack.wait_until_healthy("relay")
+    stack.assert_equal()
+
+
+def test_kill_9_under_load_loses_nothing(stack):
+    with stack.steady_writes("shop.killed"):
+        for _ in range(2):
+            stack.engine("kill", "-s", "KILL", stack.container("relay"))
+            stack.engine("start", stack.container("relay"))
+            stack.wait_until_healthy("relay")
+            stack.wait_for_rows("shop.killed", more_than=stack.rows("primary", "shop.killed") + 20)
+    stack.assert_equal()
+
+
+@pytest.mark.parametrize(
+    ("service", "network"), [("relay", "upstream"), ("replica1", "downstream")]
+)
+def test_a_network_that_is_cut_and_mended_loses_nothing(stack, service, network):
+    with stack.steady_writes(f"shop.cut_{network}"):
+        stack.cut(service, network)
+        reached = stack.rows("replica1", f"shop.cut_{network}")
+        stack.wait_for_rows(f"shop.cut_{network}", more_than=reached + 100)
+        assert stack.rows("replica1", f"shop.cut_{network}") <= reached + 1
+        stack.mend(service, network)
+    stack.assert_equal()
+
+
+def test_a_new_image_goes_on_with_the_volume_and_serves_all_history(stack):
+    before = stack.inspect("relay", "{{.Image}}")
+    stack.engine(
+        "build", "-q", "-t", f"{stack.image}-next", "-", text=f"FROM {stack.image}\nENV NEXT=1\n"
+    )
+    stack.compose("up", "-d", "--no-deps", "relay", IBB_IMAGE=f"{stack.image}-next")
+    stack.wait_until_healthy("relay")
+    assert stack.inspect("relay", "{{.Image}}") != before
+    stack.sql("primary", "INSERT INTO shop.orders (note) VALUES ('after an upgrade')")
+    stack.assert_equal()
+    stack.sql(
+        "replica2",
+        "STOP SLAVE; DROP DATABASE shop; SET GLOBAL gtid_slave_pos = ''; START SLAVE",
+    )
+    stack.assert_equal()

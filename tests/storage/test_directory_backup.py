@@ -1,0 +1,103 @@
+"""A backup from outside holds what was durable, whatever the writer does meanwhile."""
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from ibb.protocol.gtid import Gtid
+from ibb.storage import Store
+from ibb.storage.backup import UNFINISHED_NAME
+from ibb.storage.directory_backup import back_up_directory
+from ibb.storage.disk import OsDisk
+from ibb.storage.errors import BackupError
+from ibb.storage.inspect.group_range import groups_between
+from ibb.storage.read_only import ReadOnlyHistory
+from ibb.storage.verify import verify_directory
+from ibb.storage.verify.finding import Severity
+
+from ..sample_directories import unpack
+from ..server.conftest import SMALL, publish
+from .test_backup import BusyDisk
+
+
+def groups_of(directory):
+    """Return GTID and bytes of every group in a directory at rest."""
+    history = ReadOnlyHistory(OsDisk(), str(directory))
+    try:
+        found = groups_between(history)
+        return [(str(group.gtid), b"".join(group.pieces())) for group in found]
+    finally:
+        history.close()
+
+
+def damage_of(directory):
+    found = verify_directory(OsDisk(), str(directory))
+    return [one.text for one in found if one.severity is not Severity.NOTE]
+
+
+@pytest.mark.parametrize(
+    "name", ["plain-16k-1", "oob-16k-1", "small-pages-512-1", "flushed-1", "xa-small-1"]
+)
+def test_a_copy_of_a_directory_at_rest_is_equal(name, tmp_path):
+    unpack(name, tmp_path / "source")
+    before = damage_of(tmp_path / "source")
+    done = back_up_directory(OsDisk(), str(tmp_path / "source"), str(tmp_path / "copy"))
+    assert damage_of(tmp_path / "copy") == before
+    assert done.state == ReadOnlyHistory(OsDisk(), str(tmp_path / "source")).state()
+    assert groups_of(tmp_path / "copy") == groups_of(tmp_path / "source")
+
+
+def test_files_that_are_purged_meanwhile_are_in_the_copy(tmp_path):
+    disk = BusyDisk()
+    with Store.open(tmp_path / "store", SMALL) as store:
+        for seq in range(1, 60):
+            publish(store, Gtid(0, 1, seq), size=3000, wait=True)
+            if seq % 20 == 0:
+                store.switch_file()
+        wanted = [str(group.gtid) for group in store.reader() if group.gtid]
+    with Store.open(tmp_path / "store", SMALL) as store:
+        first = store.pages.first_file()
+        disk.meanwhile = lambda: store.purge_to(store.files()[-2].name)
+        back_up_directory(disk, str(tmp_path / "store"), str(tmp_path / "copy"))
+        assert store.pages.first_file() > first
+    assert [gtid for gtid, _ in groups_of(tmp_path / "copy")] == wanted
+    assert damage_of(tmp_path / "copy") == []
+
+
+def test_beside_a_store_at_work_all_that_was_acknowledged_is_copied(tmp_path):
+    """The other process sees the store as one of somebody else's, by its lock."""
+    with Store.open(tmp_path / "store", replace(SMALL, background=False)) as store:
+        for seq in range(1, 40):
+            publish(store, Gtid(0, 1, seq), size=3000, wait=True)
+        store.switch_file()
+        with store.begin():
+            for seq in range(40, 50):
+                publish(store, Gtid(0, 1, seq), size=100, wait=True)
+            command = [sys.executable, "-m", "ibb", "backup"]
+            done = subprocess.run(
+                [*command, tmp_path / "store", tmp_path / "copy"], capture_output=True, text=True
+            )
+            assert done.returncode == 0, done.stderr
+            publish(store, Gtid(0, 1, 50), size=100, wait=True)
+        assert "'0-1-49'" in done.stdout
+    found = groups_of(tmp_path / "copy")
+    assert found == groups_of(tmp_path / "store")[:49]
+    with Store.open(tmp_path / "copy", SMALL) as store:
+        publish(store, Gtid(0, 1, 51), wait=True)
+        assert str(store.state()) == "0-1-51"
+    assert not (tmp_path / "copy" / UNFINISHED_NAME).exists()
+    assert damage_of(tmp_path / "copy") == []
+
+
+def test_what_cannot_be_copied_is_said_and_nothing_is_overwritten(tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(BackupError, match="holds no event groups"):
+        back_up_directory(OsDisk(), str(tmp_path / "empty"), str(tmp_path / "copy"))
+    unpack("plain-16k-1", tmp_path / "source")
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "letter").write_text("dear")
+    with pytest.raises(BackupError, match="is not empty"):
+        back_up_directory(OsDisk(), str(tmp_path / "source"), str(tmp_path / "taken"))
+    assert [path.name for path in (tmp_path / "taken").iterdir()] == ["letter"]
