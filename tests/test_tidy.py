@@ -20,6 +20,7 @@ SOURCES = sorted(
 )
 SCRIPTS = sorted(path.relative_to(ROOT) for path in (ROOT / "scripts").iterdir() if path.is_file())
 LOCK_FILES = ("requirements.lock", "requirements-test.lock")
+CONTAINER_LOCK_FILES = ("containers/ibb/requirements.lock", "containers/podman-compose.lock")
 LEFT_OVER = re.compile(r"\b(?:TODO|FIXME|XXX|NotImplementedError)\b")
 
 
@@ -56,7 +57,7 @@ def test_the_short_paths_lead_into_the_package(name):
     assert link.readlink() == Path("ibb") / name
 
 
-@pytest.mark.parametrize("name", LOCK_FILES)
+@pytest.mark.parametrize("name", [*LOCK_FILES, *CONTAINER_LOCK_FILES])
 def test_a_lock_file_names_no_place_and_hashes_everything(name):
     lines = (ROOT / name).read_text().splitlines()
     assert not [line for line in lines if "://" in line]
@@ -68,6 +69,14 @@ def test_a_lock_file_names_no_place_and_hashes_everything(name):
 def test_tests_run_with_the_versions_that_the_demonstration_has():
     small, large = ((ROOT / name).read_text().splitlines() for name in LOCK_FILES)
     assert set(small) < set(large)
+
+
+def test_the_image_has_the_versions_that_tests_run_with():
+    image, tested = (
+        set(re.findall(r"^[\w.-]+==[\w.]+", (ROOT / name).read_text(), re.MULTILINE))
+        for name in (CONTAINER_LOCK_FILES[0], LOCK_FILES[1])
+    )
+    assert image - tested == set()
 
 
 def test_the_readme_lists_every_document():
