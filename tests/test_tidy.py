@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from .docs.covered_pages import ELSEWHERE, RUN, pages_with_commands
 from .docs.reference.pages import stale
 
 ROOT = Path(__file__).parent.parent
@@ -94,3 +95,8 @@ def test_the_site_leads_to_every_document():
 
 def test_the_reference_is_as_the_code_is():
     assert stale().keys() == set(), "run scripts/reference"
+
+
+def test_every_page_with_commands_is_run_by_a_test_or_has_a_reason():
+    assert pages_with_commands() == RUN.keys() | ELSEWHERE.keys(), "see tests/docs/covered_pages.py"
+    assert not RUN.keys() & ELSEWHERE.keys()

@@ -1,0 +1,97 @@
+"""What the pages show is what happens: each command of theirs is run, and its output compared."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from ..integration.installations import mariadb_10_11
+from .console import Console, Step, matches, steps
+from .covered_pages import ROOT, RUN
+from .estate import estate
+
+
+@pytest.fixture
+def folder():
+    """A folder with a short name: that of a unix socket has 107 bytes at most."""
+    path = Path(tempfile.mkdtemp(prefix="ibb-"))
+    yield path
+    shutil.rmtree(path)
+
+
+@pytest.mark.live
+@pytest.mark.slow
+@pytest.mark.parametrize("page", RUN)
+def test_a_page_shows_what_happens(page, folder):
+    needed = RUN[page]
+    if needed is None:
+        with Console(folder) as console:
+            console.play(ROOT / page)
+        return
+    with estate(mariadb_10_11(), folder, **needed) as console:
+        console.play(ROOT / page)
+
+
+def test_the_readme_publishes_and_reads_back_from_python(folder):
+    page = (ROOT / "README.md").read_text()
+    ((program, shown),) = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", page, re.DOTALL)
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout) == (0, shown), done.stderr
+
+
+def test_commands_and_their_output_are_found():
+    page = "```console\n$ one\nsaid\n$ two \\\n  more\n$ three 'a\n  b'\n```\n```\n$ no\n```\n"
+    assert steps(page) == [
+        Step("one", ["said"]),
+        Step("two \\\n  more", []),
+        Step("three 'a\n  b'", []),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("expected", "said"),
+    [
+        (["0-1-5"], ["0-1-5"]),
+        (["at 2026-11-22 14:50:45"], ["at 2027-01-01 00:00:01"]),
+        (["| binlog-000000.ibb |    17433 |"], ["| binlog-000000.ibb | 4711 |"]),
+        (["begin ... end"], ["begin and so on end"]),
+        (["...", "last"], ["first", "second", "last"]),
+        (["...", "last"], ["last"]),
+    ],
+)
+def test_what_may_differ(expected, said):
+    assert matches(expected, said)
+
+
+@pytest.mark.parametrize(
+    ("expected", "said"),
+    [
+        (["0-1-5"], ["0-1-6"]),
+        ([], ["a warning"]),
+        (["one"], []),
+        (["ERROR 1236"], ["ERROR 1235"]),
+        (["there: 0"], ["there: -1"]),
+    ],
+)
+def test_what_may_not_differ(expected, said):
+    assert not matches(expected, said)
+
+
+def test_a_page_that_is_not_true_is_noticed(folder):
+    with Console(folder) as console:
+        console.check(Step("echo yes", ["yes"]))
+        with pytest.raises(AssertionError, match="says otherwise"):
+            console.check(Step("echo yes", ["no"]))
+        with pytest.raises(AssertionError, match="exit status 3"):
+            console.check(Step("(exit 3)", []))
