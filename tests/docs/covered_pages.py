@@ -23,7 +23,7 @@ RUN: dict[str, dict[str, Any] | None] = {
 }
 ELSEWHERE = {
     "docs/accounts.md": "tests/cli/test_account.py has these commands, with files of its own",
-    "docs/backup.md": "tests/storage/test_directory_backup.py, and in containers scripts/test-compose",
+    "docs/backup.md": "tests/storage/test_directory_backup.py; in containers scripts/test-compose",
     "docs/containers.md": "scripts/test-compose runs all of it",
     "docs/monitoring.md": "tests/server/web asks for these pages over HTTP and HTTPS",
     "docs/performance.md": "measurements: minutes each; tests/measure runs small ones",
