@@ -1,6 +1,12 @@
 """ibb: a replication master over MariaDB's page-based binlog (`.ibb` files)."""
 
+import os
 from importlib.metadata import PackageNotFoundError, version
+
+from .kernels import interpret
+
+if os.environ.get("IBB_INTERPRETED"):
+    interpret()
 
 try:
     __version__ = version("ibb")

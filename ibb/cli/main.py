@@ -7,6 +7,7 @@ import sys
 import click
 
 from ibb import __version__
+from ibb.kernels import side
 from ibb.protocol.errors import IbbError
 
 from .account import account
@@ -22,7 +23,9 @@ EXIT_FAILED = 2  # could not run; a wrong usage as well
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="ibb")
+@click.version_option(
+    __version__, prog_name="ibb", message=f"%(prog)s, version %(version)s ({side()})"
+)
 @click.option("--debug", is_flag=True, help="Show where an error came from.")
 def ibb(*, debug: bool) -> None:
     """

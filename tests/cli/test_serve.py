@@ -177,7 +177,7 @@ def test_the_password_of_the_upstream_is_no_argument(tmp_path):
 
 
 def test_version_and_help():
-    assert re.fullmatch(r"ibb, version \S+\n", run("--version").stdout)
+    assert re.fullmatch(r"ibb, version \S+ \(.+\)\n", run("--version").stdout)
     for command in ("serve", "groups", "account", "demo"):
         assert run(command, "--help").stdout.startswith("Usage: ibb ")
 

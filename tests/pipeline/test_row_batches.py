@@ -24,6 +24,8 @@ from ibb.protocol.rows.value_policy import (
 from ..protocol.rows import row_encoder as enc
 from ..protocol.rows.row_encoder import DELETE, UPDATE, WRITE
 
+pytestmark = pytest.mark.kernel
+
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LATIN1, UTF8, BINARY, GBK = 8, 45, 63, 28
 
@@ -374,6 +376,15 @@ def test_bytes_that_no_server_writes_are_damage(spec, data):
     raw = spec._replace(encode=bytes)
     with pytest.raises(FormatError, match=r"column `v` of d\.t"):
         decoded([("v", raw)], [(data,)])
+
+
+def test_an_event_that_ends_before_a_length_is_refused():
+    for prefix in range(1, 5):
+        columns = [("a", enc.blob(prefix))]
+        event = enc.rows_event(WRITE, [columns[0][1]], [[(b"",)], [(b"",)]])
+        for cut in range(1, prefix + 1):
+            with pytest.raises(FormatError, match="row ends in the value of column 1"):
+                batches_of(columns).add(event[:-cut])
 
 
 @settings(max_examples=25)

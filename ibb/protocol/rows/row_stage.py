@@ -232,7 +232,7 @@ class RowStage:
             if skip < 0:
                 prefix = -skip
                 if end - at < prefix:
-                    at = end + 1
+                    skip = prefix
                 else:
                     skip = data[at]
                     if prefix > 1:
