@@ -14,7 +14,7 @@ MAY_IMPORT = {
     "server": {"protocol", "storage", "server"},
     "pipeline": {"protocol", "storage", "pipeline"},
     "demo": {"protocol", "storage", "server", "demo"},
-    "bench": {"protocol", "storage", "server", "bench"},
+    "bench": {"protocol", "storage", "server", "demo", "bench"},
     "cli": {"protocol", "storage", "server", "demo", "bench", "cli"},
 }
 

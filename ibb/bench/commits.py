@@ -71,7 +71,7 @@ def measure_commits(
     assert 0 < committers <= COMMITTERS_MAX
     with tempfile.TemporaryDirectory(prefix="ibb-bench-", dir=folder) as path:
         place = Path(path)
-        bare = _bare(place / "bare", seconds)
+        bare = bare_syncs(place / "bare", seconds)
         yield Round("bare write and fdatasync", bare, "syncs", 1.0)
         rounds: tuple[tuple[str, Callable[[Store], int]], ...] = (
             ("one committer", lambda store: _one(store, seconds)),
@@ -85,7 +85,8 @@ def measure_commits(
         yield Round("bulk, groups of 1 MiB", rate, "MB", None)
 
 
-def _bare(path: Path, seconds: float) -> float:
+def bare_syncs(path: Path, seconds: float) -> float:
+    """Return how often a second a small write and its fdatasync are done, in a new file."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         os.pwrite(descriptor, bytes(_BARE_FILE_BYTES), 0)

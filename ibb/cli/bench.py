@@ -3,21 +3,120 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ibb.bench.commits import COMMITTERS_MAX, SECONDS_MAX, measure_commits
+from ibb.bench.plots import draw
+from ibb.bench.report import TITLES, as_object, notes, table_rows
+from ibb.bench.suite import QUICK_ROWS, ROUNDS_MAX, ROWS, rows_named, run
+from ibb.bench.workbench import SCALES, Workbench
+from ibb.demo.installation import Installation
+
+from .table import table
 
 
-@click.group()
-def bench() -> None:
+@click.group(invoke_without_command=True)
+@click.option(
+    "--quick", is_flag=True, help="Small data and the rows that matter most: under two minutes."
+)
+@click.option("--scale", type=click.Choice(list(SCALES)), help="Size of the data [default: full].")
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="ROW",
+    help="Measure this row (several times: these; catch-up-* means all such).",
+)
+@click.option("--list", "list_rows", is_flag=True, help="Say which rows there are, and end.")
+@click.option(
+    "--rounds", type=click.IntRange(1, ROUNDS_MAX), help="Of each row [default: 3; quick: 1]."
+)
+@click.option(
+    "--data",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder that keeps the data sets and holds the servers [default: a temporary one].",
+)
+@click.option("--no-mariadbd", is_flag=True, help="Measure this side alone.")
+@click.option(
+    "--plots",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for PNG plots as well.",
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object with every round's figures.")
+@click.pass_context
+def bench(context: click.Context, /, *, list_rows: bool, **options: Any) -> None:
     """
-    Measure this machine; ratios, since absolute figures differ from one to the next.
+    Measure this machine against a real mariadbd; ratios, since absolute figures differ.
+
+    Starts a throwaway mariadbd, if one is installed, and `ibb serve`, gives both the same groups,
+    and reads both with the same reader, in turns. Wants 10 GiB of disk at full scale.
 
     \b
+      ibb bench --quick
+      ibb bench --data /var/tmp/bench --rounds 5 --plots plots
+      ibb bench --only catch-up-1-bulk --rounds 3 --data /var/tmp/bench
       ibb bench commits --folder /var/lib/ibb --seconds 10
+
+    docs/performance.md says what the rows mean. Exit status 0, whatever the figures are; 2: it
+    could not run, or a server sent something else than was stored.
     """  # noqa: D301 - click's own sign for lines that stay as they are
+    if context.invoked_subcommand is not None:
+        return
+    if list_rows:
+        for row in ROWS:
+            click.echo(f"{row.name:<24} {row.about} [{row.state}]")
+        return
+    _measure(**options)
+
+
+def _measure(
+    *,
+    quick: bool,
+    scale: str | None,
+    only: tuple[str, ...],
+    rounds: int | None,
+    data: Path | None,
+    no_mariadbd: bool,
+    plots: Path | None,
+    as_json: bool,
+) -> None:
+    rows = rows_named(only or (QUICK_ROWS if quick else ("*",)))
+    rounds = rounds or (1 if quick else 3)
+    sizes = SCALES[scale or ("quick" if quick else "full")]
+    installation = None if no_mariadbd else Installation.find()
+    console = Console(stderr=True)
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+    with bar:
+        task = bar.add_task("", total=len(rows) * rounds)
+
+        def tell(what: str) -> None:
+            bar.update(task, description=what)
+
+        def progress(done: int, what: str) -> None:
+            bar.update(task, completed=done, description=what)
+
+        with Workbench(sizes, data, installation, tell) as workbench:
+            report = run(workbench, rows, rounds, progress)
+    if as_json:
+        click.echo(json.dumps(as_object(report)))
+    else:
+        for line in (*table(TITLES, table_rows(report)), "", *notes(report)):
+            click.echo(line)
+    if plots is not None:
+        for path in draw(as_object(report), plots):
+            click.echo(f"drawn: {path}", err=True)
 
 
 @bench.command()

@@ -7,6 +7,7 @@ dynamic loader, so they see this machine's files and need no privileges, as a ch
 """
 
 import shutil
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -84,3 +85,9 @@ class Installation:
             (path,) = self.share().glob(f"m*_{name}")
             parts.append(path.read_text())
         return "".join(parts)
+
+    def version(self) -> str:
+        """Return what mariadbd says of itself: program, version and platform."""
+        command = self.command("mariadbd", "--no-defaults", "--version")
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        return " ".join(done.stdout.split())

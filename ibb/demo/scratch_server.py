@@ -160,6 +160,12 @@ class ScratchServer:
             self._process = None
 
     @property
+    def pid(self) -> int:
+        """The process's id; it must run."""
+        assert self._process is not None
+        return self._process.pid
+
+    @property
     def running(self) -> bool:
         """Whether the process is there."""
         return self._process is not None and self._process.poll() is None

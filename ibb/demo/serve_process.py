@@ -42,6 +42,7 @@ class ServeProcess:
         folder: an existing folder for its accounts, passwords and log; of no other process.
         port: on loopback; 0 takes a free one, which a restart keeps.
         arguments: more of `ibb serve`'s arguments.
+        grants: what the account may.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class ServeProcess:
         password: str,
         port: int = 0,
         arguments: Sequence[str] = (),
+        grants: str = GRANTS,
     ) -> None:
         self.directory = directory
         self.folder = folder
@@ -60,6 +62,7 @@ class ServeProcess:
         self.arguments = list(arguments)
         self.log = folder / "ibb.log"
         self._user = user
+        self._grants = grants
         self._password = password
         self._accounts = folder / "accounts.toml"
         self._process: subprocess.Popen[str] | None = None
@@ -152,7 +155,7 @@ class ServeProcess:
         ]
 
     def _add_account(self) -> None:
-        words = ("account", "add", "--file", str(self._accounts), "--grant", GRANTS)
+        words = ("account", "add", "--file", str(self._accounts), "--grant", self._grants)
         done = run_ibb(*words, "--password-stdin", self._user, stdin=self._password)
         if done.returncode != 0:
             raise ServeProcessError(f"ibb account add: {done.stderr}")

@@ -1,0 +1,1 @@
+"""The rows of the suite, a family a module."""

@@ -1,0 +1,205 @@
+"""How long a reader waits for its first group, wherever it begins."""
+
+from __future__ import annotations
+
+import random
+import statistics
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+from ibb.bench.errors import BenchError
+from ibb.bench.events import DOMAIN, SERVER_ID, one_row_group
+from ibb.bench.figures import Sample, value_at_most
+from ibb.bench.peer import Peer, mariadb_peer
+from ibb.bench.readers import Readers, ReplicaConnection, allow_descriptors
+from ibb.bench.row import Row
+from ibb.bench.workbench import in_turn
+from ibb.protocol.gtid import Gtid, GtidPosition
+from ibb.storage import Store, StoreOptions
+from ibb.storage.directory import BinlogDirectory
+from ibb.storage.disk import File, OsDisk
+from ibb.storage.group_reader import GroupReader
+from ibb.storage.gtid_search import find_start
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from ibb.bench.workbench import Workbench
+
+_FILE_BYTES = 64 << 10  # of each of many files
+_GROUPS_A_FILE = 3
+
+
+def first_groups(peer: Peer, numbers: list[int]) -> list[float]:
+    """
+    Seek to each group of *numbers* in turn; return milliseconds from the request to the group.
+
+    Raises:
+        BenchError: another group came first.
+    """
+    allow_descriptors(len(numbers))
+    connections = [ReplicaConnection(peer, position(number)) for number in numbers]
+    with Readers(connections, groups=1, one_by_one=True) as readers:
+        readers.go()
+        outcomes = readers.result(expect="full").outcomes
+    for number, one in zip(numbers, outcomes, strict=True):
+        if one.first_seq != number:
+            raise BenchError(f"{peer.name} began with group {one.first_seq} where {number} was due")
+    return [(one.first_ns - one.start_ns) / 1e6 for one in outcomes]
+
+
+def position(number: int) -> str:
+    """Return the GTID position behind which group *number* is the first."""
+    return "" if number == 1 else str(Gtid(DOMAIN, SERVER_ID, number - 1))
+
+
+class ReadCountingDisk(OsDisk):
+    """The real disk, with a count of the reads of files: `reads`."""
+
+    def __init__(self) -> None:
+        self.reads = 0
+
+    def open(self, path: str, *, create: bool = False, read_only: bool = False) -> File:
+        """Open a file whose reads count."""
+        file = super().open(path, create=create, read_only=read_only)
+        read_at = file.read_at
+
+        def counted(offset: int, size: int) -> bytes:
+            self.reads += 1
+            return read_at(offset, size)
+
+        file.read_at = counted  # type: ignore[method-assign]
+        return file
+
+
+class PageReads(NamedTuple):
+    """How often files are read for one seek: to find the place, and from there to the group."""
+
+    place: int
+    group: int
+
+
+def page_reads(directory: Path, number: int) -> PageReads:
+    """Seek to group *number* with nothing kept but where the files end, as a server knows it."""
+    disk = ReadCountingDisk()
+    pages = BinlogDirectory(disk, str(directory))
+    try:
+        pages.end()
+        before = disk.reads
+        place = find_start(pages, GtidPosition.parse(position(number)))
+        found = disk.reads
+        reader = GroupReader(pages, place.position)
+        while (group := reader.next()) is not None:
+            if group.gtid is not None and group.gtid.seq == number:
+                return PageReads(found - before, disk.reads - found)
+        raise BenchError(f"group {number} is not in {directory}")
+    finally:
+        pages.close()
+
+
+def median_reads(directory: Path, numbers: list[int]) -> tuple[float, float]:
+    """Return the medians of `page_reads` over *numbers*."""
+    reads = [page_reads(directory, number) for number in numbers]
+    return (
+        statistics.median(one.place for one in reads),
+        statistics.median(one.group for one in reads),
+    )
+
+
+@contextmanager
+def _full(bench: Workbench) -> Iterator[Callable[[int], list[Sample]]]:
+    data = bench.data("one-row")
+    source = random.Random(7)  # noqa: S311 - places, not secrets
+
+    def measure(turn: int) -> list[Sample]:
+        numbers = [source.randint(1, data.facts.groups) for _ in range(bench.scale.seeks)]
+        # Started anew for each round, so that no place is remembered from the last one.
+        with ExitStack() as stack:
+            ours = stack.enter_context(bench.ibb(data.store))
+            theirs = None
+            if bench.installation is not None:
+                theirs = stack.enter_context(mariadb_peer(bench.installation, bench.folder, data))
+            own, other = in_turn(
+                turn,
+                lambda: first_groups(ours, numbers),
+                (lambda: first_groups(theirs, numbers)) if theirs else None,
+            )
+        reads = median_reads(data.store, numbers)
+        return [
+            Sample(
+                "p50",
+                "ms",
+                statistics.median(own),
+                statistics.median(other) if other else None,
+                value_at_most(0.9, 0.4),
+            ),
+            Sample("slowest", "ms", max(own), max(other) if other else None),
+            Sample("reads to find the place", "", reads[0]),
+            Sample("reads from there to the group", "", reads[1]),
+        ]
+
+    yield measure
+
+
+def make_sparse(directory: Path, files: int) -> int:
+    """Make a store of many files with a few groups in each; return how many groups."""
+    template, seq = one_row_group(), 0
+    options = StoreOptions(
+        max_binlog_size=_FILE_BYTES, state_interval=16 << 10, flush_log_at_commit=0
+    )
+    with Store.open(directory, options) as store:
+        for _ in range(files):
+            for _ in range(_GROUPS_A_FILE):
+                seq += 1
+                with store.begin() as group:
+                    group.write(template.piece(seq).data)
+                    group.commit(Gtid(DOMAIN, SERVER_ID, seq), wait=False)
+            store.switch_file()
+    return seq
+
+
+@contextmanager
+def _files(bench: Workbench) -> Iterator[Callable[[int], list[Sample]]]:
+    source = random.Random(8)  # noqa: S311 - as above
+    stores = []
+    for files in bench.scale.sparse_files:
+        bench.tell(f"making {files} files")
+        directory = bench.folder / f"files-{files}"
+        stores.append((files, directory, make_sparse(directory, files)))
+
+    def measure(turn: int) -> list[Sample]:
+        del turn  # mariadbd has no part in it
+        samples, medians = [], []
+        for files, directory, groups in stores:
+            numbers = [source.randint(1, groups) for _ in range(bench.scale.seeks)]
+            with bench.ibb(directory) as peer:
+                medians.append(statistics.median(first_groups(peer, numbers)))
+            samples += [
+                Sample(f"{files} files, p50", "ms", medians[-1]),
+                Sample(f"{files} files, reads", "", sum(median_reads(directory, numbers))),
+            ]
+        samples.append(
+            Sample(
+                "most over fewest files", "x", medians[-1] / medians[0], None, value_at_most(1.5)
+            )
+        )
+        return samples
+
+    yield measure
+
+
+ROWS = (
+    Row(
+        "seek-full",
+        "time from asking to the first group, anywhere in a full file of one-row groups, by GTID",
+        "page cache warm, servers just started",
+        _full,
+    ),
+    Row(
+        "seek-files",
+        "the same against the number of files, each with a few groups",
+        "page cache warm, server just started",
+        _files,
+    ),
+)

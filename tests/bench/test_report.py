@@ -1,0 +1,92 @@
+"""The table, the JSON and the plots, of an outcome that is made up."""
+
+import json
+from contextlib import nullcontext
+
+import pytest
+
+from ibb.bench.figures import Figure, ratio, value_at_most
+from ibb.bench.limits import Limits
+from ibb.bench.plots import draw
+from ibb.bench.report import TITLES, as_object, notes, number, table_rows
+from ibb.bench.row import Row
+from ibb.bench.suite import Machine, Measured, Report
+
+
+def row(name):
+    return Row(name, f"about {name}", "warm", nullcontext)
+
+
+@pytest.fixture
+def report():
+    speed = Figure("catch-up-1-bulk", "speed", "MB/s", ratio(1.4), [150.0, 300.0], [100.0, 100.0])
+    more = Figure("catch-up-8-bulk", "speed", "MB/s", None, [500.0, 520.0], [900.0, 910.0])
+    curve = [
+        Figure("history", f"{size} GiB", "s", None, [size * 2], [size]) for size in (0.5, 1.0, 2.0)
+    ]
+    bent = Figure("history", "slowest over fastest byte", "x", value_at_most(1.25), [1.5])
+    machine = Machine("a processor", 2, 7.25, "3.11.2", "mariadbd 10.11", "interpreted")
+    rows = (
+        Measured(row("catch-up-1-bulk"), (speed,)),
+        Measured(row("catch-up-8-bulk"), (more,)),
+        Measured(row("history"), (*curve, bent)),
+        Measured(row("latency-1000"), (), "needs a mariadbd"),
+    )
+    return Report("tiny", 2, machine, Limits(9.5, 3.25, 0.18, 8000.0), rows)
+
+
+def test_a_line_has_medians_ratios_goal_and_verdict(report):
+    first, second, *rest = table_rows(report)
+    assert dict(zip(TITLES, first, strict=True)) == {
+        "row": "catch-up-1-bulk",
+        "figure": "speed",
+        "unit": "MB/s",
+        "ibb": "225",
+        "mariadbd": "100",
+        "least": "1.50",
+        "ratio": "2.25",
+        "most": "3.00",
+        "must reach": ">= 1.4 x",
+        "": "met",
+    }
+    assert second[-2:] == ("", "")
+    assert [line[0] for line in rest] == ["history", "", "", "", "latency-1000"]
+    assert rest[3][3:] == ("1.50", "-", "-", "-", "-", "<= 1.25", "short")
+    assert rest[4][1] == "needs a mariadbd"
+
+
+def test_the_notes_say_what_spoils_figures(report):
+    told = "\n".join(notes(report))
+    for word in ("2 rounds", "busy (load 7.2)", "interpreted reader", "memcpy 9.5", "8,000"):
+        assert word in told
+
+
+def test_json_has_every_round(report):
+    told = json.loads(json.dumps(as_object(report)))
+    first = told["rows"][0]["figures"][0]
+    assert first["ibb"] == [150.0, 300.0]
+    assert first["ratio"] == {"least": 1.5, "median": 2.25, "most": 3.0}
+    assert (first["goal"]["bound"], first["verdict"]) == (1.4, "met")
+    assert told["rows"][3]["left_out"] == "needs a mariadbd"
+    assert told["limits"]["syncs"] == 8000.0
+
+
+@pytest.mark.parametrize(
+    ("amount", "text"),
+    [
+        *((1234567.8, "1,234,568"), (12.345, "12.3"), (1.2345, "1.23"), (0.0456, "0.046")),
+        *((4e-5, "4e-05"), (0.0, "0"), (None, "-")),
+    ],
+)
+def test_numbers_have_three_digits_that_count(amount, text):
+    assert number(amount) == text
+
+
+def test_plots_are_drawn_of_what_is_there(report, tmp_path):
+    drawn = draw(as_object(report), tmp_path / "plots")
+    assert [path.name for path in drawn] == [
+        "bench-ratios.png",
+        "bench-readers.png",
+        "bench-history.png",
+    ]
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in drawn)
