@@ -18,12 +18,13 @@ RUN: dict[str, dict[str, Any] | None] = {
     "docs/runbooks/move-a-store.md": {"replicas": 1},
     "docs/runbooks/primary-lost.md": {"replicas": 2},
     "docs/runbooks/replica-too-old.md": {"replicas": 1},
+    "docs/runbooks/restore-a-backup.md": {"replicas": 1},
     "docs/runbooks/rotate-secrets.md": {"replicas": 1},
     "docs/runbooks/upgrade.md": {"replicas": 1},
 }
 ELSEWHERE = {
     "docs/accounts.md": "tests/cli/test_account.py has these commands, with files of its own",
-    "docs/backup.md": "tests/storage/test_directory_backup.py; in containers scripts/test-compose",
+    "docs/backup.md": "its drill is docs/runbooks/restore-a-backup.md",
     "docs/containers.md": "scripts/test-compose runs all of it",
     "docs/monitoring.md": "tests/server/web asks for these pages over HTTP and HTTPS",
     "docs/performance.md": "measurements: minutes each; tests/measure runs small ones",
