@@ -28,6 +28,7 @@ class Publisher:
         self.store = store
         self.server = server
         self.newest = 0
+        self.timestamp = TIMESTAMP  # of groups, in seconds since 1970
         self._mutex = threading.Lock()  # numbers are given in the order of commits
 
     @property
@@ -47,7 +48,9 @@ class Publisher:
         """Commit a group of these events behind its GTID event; from any thread."""
         with self._mutex, self.store.begin() as group:
             gtid = Gtid(0, SERVER_ID, self.newest + 1)
-            group.write(GtidEvent(gtid=gtid, timestamp=TIMESTAMP, flags2=flags2).encode() + events)
+            group.write(
+                GtidEvent(gtid=gtid, timestamp=self.timestamp, flags2=flags2).encode() + events
+            )
             position = group.commit(gtid, wait=False)
             self.newest += 1
         self.store.wait_for(position)

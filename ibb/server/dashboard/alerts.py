@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from ibb.storage.read_only import ReadOnlyHistory
 from ibb.storage.store import Store
 
+from .reader_table import KEEPS_UP, LATE_ON_PURPOSE, duration
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -84,7 +86,7 @@ def _of_upstream(upstream: Row | None) -> Iterator[Alert]:
     behind = None if upstream is None else upstream["Seconds_Behind_Master"]
     if upstream is not None and isinstance(behind, int) and behind > LAG_SECONDS:
         name = f"{upstream['Master_Host']}:{upstream['Master_Port']}"
-        yield Alert(WARNING, "upstream", f"the relay is {behind} s behind {name}")
+        yield Alert(WARNING, "upstream", f"the relay is {duration(behind)} behind {name}")
 
 
 def _of_files(server: Server) -> Iterator[Alert]:
@@ -134,9 +136,11 @@ def _of_leases(leases: Iterable[Row]) -> Iterator[Alert]:
 def _of_readers(readers: Iterable[Row]) -> Iterator[Alert]:
     for row in readers:
         behind, why = row["Seconds_behind"], str(row["Why"])
-        if isinstance(behind, int) and behind > LAG_SECONDS and "served late" not in why:
+        if why in (KEEPS_UP, LATE_ON_PURPOSE):
+            continue
+        if isinstance(behind, int) and behind > LAG_SECONDS:
             name = f"server {row['Server_id']} at {row['Host']}"
-            yield Alert(WARNING, "reader", f"{name} is {behind} s behind: {why}")
+            yield Alert(WARNING, "reader", f"{name} is {duration(behind)} behind: {why}")
 
 
 def _of_server(server: Server) -> Iterator[Alert]:

@@ -21,7 +21,7 @@ from .overview import Observer
 from .samples import SAMPLE_SECONDS, Samples
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from ibb.server.server import Server
 
@@ -54,7 +54,7 @@ class Dashboard:
         files: what there is.
     """
 
-    def __init__(self, server: Server, reasons: Callable[[], list[tuple[str, str]]]) -> None:
+    def __init__(self, server: Server, reasons: Callable[[], Sequence[tuple[str, str]]]) -> None:
         self.samples = Samples()
         self.broadcaster = Broadcaster()
         self.observer = Observer(server, reasons)

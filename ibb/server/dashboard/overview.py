@@ -19,7 +19,7 @@ from .samples import Sample
 from .statement_rows import statement_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from ibb.server.server import Server
     from ibb.storage.position import Position
@@ -88,7 +88,7 @@ class Observer:
         reasons: codes and texts of why it is not ready.
     """
 
-    def __init__(self, server: Server, reasons: Callable[[], list[tuple[str, str]]]) -> None:
+    def __init__(self, server: Server, reasons: Callable[[], Sequence[tuple[str, str]]]) -> None:
         self._server = server
         self._reasons = reasons
         self._before: _Counts | None = None

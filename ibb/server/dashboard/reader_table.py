@@ -48,6 +48,8 @@ COLUMNS: Final = (  # of SHOW BINLOG READERS
     "State",
 )
 ORDERS: Final = (*COLUMNS, "Rate")
+KEEPS_UP: Final = "keeps up"
+LATE_ON_PURPOSE: Final = "is served late: dump_delay or its account"
 KEEPS_UP_SECONDS: Final = 2.0  # of work ahead at its rate, with which a reader is not late
 _ETA_SECONDS_MAX: Final = 99 * 3600
 
@@ -192,24 +194,27 @@ def why_behind(reader: PlacedReader, row: Row) -> str:
     if held_up is HeldUpBy.RATE:
         return "its rate is limited: dump_rate, dump_rate_total or its account"
     if held_up is HeldUpBy.DELAY and not reader.rate:
-        return "is served late: dump_delay or its account"
+        return LATE_ON_PURPOSE
     if not reader.rate:
         return "is about to be sent more"
     if not reader.is_late:
-        return "keeps up"
+        return KEEPS_UP
     seconds = behind / reader.rate
     if seconds > _ETA_SECONDS_MAX:
         return "hardly reads what it is sent"
     pace = "as fast as it reads" if held_up is HeldUpBy.CLIENT else "as fast as it can be"
-    return f"catches up {pace}: there in {_duration(seconds)} if nothing more came"
+    return f"catches up {pace}: there in {duration(seconds)} if nothing more came"
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """Return a time as people say it."""
     if seconds < 60:
         return f"{max(1, round(seconds))} s"
     if seconds < 3600:
         return f"{round(seconds / 60)} min"
-    return f"{seconds / 3600:.1f} h"
+    if seconds < 2 * 86_400:
+        return f"{seconds / 3600:.1f} h"
+    return f"{seconds / 86_400:.1f} days"
 
 
 def _searched(reader: PlacedReader) -> str:

@@ -21,11 +21,13 @@ from ibb.server.config import (
     ConfigError,
     parse_address,
 )
+from ibb.server.dashboard.live import Dashboard
 from ibb.server.log import get_log
 from ibb.server.login.login_guard import address_key
 
 from .admin_connection import REQUEST_SECONDS_MAX, AdminConnection, protocol_settings
 from .app import make_app
+from .readiness import reasons_not_ready
 
 if TYPE_CHECKING:
     from ibb.server.server import Server
@@ -49,6 +51,7 @@ class AdminListener:
         accepted: connections so far.
         turned_away: those that found all places taken.
         address: host and port, once it listens.
+        dashboard: what its pages show.
 
     Raises:
         ConfigError: others could read the passwords of those who log in.
@@ -64,6 +67,7 @@ class AdminListener:
         self._tls = _tls_of(server)
         if self._tls is None:
             _check_plain(self._host, skip_ssl=server.config.skip_ssl)
+        self.dashboard = Dashboard(server, lambda: reasons_not_ready(server))
         self._settings = protocol_settings(make_app(server, self, encrypted=self._tls is not None))
         self._state = ServerState()
         self._sockets: list[socket.socket] = []
@@ -95,6 +99,7 @@ class AdminListener:
         self.address = self._sockets[0].getsockname()[:2]
         self._work = [asyncio.create_task(self._accept(each)) for each in self._sockets]
         self._work.append(asyncio.create_task(self._sweep()))
+        self.dashboard.start()
         scheme = "http" if self._tls is None else "https"
         host, port = self.address
         get_log().info("admin_started", scheme=scheme, host=host, port=port)
@@ -105,6 +110,7 @@ class AdminListener:
             task.cancel()
         await asyncio.gather(*self._work, return_exceptions=True)
         self._close_sockets()
+        await self.dashboard.stop()
         for client in self._clients.values():
             if client is not None and client.waits:
                 client.abort()

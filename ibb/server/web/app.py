@@ -16,7 +16,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
-from . import health_views, login_views, metrics_views
+from . import dashboard_views, health_views, login_views, metrics_views
 from .gate import STATIC, Gate
 from .login_views import Logins
 from .metrics_views import Metrics
@@ -42,9 +42,13 @@ def make_app(server: Server, listener: AdminListener, *, encrypted: bool) -> ASG
         encrypted: whether the port has TLS.
     """
     static = Mount(STATIC.rstrip("/"), StaticFiles(directory=STATIC_FOLDER))
-    views = (*login_views.ROUTES, *health_views.ROUTES, *metrics_views.ROUTES)
+    views = (
+        *(*login_views.ROUTES, *health_views.ROUTES),
+        *(*metrics_views.ROUTES, *dashboard_views.ROUTES),
+    )
     app = Starlette(routes=[*views, static])
     app.state.server = server
+    app.state.dashboard = listener.dashboard
     app.state.sessions = WebSessions(lambda: server.accounts, time.monotonic)
     app.state.logins = Logins(server, encrypted=encrypted)
     app.state.metrics = Metrics(server, app.state.sessions, listener)

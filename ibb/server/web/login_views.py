@@ -34,6 +34,7 @@ _PAGE: Final = """<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Log in - ibb</title>
+<link rel="icon" href="/static/dashboard/icon.svg" type="image/svg+xml">
 <link rel="stylesheet" href="/static/login.css">
 </head>
 <body>

@@ -10,6 +10,7 @@ from ibb.server.dashboard import live
 from ibb.server.dashboard.alerts import ERROR, WARNING, find_alerts
 from ibb.server.dashboard.live import LOOKS_MAX, Dashboard, TooManyLooks
 from ibb.server.dashboard.overview import UPSTREAM_SHOWN, Observer
+from ibb.server.dashboard.reader_table import KEEPS_UP, LATE_ON_PURPOSE
 from ibb.storage.purge import PurgeResult
 
 from ..conftest import publish
@@ -57,7 +58,7 @@ async def test_nothing_to_look_at_is_no_alert(server):
 
 async def test_each_trouble_has_its_alert_errors_first(server, store, monkeypatch):
     reader = {"Seconds_behind": 90, "Why": "does not read", "Server_id": 3, "Host": "h:1"}
-    late = reader | {"Seconds_behind": 7200, "Why": "is served late: dump_delay"}
+    late = reader | {"Seconds_behind": 7200, "Why": LATE_ON_PURPOSE}
     lapsed = PurgeResult([], "binlog-000000.ibb", [], ["lease 'x' needs it"], [], 0)
     store.purger.last_automatic = lapsed
     server.semi_sync.enabled = True
@@ -66,7 +67,7 @@ async def test_each_trouble_has_its_alert_errors_first(server, store, monkeypatc
     found = alerts(
         server,
         [("upstream_stopped", "the relay stands still: error 1236")],
-        [reader, late],
+        [reader, late, reader | {"Why": KEEPS_UP}],
         upstream(Seconds_Behind_Master=61),
         [{"Name": "x", "Lapsed": "Yes"}, {"Name": "y", "Lapsed": "No"}],
     )
@@ -75,7 +76,7 @@ async def test_each_trouble_has_its_alert_errors_first(server, store, monkeypatc
     ]
     assert [alert.level for alert in found] == [ERROR] + [WARNING] * 6
     assert "START SLAVE" in found[0].text
-    assert "server 3 at h:1 is 90 s behind: does not read" in found[5].text
+    assert "server 3 at h:1 is 2 min behind: does not read" in found[5].text
     store.purger.last_automatic = lapsed._replace(failure="disk on fire")
     assert any(alert == (ERROR, "purge", "files could not go by themselves: disk on fire")
                for alert in alerts(server))  # fmt: skip
