@@ -13,6 +13,7 @@ from ibb.protocol.errors import IbbError
 from .account import account
 from .backup import backup
 from .bench import bench
+from .config import config
 from .demo import demo
 from .groups import groups
 from .inspect import inspect
@@ -35,6 +36,7 @@ def ibb(*, debug: bool) -> None:
       ibb demo                                     a whole replication at work
       ibb account add --file accounts.toml --grant 'REPLICATION SLAVE' repl
       ibb serve binlogs --accounts accounts.toml   a master; with --upstream a relay
+      ibb config check ibb.toml                    what is wrong with a file of settings
       ibb groups binlogs --from 0-1-100            what is stored
       ibb verify binlogs                           whether it is whole
       ibb backup binlogs copy                      a copy, also beside a running server
@@ -42,13 +44,13 @@ def ibb(*, debug: bool) -> None:
     \b
     Exit status
       0  done
-      1  `verify` has found something wrong, or `demo` a difference
+      1  `verify` or `config check` has found something wrong, or `demo` a difference
       2  wrong usage, or it could not run: stderr says why in one line
     """  # noqa: D301 - click's own sign for lines that stay as they are
     del debug  # `main` looks for it: it must work for errors of any place
 
 
-for command in (account, backup, bench, demo, groups, inspect, serve, verify):
+for command in (account, backup, bench, config, demo, groups, inspect, serve, verify):
     ibb.add_command(command)
 
 

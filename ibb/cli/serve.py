@@ -70,15 +70,19 @@ def serve(directory: str, config_file: str | None, **options: object) -> None:
     name with underscores: --config FILE.
 
     Prints `ready HOST:PORT` once it accepts connections and logs to stderr. SIGHUP makes it read
-    accounts and certificates again. SIGTERM ends dumps at the end of a group, and it with exit
-    status 0; 2: it could not start, or go on.
+    settings, accounts and certificates again. SIGTERM ends dumps at the end of a group, and it with
+    exit status 0; 2: it could not start, or go on.
     """  # noqa: D301 - click's own sign for lines that stay as they are
-    values = read_config_file(config_file) if config_file else {}
-    values |= {name: value for name, value in options.items() if value is not None}
-    config = config_from(values)
+
+    def read() -> Config:
+        values = read_config_file(config_file) if config_file else {}
+        values |= {name: value for name, value in options.items() if value is not None}
+        return config_from(values)
+
+    config = read()
     set_up_log(level=config.log_level, shape=config.log_format)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(run_service(directory, config, _say_ready))
+        runner.run(run_service(directory, config, _say_ready, read))
 
 
 def _say_ready(server: Server) -> None:

@@ -105,6 +105,12 @@ class AutomaticPurge:
             self._change(settings, days)
         self._look(wait=True)  # a purge at work may go by the setting of before
 
+    def configure(self, name: str, value: SqlValue) -> None:
+        """Do as `set`, and have DEFAULT mean what is in force then."""
+        self.set(name, value)
+        with self._mutex:
+            self._configured = (self._settings, self._days)
+
     def reset(self, name: str) -> None:
         """
         Change one of `PURGE_VARIABLES` back to what was configured, and purge by it; blocks.

@@ -8,6 +8,7 @@ from them.
 
 from __future__ import annotations
 
+import ipaddress
 import zlib
 from dataclasses import dataclass, field, fields
 from typing import Any, Final
@@ -186,7 +187,12 @@ class Config:
     def __post_init__(self) -> None:
         parse_address(self.listen)
         if self.admin_listen:
-            parse_address(self.admin_listen, ADMIN_PORT)
+            host, _ = parse_address(self.admin_listen, ADMIN_PORT)
+            _check(
+                is_loopback(host) or bool(self.ssl_cert or self.ssl_state) or self.skip_ssl,
+                f"admin_listen: passwords would go over {host} as plain text: set ssl_cert or "
+                "ssl_state, listen on 127.0.0.1, or set skip_ssl if something before it encrypts",
+            )
         _check(0 <= self.server_id <= SERVER_ID_MAX, "server_id must be 1 to 4294967295")
         _check(bool(self.server_version), "server_version must not be empty")
         _check(
@@ -353,6 +359,14 @@ def parse_address(text: str, port_default: int = DEFAULT_PORT) -> tuple[str, int
     if not host or not (port.isascii() and port.isdigit()) or int(port) > 0xFFFF:
         raise ConfigError(f"not an address: {text!r} (write HOST:PORT)")
     return host, int(port)
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether only this machine reaches *host*; other names mean what somebody else says."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def derived_server_id(host_name: str, place: str) -> int:

@@ -16,6 +16,7 @@ from .config import Config, ConfigError, parse_size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from dataclasses import Field
 
 CONFIG_FILE_BYTES_MAX: Final = 1 << 20
 
@@ -69,13 +70,19 @@ def config_from(values: Mapping[str, object]) -> Config:
     for name, value in values.items():
         if name not in known:
             raise ConfigError(f"unknown setting: {name}")
-        settings[name] = _converted(name, value, known[name].default, known[name].metadata["unit"])
+        settings[name] = convert(known[name], value)
     return Config(**settings)
 
 
-def _converted(name: str, value: object, default: object, unit: str) -> object:
-    """Return *value* in the type of the setting's default."""
-    if unit == "bytes" and isinstance(value, str):
+def convert(setting: Field[Any], value: object) -> object:
+    """
+    Return *value* in the type of a setting.
+
+    Raises:
+        ConfigError: it is of another one.
+    """
+    name, default = setting.name, setting.default
+    if setting.metadata["unit"] == "bytes" and isinstance(value, str):
         return parse_size(value)
     if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
         return float(value)

@@ -10,7 +10,6 @@ The server: a history that others can replicate from.
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import socket
 import threading
 import time
@@ -21,7 +20,7 @@ from ibb.storage.clock import SystemClock
 from ibb.storage.store import Store
 
 from .automatic_purge import AutomaticPurge
-from .config import Config, ConfigError, derived_server_id, parse_address
+from .config import Config, ConfigError, derived_server_id, is_loopback, parse_address
 from .connections.certificate import server_tls
 from .connections.refusal_log import RefusalLog
 from .dump.lease_renewals import LeaseRenewals
@@ -132,7 +131,7 @@ class Server:
         self._started_at = 0.0
 
     def _make_up_account(self) -> AccountBook:
-        if not _is_loopback(parse_address(self.config.listen)[0]):
+        if not is_loopback(parse_address(self.config.listen)[0]):
             raise ConfigError(
                 "without accounts only loopback (localhost, 127.0.0.1, [::1]) is listened on, "
                 f"not {self.config.listen}"
@@ -373,14 +372,6 @@ class Server:
         }
         shown = {name: str(value) for name, value in values.items()} | self.semi_sync.status()
         return shown if self.upstream is None else shown | self.upstream.semi_sync_status()
-
-
-def _is_loopback(host: str) -> bool:
-    """Tell whether only this machine reaches *host*; other names mean what somebody else says."""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _log_healed(wrong: FormatError) -> None:

@@ -22,7 +22,9 @@ from .login.accounts import AccountBook
 from .relay.relay_control import RelayControl
 from .relay.upstream import UpstreamAddress
 from .relay.upstream_tls import UpstreamTls
+from .reloading import Hangups, Reloading
 from .server import Server
+from .systemd import Systemd
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,14 +35,22 @@ if TYPE_CHECKING:
 PASSWORD_FILE_BYTES_MAX: Final = 4096
 
 
-async def serve(directory: str, config: Config, on_ready: Callable[[Server], None]) -> None:
+async def serve(
+    directory: str,
+    config: Config,
+    on_ready: Callable[[Server], None],
+    read_again: Callable[[], Config] | None = None,
+) -> None:
     """
-    Serve *directory* until SIGTERM or SIGINT; SIGHUP reads accounts and certificate again.
+    Serve *directory* until SIGTERM or SIGINT; SIGHUP reads settings and accounts again.
+
+    systemd is told when it is ready, reloads, stops, and that it lives.
 
     Args:
         directory: of the `.ibb` files; made if it is missing, unless read only.
         config: settings.
         on_ready: called once connections are accepted.
+        read_again: returns the settings as they are written at SIGHUP, which may have changed.
 
     Raises:
         ConfigError: the settings do not fit together.
@@ -48,7 +58,7 @@ async def serve(directory: str, config: Config, on_ready: Callable[[Server], Non
         OSError: the address cannot be had.
     """
     tls = UpstreamTls.from_config(config)  # whether or not an upstream is named: SQL may name one
-    address = _upstream(config, tls)
+    address = upstream_address(config, tls)
     accounts = AccountBook.load(config.accounts) if config.accounts else None
     raise_limit()
     with _opened(directory, config) as history:
@@ -57,7 +67,9 @@ async def serve(directory: str, config: Config, on_ready: Callable[[Server], Non
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stopping.set)
-        loop.add_signal_handler(signal.SIGHUP, _reload, server)
+        systemd = Systemd()
+        hangups = Hangups(Reloading(server, read_again), systemd, lambda: _status(server))
+        loop.add_signal_handler(signal.SIGHUP, hangups.note)
         await server.start()
         if isinstance(history, Store):
             server.upstream = RelayControl(history, server, address, tls)
@@ -66,13 +78,17 @@ async def serve(directory: str, config: Config, on_ready: Callable[[Server], Non
         try:
             admin = await _admin_listener(server)
             on_ready(server)
+            hangups.begin()
             await _until(stopping, server.upstream)
         finally:
+            systemd.stopping()
+            await hangups.close()
             if admin is not None:
                 await admin.stop()
             if server.upstream is not None:
                 await server.upstream.stop()
             await server.stop()
+            await systemd.close()
 
 
 async def _admin_listener(server: Server) -> AdminListener | None:
@@ -91,15 +107,10 @@ async def _admin_listener(server: Server) -> AdminListener | None:
     return admin
 
 
-def _reload(server: Server) -> None:
-    """Read accounts and certificate again; what is broken changes nothing."""
-    path = server.config.accounts
-    try:
-        server.reload(AccountBook.load(path) if path else None)
-    except ConfigError as error:
-        get_log().error("reload_failed", error=str(error), kept="what was in force before")
-        return
-    get_log().info("reloaded", accounts=len(server.accounts))
+def _status(server: Server) -> str:
+    """Return a line for `systemctl status`."""
+    host, port = server.address
+    return f"serving {server.place} on {host}:{port}"
 
 
 async def _until(stopping: asyncio.Event, upstream: RelayControl | None) -> None:
@@ -126,21 +137,7 @@ def _opened(directory: str, config: Config) -> Iterator[Store | ReadOnlyHistory]
         finally:
             history.close()
         return
-    try:
-        options = StoreOptions(
-            page_size=config.page_size,
-            max_binlog_size=config.max_binlog_size,
-            state_interval=max(config.state_interval, config.page_size),
-            flush_log_at_commit=config.flush_log_at_commit,
-            flush_log_interval=config.flush_log_interval,
-            binlog_expire_logs_seconds=config.expire_seconds,
-            max_binlog_total_size=config.max_binlog_total_size,
-            slave_connections_needed_for_purge=config.slave_connections_needed_for_purge,
-            format_description="upstream",  # a restart of ours is no restart of the writer
-        )
-    except ValueError as error:
-        raise ConfigError(str(error)) from error
-    store = Store.open(directory, options)
+    store = Store.open(directory, store_options(config))
     for copy in store.copies_set_aside:
         get_log().warning("copy_set_aside", path=copy)
     for path in store.damaged_headers:
@@ -154,11 +151,40 @@ def _opened(directory: str, config: Config) -> Iterator[Store | ReadOnlyHistory]
             get_log().error("store_failed", error=str(error))
 
 
+def store_options(config: Config) -> StoreOptions:
+    """
+    Return what a store is opened with.
+
+    Raises:
+        ConfigError: settings do not fit together.
+    """
+    try:
+        return StoreOptions(
+            page_size=config.page_size,
+            max_binlog_size=config.max_binlog_size,
+            state_interval=max(config.state_interval, config.page_size),
+            flush_log_at_commit=config.flush_log_at_commit,
+            flush_log_interval=config.flush_log_interval,
+            binlog_expire_logs_seconds=config.expire_seconds,
+            max_binlog_total_size=config.max_binlog_total_size,
+            slave_connections_needed_for_purge=config.slave_connections_needed_for_purge,
+            format_description="upstream",  # a restart of ours is no restart of the writer
+        )
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+
+
 def _absolute(directory: str) -> str:
     return str(Path(directory).resolve())
 
 
-def _upstream(config: Config, tls: UpstreamTls) -> UpstreamAddress | None:
+def upstream_address(config: Config, tls: UpstreamTls) -> UpstreamAddress | None:
+    """
+    Return which upstream the settings name, None if none.
+
+    Raises:
+        ConfigError: it is no address, or its password's file cannot be read.
+    """
     if not config.upstream:
         return None
     password = config.upstream_password

@@ -91,6 +91,11 @@ class LiveSettings:
         setting = SETTINGS[name]
         self.change(**{setting: getattr(self._configured, setting)})
 
+    def configure(self, **settings: Any) -> None:
+        """Have DEFAULT mean what *settings* say from now on; they are in force already."""
+        with self._mutex:
+            self._configured = replace(self._configured, **settings)
+
     def change(self, **settings: Any) -> None:
         """
         Change settings, each in the type that `Config` has for it.

@@ -8,19 +8,13 @@ takes a descriptor that the store and the dumps would miss.
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import socket
 import ssl
 from typing import TYPE_CHECKING, Final
 
 from uvicorn.server import ServerState
 
-from ibb.server.config import (
-    ADMIN_CONNECTIONS_MAX,
-    ADMIN_PORT,
-    ConfigError,
-    parse_address,
-)
+from ibb.server.config import ADMIN_CONNECTIONS_MAX, ADMIN_PORT, parse_address
 from ibb.server.dashboard.live import Dashboard
 from ibb.server.log import get_log
 from ibb.server.login.login_guard import address_key
@@ -52,9 +46,6 @@ class AdminListener:
         turned_away: those that found all places taken.
         address: host and port, once it listens.
         dashboard: what its pages show.
-
-    Raises:
-        ConfigError: others could read the passwords of those who log in.
     """
 
     def __init__(self, server: Server, *, connections_max: int = ADMIN_CONNECTIONS_MAX) -> None:
@@ -65,8 +56,6 @@ class AdminListener:
         self._connections_max = connections_max
         self._host, self._port = parse_address(server.config.admin_listen, ADMIN_PORT)
         self._tls = _tls_of(server)
-        if self._tls is None:
-            _check_plain(self._host, skip_ssl=server.config.skip_ssl)
         self.dashboard = Dashboard(server, lambda: reasons_not_ready(server))
         self._settings = protocol_settings(make_app(server, self, encrypted=self._tls is not None))
         self._state = ServerState()
@@ -237,18 +226,3 @@ def _tls_of(server: Server) -> ssl.SSLContext | None:
     context.minimum_version = server.tls.context.minimum_version
     context.sni_callback = use_newest
     return context
-
-
-def _check_plain(host: str, *, skip_ssl: bool) -> None:
-    """Raise ConfigError unless the pages may go over *host* as plain text."""
-    if skip_ssl:
-        return
-    try:
-        near = host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        near = False
-    if not near:
-        raise ConfigError(
-            f"admin_listen: passwords would go over {host} as plain text: set ssl_cert or "
-            "ssl_state, listen on 127.0.0.1, or say skip_ssl if something before it encrypts"
-        )

@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
-import ipaddress
 from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.exposition import choose_encoder
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
+
+from ibb.server.config import is_loopback
 
 from .families import counter, gauge
 from .gate import METRICS, on_thread
@@ -93,14 +94,7 @@ def _is_open(request: Request) -> bool:
     if request.app.state.server.config.metrics_open or request.state.login is not None:
         return True
     # By name, somebody else's page could have the browser of an administrator ask.
-    return _is_near(address_of(request)) and _is_near(request.url.hostname or "")
-
-
-def _is_near(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return is_loopback(address_of(request)) and is_loopback(request.url.hostname or "")
 
 
 async def _is_known(request: Request) -> bool:
