@@ -16,6 +16,7 @@ BATCH_BYTES_MAX: Final = 8 << 20  # of what rows say that they weigh; one row ma
 
 TIMESTAMP: Final = pa.timestamp("us", tz="UTC")
 STRINGS: Final = pa.list_(pa.field("element", pa.string()))
+TEXTS: Final = pa.map_(pa.string(), pa.string())
 MICROSECONDS: Final = 1_000_000
 _DDL: Final = {
     pa.string(): "string",
@@ -25,6 +26,7 @@ _DDL: Final = {
     pa.binary(): "binary",
     TIMESTAMP: "timestamp",
     STRINGS: "array<string>",
+    TEXTS: "map<string,string>",
 }
 
 

@@ -20,7 +20,7 @@ class Option(NamedTuple):
 
 OPTIONS: Final[dict[str, Option]] = {
     "path": Option("", "directories of binlog files, or files: names, globs, URLs, commas between"),
-    "mode": Option("groups", "what a row is: groups or events"),
+    "mode": Option("groups", "what a row is: groups, events or changes"),
     "columns": Option("", "only these columns, commas between"),
     "startingGtid": Option("earliest", "earliest, latest, or the last GTID had in each domain"),
     "endingGtid": Option("latest", "latest, or the last GTID wanted in each domain"),
@@ -28,6 +28,10 @@ OPTIONS: Final[dict[str, Option]] = {
     "endingTime": Option("", "only groups committed before"),
     "databases": Option("", "only events of these databases, commas between"),
     "tables": Option("", "only events of these tables, each database.table, commas between"),
+    "ops": Option("", "only these changes: insert, update, delete, commas between"),
+    "nonTransactional": Option("", "tables whose engine cannot roll back: database.table or none"),
+    "allowStatements": Option("false", "pass over changes that are logged as statements, not rows"),
+    "schemaFile": Option("", "a JSON file that says of tables what the binlog does not"),
     "domains": Option("", "only groups of these GTID domains, commas between"),
     "minPartitions": Option("1", "cut into so many partitions, where there are places for it"),
     "maxPartitionBytes": Option("64m", "cut partitions that are larger than this in the files"),

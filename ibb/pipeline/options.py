@@ -17,7 +17,8 @@ from .option_table import OPTIONS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-MODES: Final = ("groups", "events")
+MODES: Final = ("groups", "events", "changes")
+OPS: Final = ("insert", "update", "delete")
 PARTITIONS_MAX: Final = 100_000
 TRIGGER_GROUPS_MAX: Final = 10**15
 NAMES_MAX: Final = 10_000  # in a list
@@ -44,6 +45,10 @@ class SourceOptions:
         before: seconds since 1970; groups up to there.
         databases: events of these only; empty: of all.
         tables: (database, table) pairs; empty: all.
+        ops: changes of these kinds; empty: all.
+        keeps: tables of engines that cannot roll back; None: nobody has said.
+        allow_statements: pass over changes that are not rows.
+        schema_file: path of one, or empty.
         domains: of GTIDs; empty: all.
         partitions_min: wanted partitions.
         partition_bytes_max: size of one in the files.
@@ -62,6 +67,10 @@ class SourceOptions:
     before: float | None
     databases: frozenset[str]
     tables: frozenset[tuple[str, str]]
+    ops: frozenset[str]
+    keeps: frozenset[tuple[str, str]] | None
+    allow_statements: bool
+    schema_file: str
     domains: frozenset[int]
     partitions_min: int
     partition_bytes_max: int
@@ -88,7 +97,11 @@ class SourceOptions:
             since=texts.time("startingTime"),
             before=texts.time("endingTime"),
             databases=frozenset(texts.names("databases")),
-            tables=frozenset(_table(name) for name in texts.names("tables")),
+            tables=frozenset(_table("tables", name) for name in texts.names("tables")),
+            ops=frozenset(_op(name) for name in texts.names("ops")),
+            keeps=_keeps(texts),
+            allow_statements=texts.flag("allowStatements"),
+            schema_file=texts.text("schemaFile"),
             domains=frozenset(_domain(name) for name in texts.names("domains")),
             partitions_min=texts.number("minPartitions", 1, PARTITIONS_MAX),
             partition_bytes_max=texts.size("maxPartitionBytes"),
@@ -101,7 +114,7 @@ class SourceOptions:
             trigger_bytes_max=(
                 texts.size("maxBytesPerTrigger") if texts.text("maxBytesPerTrigger") else None
             ),
-            fail_on_data_loss=texts.choice("failOnDataLoss", ("true", "false")) == "true",
+            fail_on_data_loss=texts.flag("failOnDataLoss"),
         )
 
 
@@ -174,6 +187,9 @@ class _Texts:
             raise OptionError(name, f"'{text}' is not a size such as 1048576, 512k or 64m")
         return size
 
+    def flag(self, name: str) -> bool:
+        return self.choice(name, ("true", "false")) == "true"
+
 
 def _paths(texts: _Texts) -> tuple[str, ...]:
     paths = tuple(texts.names("path"))
@@ -182,11 +198,26 @@ def _paths(texts: _Texts) -> tuple[str, ...]:
     return paths
 
 
-def _table(name: str) -> tuple[str, str]:
+def _table(option: str, name: str) -> tuple[str, str]:
     database, dot, table = name.partition(".")
     if not database or not dot or not table:
-        raise OptionError("tables", f"'{name}' is not database.table")
+        raise OptionError(option, f"'{name}' is not database.table")
     return database, table
+
+
+def _keeps(texts: _Texts) -> frozenset[tuple[str, str]] | None:
+    names = texts.names("nonTransactional")
+    if not names:
+        return None
+    if [name.lower() for name in names] == ["none"]:
+        return frozenset()
+    return frozenset(_table("nonTransactional", name) for name in names)
+
+
+def _op(name: str) -> str:
+    if name.lower() not in OPS:
+        raise OptionError("ops", f"'{name}' is none of {', '.join(OPS)}")
+    return name.lower()
 
 
 def _domain(name: str) -> int:

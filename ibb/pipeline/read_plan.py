@@ -7,6 +7,7 @@ directory themselves; nothing but the plan goes through the driver.
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,7 @@ from .options import EARLIEST, LATEST, SourceOptions
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ibb.storage.directory import BinlogDirectory
     from ibb.storage.group_reader import StoredGroup
 
 
@@ -153,26 +155,44 @@ def groups_of(task: ReadTask) -> Iterator[StoredGroup]:
         FormatError: something is damaged, or is gone since the read was planned.
         DiskError: a file cannot be read.
     """
+    with closing(pages_of(task)) as pages:
+        yield from groups_in(pages, task)
+
+
+def pages_of(task: ReadTask) -> BinlogDirectory:
+    """
+    Open the directory of a task, to be closed by the caller.
+
+    Raises:
+        FormatError: it is not the one that the read was planned for.
+        DiskError: a file cannot be read.
+    """
     pages = open_for_task(task.path, recovered=task.recovered)
     try:
-        start, end = task.part
-        check_not_begun_anew(pages, start.file_no, task.lsn)
-        reader = GroupReader(pages, start)
-        while (group := reader.next()) is not None:
-            if group.position >= end:
-                return
-            is_last = just_behind(group.position) == end
-            if task.choice.wants(group):
-                yield group
-            if is_last:
-                return
-        if reader.position < end:
-            raise FormatError(
-                f"{task.path} ends at {reader.position}, before {end} which this read was planned"
-                " for: its files were purged or begun anew, or are cut"
-            )
-    finally:
+        check_not_begun_anew(pages, task.part.start.file_no, task.lsn)
+    except BaseException:
         pages.close()
+        raise
+    return pages
+
+
+def groups_in(pages: BinlogDirectory, task: ReadTask) -> Iterator[StoredGroup]:
+    """Yield what `groups_of` does, from a directory that is open."""
+    start, end = task.part
+    reader = GroupReader(pages, start)
+    while (group := reader.next()) is not None:
+        if group.position >= end:
+            return
+        is_last = just_behind(group.position) == end
+        if task.choice.wants(group):
+            yield group
+        if is_last:
+            return
+    if reader.position < end:
+        raise FormatError(
+            f"{task.path} ends at {reader.position}, before {end} which this read was planned"
+            " for: its files were purged or begun anew, or are cut"
+        )
 
 
 def _narrowed(task: ReadTask) -> GroupChoice:

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import closing
+from typing import TYPE_CHECKING, Final
 
+from ibb.protocol.rows.row_stage import DELETE, INSERT, UPDATE
+
+from .change_rows import CHANGE_COLUMNS, TEXT_POLICY, CollectedRows, change_batch
 from .columns import Column, batches, chosen
 from .event_rows import EVENT_COLUMNS, EventFilter, event_rows
 from .group_rows import GROUP_COLUMNS, group_rows
-from .read_plan import groups_of
+from .read_plan import groups_in, groups_of, pages_of
+from .row_events import RowEvents
+from .schema_file import read_schema_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import pyarrow as pa
 
+    from ibb.storage.directory import BinlogDirectory
+
     from .options import SourceOptions
     from .read_plan import ReadTask
+    from .row_events import TableRows
+
+_COLUMNS: Final = {"groups": GROUP_COLUMNS, "events": EVENT_COLUMNS, "changes": CHANGE_COLUMNS}
+_OPS: Final = {"insert": INSERT, "update": UPDATE, "delete": DELETE}
 
 
 def columns_of(options: SourceOptions) -> tuple[Column, ...]:
@@ -25,10 +37,7 @@ def columns_of(options: SourceOptions) -> tuple[Column, ...]:
     Raises:
         OptionError: there is no such column.
     """
-    return chosen(
-        GROUP_COLUMNS if options.mode == "groups" else EVENT_COLUMNS,
-        options.columns,
-    )
+    return chosen(_COLUMNS[options.mode], options.columns)
 
 
 def rows_of(task: ReadTask, options: SourceOptions) -> Iterator[pa.RecordBatch]:
@@ -38,11 +47,37 @@ def rows_of(task: ReadTask, options: SourceOptions) -> Iterator[pa.RecordBatch]:
     Raises:
         FormatError: something is damaged, or is gone since the read was planned.
         DiskError: a file cannot be read.
+        ValueRefused, SchemaMissing, SchemaMismatch: row changes cannot be decoded.
     """
-    columns, groups = columns_of(options), groups_of(task)
+    columns = columns_of(options)
     if options.mode == "groups":
-        yield from batches(columns, group_rows(task.path, groups, columns))
-    else:
+        yield from batches(columns, group_rows(task.path, groups_of(task), columns))
+    elif options.mode == "events":
         wanted = EventFilter(options.databases, options.tables)
         limit = options.event_bytes_max
-        yield from batches(columns, event_rows(groups, columns, wanted, limit))
+        yield from batches(columns, event_rows(groups_of(task), columns, wanted, limit))
+    else:
+        schemas = read_schema_file(options.schema_file)
+        ops = frozenset(_OPS[name] for name in options.ops)
+        collected = CollectedRows(schemas, TEXT_POLICY, lambda _: None, ops)
+        with closing(pages_of(task)) as pages:
+            for batch, tags in collected.batches(_row_events(pages, task, options)):
+                yield change_batch(batch, tags, columns)
+
+
+def _row_events(
+    pages: BinlogDirectory, task: ReadTask, options: SourceOptions
+) -> Iterator[TableRows]:
+    def wants(database: str, table: str) -> bool:
+        """Tell whether a table is wanted; without a name, any of a database."""
+        if options.databases and database not in options.databases:
+            return False
+        if not options.tables:
+            return True
+        if not table:
+            return any(database == wanted for wanted, _ in options.tables)
+        return (database, table) in options.tables
+
+    events = RowEvents(pages, wants, options.keeps, allow_statements=options.allow_statements)
+    for group in groups_in(pages, task):
+        yield from events.of(group)

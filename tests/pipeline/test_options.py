@@ -37,7 +37,7 @@ def test_times_are_seconds_or_moments():
 @pytest.mark.parametrize(
     ("name", "value", "says"),
     [
-        ("mode", "rows", "is none of groups, events"),
+        ("mode", "rows", "is none of groups, events, changes"),
         ("startingGtid", "0-1", "is not earliest or latest or a GTID list"),
         ("endingGtid", "earliest", "is not latest or a GTID list"),
         ("startingTime", "yesterday", "is not a time"),
@@ -45,6 +45,9 @@ def test_times_are_seconds_or_moments():
         ("minPartitions", "²", "is not a whole number"),
         ("maxPartitionBytes", "big", "is not a size"),
         ("tables", "orders", "is not database.table"),
+        ("ops", "truncate", "is none of insert, update, delete"),
+        ("nonTransactional", "orders", "is not database.table"),
+        ("allowStatements", "maybe", "is none of true, false"),
         ("domains", "4294967296", "is not a GTID domain"),
     ],
 )

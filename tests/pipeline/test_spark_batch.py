@@ -6,8 +6,12 @@ import sys
 
 import pytest
 
+from ibb.storage import Store
+
+from ..protocol.rows import row_encoder as enc
+from ..storage.events import xid
 from .conftest import ROOT
-from .published import made_store
+from .published import OPTIONS, made_store, publish_events
 
 pytestmark = [
     pytest.mark.xdist_group("spark"),
@@ -61,6 +65,15 @@ def test_events_filters_and_columns(spark, directory):
     few = spark.read.format("ibb").option("columns", "seq_no,gtid").load(str(path))
     assert few.columns == ["seq_no", "gtid"]
     assert few.agg({"seq_no": "max"}).collect()[0][0] == COUNT // 3
+
+
+def test_changes_are_maps_of_texts(spark, tmp_path):
+    with Store.open(tmp_path, OPTIONS) as store:
+        rows = enc.rows_event(enc.WRITE, [enc.integer(4)], [[(number,)] for number in range(40)])
+        publish_events(store, "0-1-1", enc.table_map([("id", enc.integer(4))]), rows, xid(1))
+        found = spark.read.format("ibb").option("mode", "changes").load(str(tmp_path))
+        ids = found.where("op = 'insert'").selectExpr("int(after['id']) as id")
+        assert ids.agg({"id": "sum"}).collect()[0][0] == sum(range(40))
 
 
 def test_errors_name_the_option(spark, directory):

@@ -1,0 +1,230 @@
+"""
+Row changes as Arrow batches: of all tables as texts (mode changes), of one with its own columns.
+
+Rows of one version of a table are collected and decoded together. Inside a table they come in the
+order of the binlog; columns position and row tell the order inside a group.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import pyarrow as pa
+
+from ibb.protocol.event import TYPE_OFFSET
+from ibb.protocol.rows.rows_event import OPS
+from ibb.protocol.rows.table_layout import layout_of
+from ibb.protocol.rows.value_policy import NoDates, Times, ValuePolicy
+
+from .columns import MICROSECONDS, TEXTS, TIMESTAMP, Column
+from .group_rows import check_seq_no
+from .row_batches import RowBatch, RowBatches
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from ibb.protocol.gtid_event import GtidEvent
+    from ibb.protocol.rows.table_map import TableMap
+    from ibb.protocol.rows.table_schema import TableSchema
+
+    from .row_events import TableRows
+
+VERSIONS_MAX: Final = 64  # of tables that are collected at a time
+HELD_BYTES_MAX: Final = 64 << 20  # of rows events, of all of them
+TEXT_POLICY: Final = ValuePolicy(no_dates=NoDates.TEXT, times=Times.TEXT)
+
+CHANGE_COLUMNS: Final = (
+    Column("gtid", pa.string()),
+    Column("domain", pa.int64()),
+    Column("server", pa.int64()),
+    Column("seq_no", pa.int64()),
+    Column("commit_time", TIMESTAMP),
+    Column("position", pa.int32()),
+    Column("row", pa.int32()),
+    Column("database", pa.string()),
+    Column("table", pa.string()),
+    Column("op", pa.string()),
+    Column("key", TEXTS),
+    Column("before", TEXTS),
+    Column("after", TEXTS),
+)
+
+
+class Tag(NamedTuple):
+    """Where rows come from: their group, and the number of their event in it."""
+
+    group: GtidEvent
+    position: int
+
+
+class TableSchemas(NamedTuple):
+    """
+    What is known of tables besides what the binlog says.
+
+    Attributes:
+        by_name: by (database, table).
+    """
+
+    by_name: dict[tuple[str, str], TableSchema]
+
+    def of(self, table: TableMap) -> TableSchema | None:
+        """Return a table's schema, or None."""
+        return self.by_name.get((table.database, table.table))
+
+
+class CollectedRows:
+    """
+    Rows events, collected by the version of their table.
+
+    Args:
+        schemas: of tables.
+        policy: for values without an exact counterpart.
+        columns: by a table's columns, those that are wanted; None: all.
+        ops: of the protocol's numbers, those that are wanted; empty: all.
+    """
+
+    def __init__(
+        self,
+        schemas: TableSchemas,
+        policy: ValuePolicy,
+        columns: Callable[[Sequence[str]], list[str] | None],
+        ops: frozenset[int],
+    ) -> None:
+        self._schemas = schemas
+        self._policy = policy
+        self._columns = columns
+        self._ops = ops
+        self._batches: dict[bytes, RowBatches] = {}
+        self._tags: list[Tag] = []
+        self._bytes = 0
+
+    def batches(self, events: Iterable[TableRows]) -> Iterator[tuple[RowBatch, list[Tag]]]:
+        """
+        Yield batches with the tags that they refer to.
+
+        Raises:
+            FormatError, ValueRefused, SchemaMissing, SchemaMismatch: rows cannot be decoded.
+        """
+        for rows in events:
+            if self._ops and OPS.get(rows.event[TYPE_OFFSET]) not in self._ops:  # type: ignore[call-overload]
+                continue
+            batches = self._batches.get(rows.table.layout)
+            if batches is None:
+                if len(self._batches) >= VERSIONS_MAX:
+                    yield from self._all()
+                batches = self._batches[rows.table.layout] = self._made(rows.table)
+            check_seq_no(rows.group)
+            batches.add(rows.event, len(self._tags))
+            self._tags.append(Tag(rows.group, rows.position))
+            self._bytes += len(rows.event)
+            while batches.is_full:
+                yield batches.take(), self._tags
+            if self._bytes >= HELD_BYTES_MAX:
+                yield from self._all()
+        yield from self._all()
+
+    def _made(self, table: TableMap) -> RowBatches:
+        layout = layout_of(table, self._schemas.of(table))
+        names = self._columns([column.name for column in layout.columns])
+        return RowBatches(layout, self._policy, names)
+
+    def _all(self) -> Iterator[tuple[RowBatch, list[Tag]]]:
+        """Yield what is there and begin anew."""
+        for batches in self._batches.values():
+            while batches.rows:
+                yield batches.take(), self._tags
+        self._batches.clear()
+        self._tags = []
+        self._bytes = 0
+
+
+def change_batch(batch: RowBatch, tags: list[Tag], columns: Sequence[Column]) -> pa.RecordBatch:
+    """
+    Return the rows of mode changes.
+
+    Args:
+        batch: changed rows of a version of a table.
+        tags: of which its tags are the numbers.
+        columns: of `CHANGE_COLUMNS`.
+    """
+    layout = batch.layout
+    arrays = []
+    images: dict[str, list[list[tuple[str, str | None]] | None]] = {}
+    for column in columns:
+        name = column.name
+        if name in ("database", "table"):
+            value = layout.database if name == "database" else layout.table
+            arrays.append(pa.array([value] * batch.rows, pa.string()))
+        elif name in ("before", "after", "key"):
+            for image in ("before", "after"):
+                if image not in images:
+                    images[image] = _texts(batch, image)
+            values = _keys(batch, images) if name == "key" else images[name]
+            arrays.append(pa.array(values, TEXTS))
+        else:
+            arrays.append(metadata_array(batch, tags, name))
+    schema = pa.schema([pa.field(column.name, column.type) for column in columns])
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def metadata_array(batch: RowBatch, tags: list[Tag], name: str) -> pa.Array:
+    """Return a column that says where rows come from: gtid, op, and so on."""
+    if name == "op":
+        return batch.op
+    if name == "row":
+        return batch.number
+    first, last = batch.tag[0].as_py(), batch.tag[-1].as_py()
+    value, kind = _OF_TAGS[name]
+    values = pa.array([value(tag) for tag in tags[first : last + 1]], kind)
+    return values.take(pa.array([tag - first for tag in batch.tag.to_pylist()], pa.int64()))
+
+
+def _texts(batch: RowBatch, image: str) -> list[list[tuple[str, str | None]] | None]:
+    """Return an image of each row as (column, text) pairs, without columns that it lacks."""
+    records = batch.before if image == "before" else batch.after
+    if records is None:
+        return [None] * batch.rows
+    numbers = {column.name: number for number, column in enumerate(batch.layout.columns)}
+    rows: list[list[tuple[str, str | None]]] = [[] for _ in range(batch.rows)]
+    for name, values in zip(records.schema.names, records.columns, strict=True):
+        there = batch.has_column(image, numbers[name]).to_pylist()
+        for row, value, is_there in zip(rows, values.to_pylist(), there, strict=True):
+            if is_there:
+                row.append((name, text_of(value)))
+    lacking = "insert" if image == "before" else "delete"
+    return [
+        None if op == lacking else row for row, op in zip(rows, batch.op.to_pylist(), strict=True)
+    ]
+
+
+def _keys(
+    batch: RowBatch, images: dict[str, list[list[tuple[str, str | None]] | None]]
+) -> list[list[tuple[str, str | None]] | None]:
+    """Return the primary key of each row before it was changed, after that if it is new."""
+    key = batch.layout.key
+    if key is None:
+        return [None] * batch.rows
+    names = {batch.layout.columns[number].name for number in key}
+    pairs = zip(images["before"], images["after"], strict=True)
+    return [[pair for pair in before or after or [] if pair[0] in names] for before, after in pairs]
+
+
+def text_of(value: Any) -> str | None:
+    """Return a value as a text: bytes in hexadecimal digits, all else about as SELECT shows it."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bytes):
+        return value.hex().upper()
+    if isinstance(value, bool):
+        return str(int(value))
+    return str(value)
+
+
+_OF_TAGS: Final[dict[str, tuple[Callable[[Tag], Any], Any]]] = {
+    "gtid": (lambda tag: str(tag.group.gtid), pa.string()),
+    "domain": (lambda tag: tag.group.gtid.domain, pa.int64()),
+    "server": (lambda tag: tag.group.gtid.server, pa.int64()),
+    "seq_no": (lambda tag: tag.group.gtid.seq, pa.int64()),
+    "commit_time": (lambda tag: tag.group.timestamp * MICROSECONDS, TIMESTAMP),
+    "position": (lambda tag: tag.position, pa.int32()),
+}

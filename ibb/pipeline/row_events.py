@@ -1,0 +1,234 @@
+"""
+The rows events of groups that stand, each with its table map: what row changes are made of.
+
+A group is read to its end before the first of its rows is given out, as only the end tells whether
+they stand: small ones are held meanwhile, larger ones read twice.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from ibb.protocol.errors import FormatError
+from ibb.protocol.event import HEADER_SIZE, TYPE_OFFSET, EventType
+from ibb.protocol.event_group import ROWS
+from ibb.protocol.event_splitter import EventSplitter
+from ibb.protocol.gtid_event import GtidEvent, GtidFlag
+from ibb.protocol.partial_rows import FragmentJoiner
+from ibb.protocol.rows.table_map import TableMap
+from ibb.storage.group_reader import GroupReader
+from ibb.storage.position import Position
+
+from .group_outcome import STATEMENT_BYTES_MAX, GroupOutcome, Statement
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from ibb.protocol.event_splitter import EventPart
+    from ibb.storage.group_reader import StoredGroup
+    from ibb.storage.page_source import PageSource
+
+HELD_BYTES_MAX: Final = 8 << 20  # of a group that is not read twice
+TABLE_MAPS_MAX: Final = 4096  # remembered
+_NUMBER: Final = slice(HEADER_SIZE, HEADER_SIZE + 6)  # of the table, in table maps and rows events
+_TELLING: Final = frozenset({EventType.QUERY, EventType.QUERY_COMPRESSED, EventType.INCIDENT})
+_CARRIERS: Final = frozenset({*ROWS, EventType.TABLE_MAP, EventType.PARTIAL_ROW_DATA})
+
+
+class TableRows(NamedTuple):
+    """
+    A rows event.
+
+    Attributes:
+        group: when and by which GTID its changes happened.
+        table: its table map.
+        event: all of it, without checksum.
+        position: of the event in its group.
+    """
+
+    group: GtidEvent
+    table: TableMap
+    event: bytes
+    position: int
+
+
+class RowEvents:
+    """
+    Reads the rows events of groups.
+
+    Args:
+        pages: where the groups are.
+        wants: which tables, by database and name.
+        keeps: tables of engines that cannot roll back; None: nobody has said.
+        allow_statements: pass over changes that are logged as statements.
+    """
+
+    def __init__(
+        self,
+        pages: PageSource,
+        wants: Callable[[str, str], bool],
+        keeps: frozenset[tuple[str, str]] | None,
+        *,
+        allow_statements: bool,
+    ) -> None:
+        self._pages = pages
+        self._wants = wants
+        self._keeps = keeps
+        self._allow_statements = allow_statements
+        self._maps: dict[bytes, TableMap] = {}
+
+    def of(self, group: StoredGroup) -> Iterator[TableRows]:
+        """
+        Yield the rows events of a group that stand when it is committed.
+
+        Raises:
+            FormatError: it is damaged, or it cannot be told what became of its rows; names the
+                GTID.
+        """
+        head = GtidEvent.parse(group.head)
+        try:
+            if not head.flags2 & GtidFlag.PREPARED_XA:
+                yield from self._standing(group, head, head)
+        except FormatError as error:
+            if error.file is not None:
+                raise
+            raise FormatError(f"group {head.gtid}: {error.what}") from error
+
+    def _standing(
+        self, group: StoredGroup, head: GtidEvent, happened: GtidEvent
+    ) -> Iterator[TableRows]:
+        outcome, size = GroupOutcome(), 0
+        held: list[tuple[int, EventPart]] = []
+        text = bytearray()
+        for position, part in _numbered(group.pieces()):
+            if part.header.type in _TELLING:
+                text = bytearray() if part.first else text
+                text += part.data[: max(STATEMENT_BYTES_MAX - len(text), 0)]
+                if part.last:
+                    outcome.add(position, text)
+                    self._check_statement(text)
+            elif part.header.type in _CARRIERS:
+                size += len(part.data)
+                if size <= HELD_BYTES_MAX:
+                    held.append((position, part._replace(data=bytes(part.data))))
+                else:
+                    held.clear()
+        parts: Iterable[tuple[int, EventPart]] = held
+        if size > HELD_BYTES_MAX:
+            again = GroupReader(self._pages, group.position).next()
+            assert again is not None, "it was read just now"
+            parts = (both for both in _numbered(again.pieces()) if both[1].header.type in _CARRIERS)
+        yield from self._rows(parts, outcome, head, happened)
+        if outcome.xa == "COMMIT" and not size:
+            yield from self._prepared(group, head)
+
+    def _check_statement(self, event: bytearray) -> None:
+        if self._allow_statements or event[TYPE_OFFSET] == EventType.INCIDENT:
+            return
+        statement = Statement.parse(event)
+        if statement.changes_rows and self._wants(statement.database, ""):
+            raise FormatError(
+                "it changes rows by a statement, not by rows (binlog_format); set option"
+                " allowStatements to true to pass over such changes"
+            )
+
+    def _rows(
+        self,
+        parts: Iterable[tuple[int, EventPart]],
+        outcome: GroupOutcome,
+        head: GtidEvent,
+        happened: GtidEvent,
+    ) -> Iterator[TableRows]:
+        tables: dict[bytes, TableMap | None] = {}
+        joiner: FragmentJoiner | None = None
+        pieces: list[bytes] = []
+        table: TableMap | None = None
+        for position, stored in parts:
+            part = stored
+            if part.header.type == EventType.PARTIAL_ROW_DATA:
+                joiner = joiner or FragmentJoiner()
+                part = joiner.take(part)
+                joiner = None if joiner.done else joiner
+            if part.first:
+                number, pieces = bytes(part.data[_NUMBER]), []
+                if len(number) < _NUMBER.stop - _NUMBER.start:
+                    raise FormatError("an event of a table that does not say which table")
+                if part.header.type != EventType.TABLE_MAP:
+                    if number not in tables:
+                        raise FormatError("rows of a table without a table map before them")
+                    table = tables[number]
+            pieces.append(bytes(part.data))
+            if not part.last:
+                if table is None and part.header.type != EventType.TABLE_MAP:
+                    pieces.clear()  # nobody wants it
+                continue
+            if part.header.type == EventType.TABLE_MAP:
+                event = b"".join(pieces)
+                found = self._table_map(event)
+                tables[number] = found if self._wants(found.database, found.table) else None
+            elif table is not None and self._stands(table, position, outcome, head):
+                yield TableRows(happened, table, b"".join(pieces), position)
+        if joiner is not None:
+            raise FormatError("fragments of a rows event end before it does")
+
+    def _stands(
+        self, table: TableMap, position: int, outcome: GroupOutcome, head: GtidEvent
+    ) -> bool:
+        """Tell whether an event's rows stand."""
+        if not outcome.is_rolled_back(position):
+            return True
+        if head.flags2 & GtidFlag.TRANSACTIONAL:
+            return False
+        if self._keeps is None:
+            raise FormatError(
+                f"rows of {table.database}.{table.table} were rolled back, which not all engines"
+                " can: say by option nonTransactional which tables cannot"
+            )
+        return (table.database, table.table) in self._keeps
+
+    def _prepared(self, group: StoredGroup, head: GtidEvent) -> Iterator[TableRows]:
+        """Yield the rows of the XA transaction that a group commits."""
+        prepared = self._find_prepared(group.position, head)
+        if prepared is None:
+            raise FormatError(
+                f"it commits the XA transaction {head.xa_id}, of which the prepared group is not"
+                " in the history any more"
+            )
+        yield from self._standing(prepared, GtidEvent.parse(prepared.head), head)
+
+    def _find_prepared(self, before: Position, wanted: GtidEvent) -> StoredGroup | None:
+        """Return the last group before a place that prepared an XA transaction; files backwards."""
+        place: Position | None = None
+        for file_no in range(before.file_no, self._pages.first_file() - 1, -1):
+            reader = GroupReader(self._pages, Position(file_no, 0))
+            while (group := reader.next()) is not None:
+                if group.position >= before or group.position.file_no > file_no:
+                    break
+                if group.gtid is None:
+                    continue
+                event = GtidEvent.parse(group.head)
+                if event.flags2 & GtidFlag.PREPARED_XA and event.xa_id == wanted.xa_id:
+                    place = group.position
+            if place is not None:
+                return GroupReader(self._pages, place).next()
+        return None
+
+    def _table_map(self, event: bytes) -> TableMap:
+        key = event[_NUMBER.stop :]
+        found = self._maps.get(key)
+        if found is None:
+            if len(self._maps) >= TABLE_MAPS_MAX:
+                self._maps.clear()
+            found = self._maps[key] = TableMap.parse(event)
+        return found
+
+
+def _numbered(pieces: Iterable[bytes | memoryview]) -> Iterator[tuple[int, EventPart]]:
+    """Yield the parts of a group's events with the number of the event."""
+    splitter, position = EventSplitter(), -1
+    for piece in pieces:
+        for part in splitter.feed(piece):
+            position += part.first
+            yield position, part
+    if not splitter.at_boundary:
+        raise FormatError("it ends inside an event")

@@ -1,0 +1,77 @@
+"""Streams by a real Spark: micro-batches, failures in mid-batch, restarts from a checkpoint."""
+
+import json
+
+import pytest
+from pyspark.errors import StreamingQueryException
+
+from ibb.storage import Store
+
+from .published import OPTIONS, publish
+
+pytestmark = [
+    pytest.mark.xdist_group("spark"),
+    pytest.mark.slow,
+    # Spark's own: sockets to its JVM that end with the session
+    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::UserWarning"),
+]
+
+
+class Sink:
+    """Keeps the GTIDs of each micro-batch by its id, and fails on some of them at first."""
+
+    def __init__(self, *failing):
+        self.batches = {}
+        self.again = 0
+        self._failing = set(failing)
+
+    def take(self, rows, number):
+        gtids = [row.gtid for row in rows.select("gtid").collect()]
+        if number in self._failing:
+            self._failing.discard(number)
+            self.batches[number] = gtids  # it was written, and nobody was told
+            raise RuntimeError("the sink fails once")
+        if number in self.batches:
+            assert self.batches[number] == gtids  # the same batch once more
+            self.again += 1
+        self.batches[number] = gtids
+
+
+def run(spark, path, checkpoint, sink, **options):
+    """Run a query over what is there now."""
+    stream = spark.readStream.format("ibb").options(**options).load(str(path))
+    query = (
+        stream.writeStream.foreachBatch(sink.take)
+        .option("checkpointLocation", str(checkpoint))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination(240)
+    return query
+
+
+def test_a_stream_is_whole_over_failures_and_restarts(spark, tmp_path):
+    path, checkpoint = tmp_path / "binlogs", tmp_path / "checkpoint"
+    options = {"maxGroupsPerTrigger": "300", "columns": "gtid", "minPartitions": "2"}
+    sink = Sink(1, 3)
+    with Store.open(path, OPTIONS) as store:
+        wanted = publish(store, 700)
+        failures = []
+        for _ in range(5):
+            try:
+                query = run(spark, path, checkpoint, sink, **options)
+            except StreamingQueryException as error:
+                failures.append("the sink fails once" in str(error))
+            else:
+                if len(wanted) > 700:
+                    break
+                wanted += publish(store, 600, skip=700)
+    assert failures == [True, True]
+    assert sink.again == 2
+    found = [gtid for number in sorted(sink.batches) for gtid in sink.batches[number]]
+    assert sorted(found) == sorted(wanted)
+    assert [len(gtids) for _, gtids in sorted(sink.batches.items())] == [300, 300, 100, 300, 300]
+    source = json.loads(query.lastProgress.json)["sources"][0]
+    assert '"gtid"' in json.dumps(source["endOffset"])
+    assert "groupsBehind" in json.dumps(source["latestOffset"])
