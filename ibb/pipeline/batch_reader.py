@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.datasource import Filter
 
+    from .columns import Column
     from .options import SourceOptions
 
 
@@ -29,10 +30,12 @@ class BatchReader(DataSourceReader):
 
     Args:
         options: what it was asked for.
+        columns: that Spark expects, in this order.
     """
 
-    def __init__(self, options: SourceOptions) -> None:
+    def __init__(self, options: SourceOptions, columns: tuple[Column, ...]) -> None:
         self._options = options
+        self._columns = columns
 
     def partitions(self) -> list[InputPartition]:
         """
@@ -52,7 +55,9 @@ class BatchReader(DataSourceReader):
             FormatError, DiskError: while iterating: the files cannot be read as planned.
         """
         task = partition.value  # None: Spark's own partition where there is nothing to read
-        return rows_of(task, self._options) if isinstance(task, ReadTask) else iter(())
+        if not isinstance(task, ReadTask):
+            return iter(())
+        return rows_of(task, self._options, self._columns)
 
 
 class PushdownReader(BatchReader):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -18,7 +19,15 @@ TIMESTAMP: Final = pa.timestamp("us", tz="UTC")
 STRINGS: Final = pa.list_(pa.field("element", pa.string()))
 TEXTS: Final = pa.map_(pa.string(), pa.string())
 MICROSECONDS: Final = 1_000_000
+_DECIMAL: Final = re.compile(r"decimal\((\d{1,2}),(\d{1,2})\)")
 _DDL: Final = {
+    pa.int8(): "tinyint",
+    pa.int16(): "smallint",
+    pa.float32(): "float",
+    pa.float64(): "double",
+    pa.date32(): "date",
+    pa.timestamp("us"): "timestamp_ntz",
+    pa.duration("us"): "interval day to second",
     pa.string(): "string",
     pa.int64(): "bigint",
     pa.int32(): "int",
@@ -29,13 +38,15 @@ _DDL: Final = {
     TEXTS: "map<string,string>",
 }
 
+_BY_DDL: Final = {text: kind for kind, text in _DDL.items()}
+
 
 class Column(NamedTuple):
     """
     One column.
 
     Attributes:
-        name: lower case.
+        name: of those that are ours lower case.
         type: in Arrow; one of those that have a name in Spark here.
     """
 
@@ -45,7 +56,36 @@ class Column(NamedTuple):
     @property
     def ddl(self) -> str:
         """The column as Spark's schema strings have it."""
-        return f"`{self.name}` {_DDL[self.type]}"
+        return f"`{self.name.replace('`', '``')}` {ddl_of(self.type)}"
+
+
+def ddl_of(kind: Any) -> str:
+    """Return the name of an Arrow type in Spark."""
+    if pa.types.is_decimal(kind):
+        return f"decimal({kind.precision},{kind.scale})"
+    return _DDL[kind]
+
+
+def columns_of_schema(fields: Iterable[tuple[str, str]]) -> tuple[Column, ...]:
+    """
+    Return the columns of a schema that a user gave, or that was ours.
+
+    Args:
+        fields: names, and types as Spark's simple strings have them.
+
+    Raises:
+        OptionError: a type that no column here has.
+    """
+    return tuple(Column(name, _arrow(name, text)) for name, text in fields)
+
+
+def _arrow(name: str, text: str) -> Any:
+    found = _DECIMAL.fullmatch(text)
+    if found is not None:
+        return pa.decimal128(int(found[1]), int(found[2]))
+    if text not in _BY_DDL:
+        raise OptionError("schema", f"column {name}: there is no column of type {text} here")
+    return _BY_DDL[text]
 
 
 def chosen(columns: Sequence[Column], names: Iterable[str]) -> tuple[Column, ...]:
@@ -55,11 +95,11 @@ def chosen(columns: Sequence[Column], names: Iterable[str]) -> tuple[Column, ...
     Raises:
         OptionError: there is no such column.
     """
-    by_name = {column.name: column for column in columns}
+    by_name = {column.name.lower(): column for column in columns}
     for name in names:
-        if name not in by_name:
+        if name.lower() not in by_name:
             raise OptionError("columns", f"there is no column {name}: {', '.join(by_name)}")
-    return tuple(by_name[name] for name in dict.fromkeys(names)) or tuple(columns)
+    return tuple(by_name[name.lower()] for name in dict.fromkeys(names)) or tuple(columns)
 
 
 def schema_ddl(columns: Sequence[Column]) -> str:

@@ -20,7 +20,9 @@ class Option(NamedTuple):
 
 OPTIONS: Final[dict[str, Option]] = {
     "path": Option("", "directories of binlog files, or files: names, globs, URLs, commas between"),
-    "mode": Option("groups", "what a row is: groups, events or changes"),
+    "mode": Option("groups", "what a row is: groups, events, changes, or table with that option"),
+    "table": Option("", "changes of this table, database.table, with its own columns"),
+    "images": Option("after", "of updates with option table: after, or both for two rows"),
     "columns": Option("", "only these columns, commas between"),
     "startingGtid": Option("earliest", "earliest, latest, or the last GTID had in each domain"),
     "endingGtid": Option("latest", "latest, or the last GTID wanted in each domain"),

@@ -17,7 +17,8 @@ from .option_table import OPTIONS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-MODES: Final = ("groups", "events", "changes")
+MODES: Final = ("groups", "events", "changes", "table")
+IMAGES: Final = ("after", "both")
 OPS: Final = ("insert", "update", "delete")
 PARTITIONS_MAX: Final = 100_000
 TRIGGER_GROUPS_MAX: Final = 10**15
@@ -38,7 +39,9 @@ class SourceOptions:
     Attributes:
         paths: as given, one entry each.
         mode: one of `MODES`.
-        columns: names, lower case; empty: all.
+        table: (database, name) in mode table, else None.
+        images: one of `IMAGES`.
+        columns: names as given; empty: all.
         start: `EARLIEST`, `LATEST` or a position: groups behind it.
         end: `LATEST` or a position: nothing behind it.
         since: seconds since 1970; groups from then on.
@@ -60,6 +63,8 @@ class SourceOptions:
 
     paths: tuple[str, ...]
     mode: str
+    table: tuple[str, str] | None
+    images: str
     columns: tuple[str, ...]
     start: str
     end: str
@@ -90,8 +95,10 @@ class SourceOptions:
         texts = _Texts(given)
         return cls(
             paths=_paths(texts),
-            mode=texts.choice("mode", MODES),
-            columns=tuple(name.lower() for name in texts.names("columns")),
+            mode=_mode(texts),
+            table=_table("table", texts.text("table")) if texts.text("table") else None,
+            images=texts.choice("images", IMAGES),
+            columns=tuple(texts.names("columns")),
             start=texts.position("startingGtid", (EARLIEST, LATEST)),
             end=texts.position("endingGtid", (LATEST,)),
             since=texts.time("startingTime"),
@@ -134,6 +141,9 @@ class _Texts:
 
     def text(self, name: str) -> str:
         return self._texts.get(name) or OPTIONS[name].default
+
+    def is_given(self, name: str) -> bool:
+        return bool(self._texts.get(name))
 
     def choice(self, name: str, values: tuple[str, ...]) -> str:
         text = self.text(name).lower()
@@ -212,6 +222,14 @@ def _keeps(texts: _Texts) -> frozenset[tuple[str, str]] | None:
     if [name.lower() for name in names] == ["none"]:
         return frozenset()
     return frozenset(_table("nonTransactional", name) for name in names)
+
+
+def _mode(texts: _Texts) -> str:
+    named = bool(texts.text("table"))
+    mode = "table" if named and not texts.is_given("mode") else texts.choice("mode", MODES)
+    if named != (mode == "table"):
+        raise OptionError("table", "it goes with mode table, or without option mode")
+    return mode
 
 
 def _op(name: str) -> str:

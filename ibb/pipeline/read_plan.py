@@ -7,7 +7,7 @@ directory themselves; nothing but the plan goes through the driver.
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -115,6 +115,20 @@ def plan_read(options: SourceOptions) -> list[ReadTask]:
         finally:
             view.pages.close()
     return tasks
+
+
+@contextmanager
+def newest_view(options: SourceOptions) -> Iterator[tuple[DirectoryView, Cut]]:
+    """
+    Look at the last directory that a read has, and at where the read ends in it.
+
+    Raises:
+        OptionError: an option does not fit what is there.
+        FormatError, DiskError: it cannot be read.
+    """
+    view = open_view(named_directories(options.paths)[-1].path)
+    with closing(view.pages):
+        yield view, _cut(view, options.end, "endingGtid")
 
 
 def tasks_between(

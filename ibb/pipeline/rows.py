@@ -11,9 +11,11 @@ from .change_rows import CHANGE_COLUMNS, TEXT_POLICY, CollectedRows, change_batc
 from .columns import Column, batches, chosen
 from .event_rows import EVENT_COLUMNS, EventFilter, event_rows
 from .group_rows import GROUP_COLUMNS, group_rows
-from .read_plan import groups_in, groups_of, pages_of
+from .read_plan import groups_in, groups_of, newest_view, pages_of
+from .row_batches import DEFAULT_POLICY
 from .row_events import RowEvents
 from .schema_file import read_schema_file
+from .table_rows import table_batch, table_columns, wanted_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,24 +34,38 @@ _OPS: Final = {"insert": INSERT, "update": UPDATE, "delete": DELETE}
 
 def columns_of(options: SourceOptions) -> tuple[Column, ...]:
     """
-    Return the columns that a read has.
+    Return the columns that a read has; those of a table are looked up in the history.
 
     Raises:
-        OptionError: there is no such column.
+        OptionError: there is no such column, or nothing of the table in the history.
+        FormatError, DiskError: a directory cannot be read.
+        SchemaMissing, SchemaMismatch: it is not known what the columns of the table are.
     """
-    return chosen(_COLUMNS[options.mode], options.columns)
+    if options.table is None:
+        return chosen(_COLUMNS[options.mode], options.columns)
+    schemas = read_schema_file(options.schema_file)
+    with newest_view(options) as (view, end):
+        found = table_columns(view.pages, end, options.table, schemas)
+    return chosen(found, options.columns)
 
 
-def rows_of(task: ReadTask, options: SourceOptions) -> Iterator[pa.RecordBatch]:
+def rows_of(
+    task: ReadTask, options: SourceOptions, columns: tuple[Column, ...], *, follows: bool = False
+) -> Iterator[pa.RecordBatch]:
     """
     Yield the rows of one partition.
+
+    Args:
+        task: the partition.
+        options: of the read.
+        columns: what Spark expects.
+        follows: it is a stream, which must not leave out columns that are new.
 
     Raises:
         FormatError: something is damaged, or is gone since the read was planned.
         DiskError: a file cannot be read.
         ValueRefused, SchemaMissing, SchemaMismatch: row changes cannot be decoded.
     """
-    columns = columns_of(options)
     if options.mode == "groups":
         yield from batches(columns, group_rows(task.path, groups_of(task), columns))
     elif options.mode == "events":
@@ -57,12 +73,24 @@ def rows_of(task: ReadTask, options: SourceOptions) -> Iterator[pa.RecordBatch]:
         limit = options.event_bytes_max
         yield from batches(columns, event_rows(groups_of(task), columns, wanted, limit))
     else:
-        schemas = read_schema_file(options.schema_file)
-        ops = frozenset(_OPS[name] for name in options.ops)
-        collected = CollectedRows(schemas, TEXT_POLICY, lambda _: None, ops)
-        with closing(pages_of(task)) as pages:
-            for batch, tags in collected.batches(_row_events(pages, task, options)):
+        yield from _changes(task, options, columns, follows=follows)
+
+
+def _changes(
+    task: ReadTask, options: SourceOptions, columns: tuple[Column, ...], *, follows: bool
+) -> Iterator[pa.RecordBatch]:
+    schemas = read_schema_file(options.schema_file)
+    ops = frozenset(_OPS[name] for name in options.ops)
+    collected = CollectedRows(schemas, TEXT_POLICY, lambda _: None, ops)
+    if options.table is not None:
+        wanted = wanted_columns(columns, follows=follows and not options.columns)
+        collected = CollectedRows(schemas, DEFAULT_POLICY, wanted, ops)
+    with closing(pages_of(task)) as pages:
+        for batch, tags in collected.batches(_row_events(pages, task, options)):
+            if options.table is None:
                 yield change_batch(batch, tags, columns)
+            else:
+                yield table_batch(batch, tags, columns, both=options.images == "both")
 
 
 def _row_events(
@@ -70,6 +98,8 @@ def _row_events(
 ) -> Iterator[TableRows]:
     def wants(database: str, table: str) -> bool:
         """Tell whether a table is wanted; without a name, any of a database."""
+        if options.table is not None:
+            return database == options.table[0] and (not table or table == options.table[1])
         if options.databases and database not in options.databases:
             return False
         if not options.tables:

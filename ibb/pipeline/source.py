@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql.datasource import DataSource, DataSourceReader
 
 from .batch_reader import BatchReader, PushdownReader
-from .columns import schema_ddl
+from .columns import Column, columns_of_schema, schema_ddl
 from .options import SourceOptions
 from .rows import columns_of
 from .stream_reader import StreamReader
@@ -43,7 +43,7 @@ class IbbDataSource(DataSource):
         """
         return schema_ddl(columns_of(SourceOptions.parse(self.options)))
 
-    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - it is ours
+    def reader(self, schema: StructType) -> DataSourceReader:
         """
         Return what plans and does a batch read.
 
@@ -51,16 +51,22 @@ class IbbDataSource(DataSource):
             OptionError: an option is wrong.
         """
         options = SourceOptions.parse(self.options)
-        return PushdownReader(options) if _pushes_filters() else BatchReader(options)
+        columns = _columns_in(schema)
+        kind = PushdownReader if _pushes_filters() else BatchReader
+        return kind(options, columns)
 
-    def streamReader(self, schema: StructType) -> StreamReader:  # noqa: ARG002, N802 - Spark's name
+    def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802 - Spark's name
         """
         Return what plans and does the micro-batches of a stream.
 
         Raises:
             OptionError: an option is wrong, or not for streams.
         """
-        return StreamReader(SourceOptions.parse(self.options))
+        return StreamReader(SourceOptions.parse(self.options), _columns_in(schema))
+
+
+def _columns_in(schema: StructType) -> tuple[Column, ...]:
+    return columns_of_schema((field.name, field.dataType.simpleString()) for field in schema)
 
 
 def _pushes_filters() -> bool:

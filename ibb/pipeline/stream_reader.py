@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from .columns import Column
     from .directories import DirectoryView
     from .options import SourceOptions
 
@@ -59,15 +60,17 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     Args:
         options: what it was asked for.
+        columns: that Spark expects, in this order.
 
     Raises:
         OptionError: they do not fit a stream.
     """
 
-    def __init__(self, options: SourceOptions) -> None:
+    def __init__(self, options: SourceOptions, columns: tuple[Column, ...]) -> None:
         if options.end != LATEST:
             raise OptionError("endingGtid", "a stream has no end; use Trigger.AvailableNow")
         self._options = options
+        self._columns = columns
         self._view = StreamView(options.paths)
         self._last: StreamOffset | None = None  # given to Spark, or by it
         self._until: StreamOffset | None = None  # Trigger.AvailableNow
@@ -132,7 +135,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             FormatError, DiskError: while iterating: the files cannot be read as planned.
         """
         task = partition.value
-        return rows_of(task, self._options) if isinstance(task, ReadTask) else iter(())
+        if not isinstance(task, ReadTask):
+            return iter(())
+        return rows_of(task, self._options, self._columns, follows=True)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
         """Note where the history ends now: the query stops there."""

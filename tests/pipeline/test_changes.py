@@ -7,7 +7,7 @@ import pytest
 from ibb.pipeline.errors import OptionError
 from ibb.pipeline.options import SourceOptions
 from ibb.pipeline.read_plan import plan_read
-from ibb.pipeline.rows import rows_of
+from ibb.pipeline.rows import columns_of, rows_of
 from ibb.protocol.errors import FormatError
 from ibb.protocol.event import EventType, build_event
 from ibb.protocol.gtid import Gtid
@@ -36,7 +36,11 @@ def write(*ids):
 def changes(path, **options):
     """Return the rows as dicts."""
     parsed = SourceOptions.parse({"path": str(path), "mode": "changes", **options})
-    tables = [batch.to_pylist() for task in plan_read(parsed) for batch in rows_of(task, parsed)]
+    tables = [
+        batch.to_pylist()
+        for task in plan_read(parsed)
+        for batch in rows_of(task, parsed, columns_of(parsed))
+    ]
     return [row for rows in tables for row in rows]
 
 

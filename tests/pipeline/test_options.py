@@ -37,7 +37,7 @@ def test_times_are_seconds_or_moments():
 @pytest.mark.parametrize(
     ("name", "value", "says"),
     [
-        ("mode", "rows", "is none of groups, events, changes"),
+        ("mode", "rows", "is none of groups, events, changes, table"),
         ("startingGtid", "0-1", "is not earliest or latest or a GTID list"),
         ("endingGtid", "earliest", "is not latest or a GTID list"),
         ("startingTime", "yesterday", "is not a time"),

@@ -76,6 +76,27 @@ def test_changes_are_maps_of_texts(spark, tmp_path):
         assert ids.agg({"id": "sum"}).collect()[0][0] == sum(range(40))
 
 
+def test_a_table_has_columns_of_every_kind(spark, tmp_path):
+    columns = [
+        *(("tiny", enc.integer(1)), ("small", enc.integer(2)), ("medium", enc.integer(3))),
+        *(("big", enc.integer(8)), ("ubig", enc.integer(8, unsigned=True)), ("real", enc.real(4))),
+        *(("double", enc.real(8)), ("exact", enc.decimal(20, 4)), ("day", enc.a_date())),
+        *(("moment", enc.a_datetime(6)), ("stamp", enc.a_timestamp(3)), ("time", enc.a_time(0))),
+        *(("text", enc.varchar(30)), ("bytes", enc.blob(2)), ("kind", enc.enum("a", "b"))),
+        *(("bits", enc.bits(9)), ("year", enc.year()), ("set", enc.a_set("x", "y"))),
+    ]
+    rows = enc.rows_event(enc.WRITE, [spec for _, spec in columns], [[(None,) * len(columns)]])
+    with Store.open(tmp_path, OPTIONS) as store:
+        publish_events(store, "0-1-1", enc.table_map(columns), rows, xid(1))
+    found = spark.read.format("ibb").option("table", "d.t").load(str(tmp_path))
+    (row,) = found.collect()
+    assert row["_op"] == "insert"
+    assert all(row[name] is None for name, _ in columns)
+    types = {field.name: field.dataType.simpleString() for field in found.schema}
+    assert types["exact"] == "decimal(20,4)"
+    assert (types["moment"], types["stamp"]) == ("timestamp_ntz", "timestamp")
+
+
 def test_errors_name_the_option(spark, directory):
     path, _ = directory
     with pytest.raises(Exception, match=r"option startgtid: .*did you mean startingGtid"):

@@ -8,6 +8,7 @@ import shutil
 import pytest
 
 from ibb.pipeline.errors import DataLossError, OptionError
+from ibb.pipeline.group_rows import GROUP_COLUMNS
 from ibb.pipeline.options import SourceOptions
 from ibb.pipeline.read_plan import groups_of
 from ibb.pipeline.stream_reader import StreamReader
@@ -18,7 +19,7 @@ from .published import OPTIONS, made_store, publish, publish_events
 
 
 def reader_of(path, **options):
-    return StreamReader(SourceOptions.parse({"path": str(path), **options}))
+    return StreamReader(SourceOptions.parse({"path": str(path), **options}), GROUP_COLUMNS)
 
 
 def gtids(reader, start, end):

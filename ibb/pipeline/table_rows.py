@@ -1,0 +1,207 @@
+"""Changes of one table with its own typed columns, and columns that say where a row comes from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from ibb.protocol.errors import FormatError
+from ibb.protocol.event import EventType
+from ibb.protocol.event_splitter import EventSplitter
+from ibb.protocol.rows.row_stage import DELETE, INSERT, UPDATE
+from ibb.protocol.rows.table_layout import layout_of
+from ibb.protocol.rows.table_map import TableMap
+from ibb.storage.group_reader import GroupReader
+from ibb.storage.gtid_search import find_oldest
+
+from .change_rows import TableSchemas, Tag, metadata_array
+from .columns import STRINGS, TIMESTAMP, Column
+from .errors import OptionError
+from .file_ranges import FileRange, cut_into_ranges
+from .row_batches import RowBatch, RowBatches
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ibb.storage.group_reader import StoredGroup
+    from ibb.storage.page_source import PageSource
+
+    from .cuts import Cut
+
+LOOK_BYTES: Final = 4 << 20  # of the files, looked through at a time for a table
+
+METADATA_COLUMNS: Final = (
+    Column("_gtid", pa.string()),
+    Column("_domain", pa.int64()),
+    Column("_server", pa.int64()),
+    Column("_seq_no", pa.int64()),
+    Column("_commit_time", TIMESTAMP),
+    Column("_position", pa.int32()),
+    Column("_row", pa.int32()),
+    Column("_op", pa.string()),
+    Column("_image", pa.string()),
+    Column("_missing", STRINGS),
+)
+_METADATA: Final = frozenset(column.name for column in METADATA_COLUMNS)
+
+
+def table_columns(
+    pages: PageSource, end: Cut, name: tuple[str, str], schemas: TableSchemas
+) -> tuple[Column, ...]:
+    """
+    Return the columns of a table as its last rows before a cut have them.
+
+    Args:
+        pages: the files.
+        end: the cut.
+        name: database and table.
+        schemas: what is known besides.
+
+    Raises:
+        OptionError: there is no row of it, or a column has a name of ours.
+        FormatError: what has to be read is damaged.
+        SchemaMissing, SchemaMismatch: it is not known what its columns are.
+    """
+    found = _newest_map(pages, end, name)
+    if found is None:
+        raise OptionError(
+            "table", f"the history has no row of {'.'.join(name)}; give the columns by schema()"
+        )
+    schema = RowBatches(layout_of(found, schemas.of(found))).schema
+    ours = _METADATA & {field.name.lower() for field in schema}
+    if ours:
+        raise OptionError(
+            "table", f"{'.'.join(name)} has a column {min(ours)}, which is a name here"
+        )
+    return (*(Column(field.name, field.type) for field in schema), *METADATA_COLUMNS)
+
+
+def wanted_columns(
+    columns: Sequence[Column], *, follows: bool
+) -> Callable[[Sequence[str]], list[str] | None]:
+    """
+    Return what tells which columns of a version of the table are to be decoded.
+
+    Args:
+        columns: that a read has.
+        follows: a version with other columns besides stops the read: it is newer than the query.
+    """
+    wanted = {column.name for column in columns} - _METADATA
+
+    def of(names: Sequence[str]) -> list[str]:
+        others = [name for name in names if name not in wanted]
+        if follows and others:
+            raise FormatError(
+                f"the table has a column {others[0]} that the query has not: it was added, dropped"
+                " or renamed. Start the query again, or name by option columns those that it has"
+            )
+        return [name for name in names if name in wanted]
+
+    return of
+
+
+def table_batch(
+    batch: RowBatch, tags: list[Tag], columns: Sequence[Column], *, both: bool
+) -> pa.RecordBatch:
+    """
+    Return the rows of option table.
+
+    Args:
+        batch: changed rows of a version of the table.
+        tags: of which its tags are the numbers.
+        columns: of the table as the read has it, and of `METADATA_COLUMNS`.
+        both: an update gives a row before and one after.
+
+    Raises:
+        FormatError: a value does not fit the column's type.
+    """
+    chosen = _images(batch, both=both)
+    arrays = [_array(batch, tags, column, chosen) for column in columns]
+    schema = pa.schema([pa.field(column.name, column.type) for column in columns])
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _images(batch: RowBatch, *, both: bool) -> list[tuple[int, bool]]:
+    """Return (row, after) for each row that comes out."""
+    chosen = []
+    for row, op in enumerate(batch.op_code.to_pylist()):
+        if op == DELETE or (op == UPDATE and both):
+            chosen.append((row, False))
+        if op in (INSERT, UPDATE):
+            chosen.append((row, True))
+    return chosen
+
+
+def _array(
+    batch: RowBatch, tags: list[Tag], column: Column, chosen: list[tuple[int, bool]]
+) -> pa.Array:
+    name = column.name
+    if name == "_image":
+        return pa.array(["after" if after else "before" for _, after in chosen], pa.string())
+    if name == "_missing":
+        return pa.array(_missing(batch, chosen), STRINGS)
+    if name in _METADATA:
+        values = metadata_array(batch, tags, name.removeprefix("_"))
+        return values.take(pa.array([row for row, _ in chosen], pa.int64()))
+    if name not in batch.image_schema.names:
+        return pa.nulls(len(chosen), column.type)
+    kind = batch.image_schema.field(name).type
+    images = [
+        pa.nulls(batch.rows, kind) if image is None else image.column(name)
+        for image in (batch.before, batch.after)
+    ]
+    places = pa.array([row + batch.rows * after for row, after in chosen], pa.int64())
+    values = pa.concat_arrays(images).take(places)
+    return values if values.type == column.type else _cast(batch, tags, column, values)
+
+
+def _cast(batch: RowBatch, tags: list[Tag], column: Column, values: pa.Array) -> pa.Array:
+    try:
+        return values.cast(column.type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        layout, first = batch.layout, tags[batch.tag[0].as_py()].group.gtid
+        raise FormatError(
+            f"{layout.database}.{layout.table}: from group {first} on, column {column.name} was of"
+            f" type {values.type} and has a value that {column.type} cannot hold: {error}"
+        ) from error
+
+
+def _missing(batch: RowBatch, chosen: list[tuple[int, bool]]) -> list[list[str] | None]:
+    """Return the columns that each image lacks (binlog_row_image); None: it is whole."""
+    if batch.before_present is None and batch.after_present is None:
+        return [None] * len(chosen)
+    names = [column.name for column in batch.layout.columns]
+    there: dict[bool, list[list[Any]]] = {}
+    for after, image in ((False, "before"), (True, "after")):
+        there[after] = [batch.has_column(image, number).to_pylist() for number in range(len(names))]
+    lacking = (
+        [name for name, rows in zip(names, there[after], strict=True) if not rows[row]]
+        for row, after in chosen
+    )
+    return [found or None for found in lacking]
+
+
+def _newest_map(pages: PageSource, end: Cut, name: tuple[str, str]) -> TableMap | None:
+    """Return a table's last table map before a cut, files looked through backwards."""
+    whole = FileRange(find_oldest(pages), end.end)
+    for part in reversed(cut_into_ranges(pages, whole, bytes_max=LOOK_BYTES, count_min=1)):
+        found = None
+        reader = GroupReader(pages, part.start)
+        while (group := reader.next()) is not None and group.position < part.end:
+            if group.gtid is not None and end.is_before(group.gtid.domain, group.position):
+                found = _map_in(group, name) or found
+        if found is not None:
+            return found
+    return None
+
+
+def _map_in(group: StoredGroup, name: tuple[str, str]) -> TableMap | None:
+    splitter, found = EventSplitter(), None
+    for piece in group.pieces():
+        for part in splitter.feed(piece):
+            if part.first and part.last and part.header.type == EventType.TABLE_MAP:
+                table = TableMap.parse(part.data)
+                if (table.database, table.table) == name:
+                    found = table
+    return found

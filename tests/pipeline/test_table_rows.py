@@ -1,0 +1,121 @@
+"""Option table: typed columns, updates in two rows, older versions of the table, streams."""
+
+import pytest
+
+from ibb.pipeline.errors import OptionError
+from ibb.pipeline.options import SourceOptions
+from ibb.pipeline.read_plan import plan_read
+from ibb.pipeline.rows import columns_of, rows_of
+from ibb.pipeline.stream_reader import StreamReader
+from ibb.protocol.errors import FormatError
+from ibb.storage import Store
+
+from ..protocol.rows import row_encoder as enc
+from ..storage.events import xid
+from .published import OPTIONS, publish_events
+
+OLD = [("id", enc.integer(4)), ("note", enc.varchar(50)), ("gone", enc.integer(1))]
+NEW = [("id", enc.integer(8)), ("note", enc.varchar(50)), ("price", enc.decimal(10, 2))]
+METADATA = 10  # columns of ours
+
+
+def specs(columns):
+    return [spec for _, spec in columns]
+
+
+def rows(columns, code, values, present=None):
+    return enc.table_map(columns, key=[0]) + enc.rows_event(code, specs(columns), values, present)
+
+
+def parse(path, **options):
+    return SourceOptions.parse({"path": str(path), "table": "d.t", **options})
+
+
+def read(path, **options):
+    options = parse(path, **options)
+    columns = columns_of(options)
+    found = [batch for task in plan_read(options) for batch in rows_of(task, options, columns)]
+    return [row for batch in found for row in batch.to_pylist()]
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store.open(tmp_path, OPTIONS) as store:
+        store.path = tmp_path
+        yield store
+
+
+def test_a_table_has_its_own_columns_and_ours(store):
+    publish_events(store, "0-1-1", rows(OLD, enc.WRITE, [[(1, b"a", 7)], [(2, None, 7)]]), xid(1))
+    columns = columns_of(parse(store.path))
+    assert [column.ddl for column in columns[:-METADATA]] == [
+        "`id` int",
+        "`note` string",
+        "`gone` tinyint",
+    ]
+    first, second = read(store.path)
+    assert (first["id"], first["note"], second["note"]) == (1, "a", None)
+    assert (first["_gtid"], first["_op"], first["_image"]) == ("0-1-1", "insert", "after")
+    assert (second["_position"], second["_row"], second["_missing"]) == (2, 1, None)
+
+
+def test_updates_come_as_one_row_or_two_and_deletes_as_they_were(store):
+    update = rows(OLD, enc.UPDATE, [[(1, b"a", 7), (2, b"b", 8)]])
+    delete = rows(OLD, enc.DELETE, [[(2, b"b", 8)]])
+    publish_events(store, "0-1-1", update, delete, xid(1))
+    found = [(row["id"], row["_op"], row["_image"]) for row in read(store.path)]
+    assert found == [(2, "update", "after"), (2, "delete", "before")]
+    found = [(row["id"], row["_op"], row["_image"]) for row in read(store.path, images="both")]
+    assert found == [(1, "update", "before"), (2, "update", "after"), (2, "delete", "before")]
+    assert [row["id"] for row in read(store.path, ops="delete", columns="id")] == [2]
+
+
+def test_columns_that_an_image_lacks_are_named(store):
+    lacking = [[True, False, False], [False, True, False]]
+    update = rows(OLD, enc.UPDATE, [[(1, None, None), (None, b"b", None)]], lacking)
+    publish_events(store, "0-1-1", update, xid(1))
+    before, after = read(store.path, images="both")
+    assert (before["id"], before["_missing"]) == (1, ["note", "gone"])
+    assert (after["note"], after["_missing"]) == ("b", ["id", "gone"])
+
+
+def test_older_versions_of_the_table_get_the_newest_columns(store):
+    publish_events(store, "0-1-1", rows(OLD, enc.WRITE, [[(1, b"a", 7)]]), xid(1))
+    publish_events(store, "0-1-2", rows(NEW, enc.WRITE, [[(2**40, b"b", None)]]), xid(1))
+    found = [(row["id"], row["note"], row["price"]) for row in read(store.path)]
+    assert found == [(1, "a", None), (2**40, "b", None)]
+    (first,) = read(store.path, endingGtid="0-1-1")
+    assert first["gone"] == 7
+
+
+def test_a_value_that_the_column_cannot_hold_stops_the_read(store):
+    publish_events(store, "0-1-1", rows(NEW, enc.WRITE, [[(2**40, b"b", None)]]), xid(1))
+    publish_events(store, "0-1-2", rows(OLD, enc.WRITE, [[(1, b"a", 7)]]), xid(1))
+    with pytest.raises(
+        FormatError, match=r"d\.t: from group 0-1-1 on, column id was of type int64"
+    ):
+        read(store.path)
+
+
+def test_a_stream_stops_before_rows_with_columns_that_it_has_not(store):
+    publish_events(store, "0-1-1", rows(OLD, enc.WRITE, [[(1, b"a", 7)]]), xid(1))
+    options = parse(store.path)
+    reader = StreamReader(options, columns_of(options))
+    start = reader.initialOffset()
+    publish_events(store, "0-1-2", rows(NEW, enc.WRITE, [[(2, b"b", None)]]), xid(1))
+    (partition,) = reader.partitions(start, reader.latestOffset(start))
+    with pytest.raises(FormatError, match="the table has a column price that the query has not"):
+        list(reader.read(partition))
+    options = parse(store.path, columns="id,_op")
+    reader = StreamReader(options, columns_of(options))
+    assert [row["id"] for batch in reader.read(partition) for row in batch.to_pylist()] == [1, 2]
+
+
+def test_a_table_that_is_not_there_is_named(store):
+    publish_events(store, "0-1-1", rows(OLD, enc.WRITE, [[(1, b"a", 7)]]), xid(1))
+    with pytest.raises(OptionError, match=r"option table: the history has no row of d\.u"):
+        read(store.path, table="d.u")
+    with pytest.raises(OptionError, match="option table: it goes with mode table"):
+        parse(store.path, mode="events")
+    with pytest.raises(OptionError, match="option columns: there is no column nothing: id, note"):
+        read(store.path, columns="nothing")
