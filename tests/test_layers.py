@@ -14,7 +14,7 @@ MAY_IMPORT = {
     "server": {"protocol", "storage", "server"},
     "pipeline": {"protocol", "storage", "pipeline"},
     "demo": {"protocol", "storage", "server", "demo"},
-    "bench": {"protocol", "storage", "server", "demo", "bench"},
+    "bench": {"protocol", "storage", "server", "pipeline", "demo", "bench"},
     "cli": {"protocol", "storage", "server", "demo", "bench", "cli"},
 }
 

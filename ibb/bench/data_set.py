@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 LEGACY_MAGIC: Final = b"\xfebin"
 LEGACY_NAME: Final = "binlog.000001"
+LEGACY_START: Final = len(LEGACY_MAGIC)  # where its first event is
 LEGACY_BYTES_MAX: Final = 4 << 30  # positions in it have 32 bits
 SERVER_VERSION: Final = "10.11.6-MariaDB-log"
 FACTS_NAME: Final = "facts.json"
@@ -124,9 +125,10 @@ class Recipe:
 
 @dataclass(frozen=True)
 class DataSet:
-    """A data set that is there: *folder* holds `ibb/` and `mariadb/`."""
+    """A data set that is there, made by *recipe*: *folder* holds `ibb/` and `mariadb/`."""
 
     folder: Path
+    recipe: Recipe
     facts: Facts
 
     @property
@@ -168,7 +170,7 @@ def data_set(
     place = folder / recipe.name
     facts = place / FACTS_NAME
     if facts.exists():
-        return DataSet(place, Facts(**json.loads(facts.read_text())))
+        return DataSet(place, recipe, Facts(**json.loads(facts.read_text())))
     shutil.rmtree(place, ignore_errors=True)
     free, wanted = shutil.disk_usage(folder).free, recipe.size * 5 // 2
     if free < wanted:
@@ -176,7 +178,7 @@ def data_set(
             f"{folder} has {free >> 20} MiB free, {recipe.kind} data want {wanted >> 20}"
         )
     place.mkdir(parents=True)
-    made = DataSet(place, _make(recipe, place, progress))
+    made = DataSet(place, recipe, _make(recipe, place, progress))
     facts.write_text(json.dumps(asdict(made.facts)))
     return made
 
@@ -245,7 +247,7 @@ def _commit(writer: GroupWriter, seq: int) -> None:
 
 def _legacy_head() -> bytes:
     described = FormatDescription.default(SERVER_VERSION, SERVER_ID, TIMESTAMP).to_wire(1)
-    described = _placed(described[:-4], len(LEGACY_MAGIC))
+    described = _placed(described[:-4], LEGACY_START)
     at = len(LEGACY_MAGIC) + len(described)
     before = GtidList((), TIMESTAMP, SERVER_ID).encode()
     return LEGACY_MAGIC + described + _placed(before, at)
@@ -282,7 +284,7 @@ def _packets(legacy: Path) -> Iterator[bytes]:
     """Yield the groups of a binlog file as packets of a dump, numbered from 3 on."""
     with legacy.open("rb") as file:
         data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    at, seq = len(LEGACY_MAGIC), STREAM_FIRST_SEQ
+    at, seq = LEGACY_START, STREAM_FIRST_SEQ
     parts: list[bytes] = []
     while at < len(data):
         (size,) = _CRC.unpack_from(data, at + _LENGTH_AT)

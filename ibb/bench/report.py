@@ -63,7 +63,7 @@ def notes(report: Report) -> Iterator[str]:
         "round by round"
     )
     yield (
-        f"{machine.processors} x {machine.processor}; Python {machine.python}; "
+        f"{machine.processors} x {machine.processor}; Python {machine.python}, {machine.kernels}; "
         f"{machine.mariadb or 'no mariadbd'}; {machine.reader} reader"
     )
     yield (

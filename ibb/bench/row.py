@@ -27,6 +27,7 @@ class Row:
         state: whether caches are warm or cold, and which.
         open: sets everything up and gives the function that makes a round.
         needs_mariadb: there is nothing to measure without a mariadbd.
+        needs: Python modules without which there is nothing to measure.
     """
 
     name: str
@@ -34,3 +35,4 @@ class Row:
     state: str
     open: OpenRow
     needs_mariadb: bool = False
+    needs: tuple[str, ...] = ()

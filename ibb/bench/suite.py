@@ -6,13 +6,16 @@ import os
 import platform
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
+
+from ibb.kernels import side
 
 from .errors import BenchError
 from .figures import Figure
 from .limits import Limits, measure_limits
 from .readers import reader_kind
-from .rows import catch_up, ingest, latency, processes, seek, tail
+from .rows import catch_up, decode, ingest, latency, processes, seek, tail
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
 ROUNDS_MAX: Final = 100
 LIMIT_SECONDS: Final = 1.0
 QUICK_ROWS: Final = (
-    *("catch-up-1-bulk", "catch-up-1-one-row", "catch-up-64-bulk", "tail-1000", "seek-full"),
+    *("catch-up-1-bulk", "catch-up-1-one-row", "catch-up-8-bulk", "tail-1000", "seek-full"),
     *("ingest-bulk-durable", "ingest-one-row-durable", "latency-1000", "verify", "idle"),
 )
 
@@ -34,6 +37,7 @@ ROWS: Final[tuple[Row, ...]] = (
     *latency.ROWS,
     *seek.ROWS,
     *processes.ROWS,
+    *decode.ROWS,
 )
 
 
@@ -49,6 +53,7 @@ class Machine:
     processors: int
     load: float  # of the last minute, when the run began
     python: str
+    kernels: str  # `compiled` or `interpreted`
     mariadb: str
     reader: str
 
@@ -120,8 +125,8 @@ def run(
     limits = measure_limits(bench.folder, min(LIMIT_SECONDS, bench.scale.live_seconds))
     measured = []
     for number, row in enumerate(rows):
-        if row.needs_mariadb and bench.installation is None:
-            measured.append(Measured(row, (), "needs a mariadbd, none is installed"))
+        if missing := _missing(bench, row):
+            measured.append(Measured(row, (), f"needs {missing}, which is not installed"))
             continue
         figures: dict[str, Figure] = {}
         progress(number * rounds, row.name)
@@ -136,12 +141,20 @@ def run(
     return Report(bench.scale.name, rounds, machine, limits, tuple(measured))
 
 
+def _missing(bench: Workbench, row: Row) -> str:
+    """Return what a row needs and this machine has not; empty: nothing."""
+    if row.needs_mariadb and bench.installation is None:
+        return "a mariadbd"
+    return ", ".join(name for name in row.needs if find_spec(name) is None)
+
+
 def _machine(bench: Workbench) -> Machine:
     return Machine(
         processor=_processor(),
         processors=len(os.sched_getaffinity(0)),
         load=os.getloadavg()[0],
         python=platform.python_version(),
+        kernels=side(),
         mariadb="" if bench.installation is None else bench.installation.version(),
         reader=reader_kind(),
     )

@@ -12,6 +12,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from ibb.bench.commits import COMMITTERS_MAX, SECONDS_MAX, measure_commits
 from ibb.bench.plots import draw
+from ibb.bench.profiles import PATHS
+from ibb.bench.profiles import profile as profile_of
 from ibb.bench.report import TITLES, as_object, notes, table_rows
 from ibb.bench.suite import QUICK_ROWS, ROUNDS_MAX, ROWS, rows_named, run
 from ibb.bench.workbench import SCALES, Workbench
@@ -59,6 +61,7 @@ def bench(context: click.Context, /, *, list_rows: bool, **options: Any) -> None
       ibb bench --quick
       ibb bench --data /var/tmp/bench --rounds 5 --plots plots
       ibb bench --only catch-up-1-bulk --rounds 3 --data /var/tmp/bench
+      ibb bench profile serve-bulk --data /var/tmp/bench
       ibb bench commits --folder /var/lib/ibb --seconds 10
 
     docs/performance.md says what the rows mean. Exit status 0, whatever the figures are; 2: it
@@ -117,6 +120,45 @@ def _measure(
     if plots is not None:
         for path in draw(as_object(report), plots):
             click.echo(f"drawn: {path}", err=True)
+
+
+@bench.command()
+@click.argument("path", type=click.Choice(PATHS))
+@click.option(
+    "--scale",
+    type=click.Choice(list(SCALES)),
+    default="quick",
+    show_default=True,
+    help="Size of the data.",
+)
+@click.option(
+    "--data",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder that keeps the data sets [default: a temporary one].",
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object, nothing else.")
+def profile(path: str, scale: str, data: Path | None, *, as_json: bool) -> None:
+    """
+    Where the processor's time goes on one PATH, by module and by function.
+
+    The path runs in this process, and is sampled by the processor's clock: a busy machine or a
+    slow disk does not show. What C code takes counts for the Python that calls it.
+
+    \b
+      ibb bench profile serve-one-row --scale quick --data /var/tmp/bench
+
+    Exit status 0; 2: it could not run.
+    """  # noqa: D301 - as above
+    with Workbench(SCALES[scale], data) as workbench:
+        found = profile_of(workbench, path)
+    if as_json:
+        click.echo(json.dumps(found._asdict()))
+        return
+    click.echo(f"{path}: {found.processor:.2f} processor seconds a GB")
+    for shares in (found.modules, found.functions):
+        click.echo("")
+        for share in shares:
+            click.echo(f"{share.share:7.1%}  {share.place}")
 
 
 @bench.command()

@@ -25,7 +25,7 @@ def report():
         Figure("history", f"{size} GiB", "s", None, [size * 2], [size]) for size in (0.5, 1.0, 2.0)
     ]
     bent = Figure("history", "slowest over fastest byte", "x", value_at_most(1.25), [1.5])
-    machine = Machine("a processor", 2, 7.25, "3.11.2", "mariadbd 10.11", "interpreted")
+    machine = Machine("a processor", 2, 7.25, "3.11.2", "compiled", "mariadbd 10.11", "interpreted")
     rows = (
         Measured(row("catch-up-1-bulk"), (speed,)),
         Measured(row("catch-up-8-bulk"), (more,)),

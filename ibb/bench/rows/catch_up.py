@@ -6,6 +6,7 @@ import functools
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
+from ibb.bench.errors import BenchError
 from ibb.bench.figures import Goal, Sample, ratio, ratio_at_most, value_at_most
 from ibb.bench.process_usage import processor_seconds
 from ibb.bench.readers import read
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from ibb.bench.workbench import Workbench
 
 WARM = "warm: files in the page cache, servers have served all of it once"
-HISTORY_SHARES = (0.125, 0.25, 0.5, 1.0)
+HISTORY_SHARES = (1 / 32, 1 / 4, 1 / 2, 1.0)
 _STRAIGHT = 1.25  # slowest over fastest second per byte
 
 
@@ -83,23 +84,24 @@ def _history(bench: Workbench) -> Iterator[Callable[[int], list[Sample]]]:
     facts = data.facts
     with bench.both(data) as (ours, theirs):
 
-        def seconds(peer: Peer, share: float) -> float:
-            left = max(1, round(facts.groups * share))
+        def seconds(peer: Peer, left: int) -> float:
             start = "" if left == facts.groups else f"0-1-{facts.groups - left}"
             result = read(peer, start=start)
-            assert result.outcomes[0].groups == left
+            if result.outcomes[0].groups != left:
+                raise BenchError(f"{peer.name} sent {result.outcomes[0].groups} groups of {left}")
             return result.seconds
 
         def measure(turn: int) -> list[Sample]:
             samples, slopes = [], []
-            for share in HISTORY_SHARES:
+            for left in sorted({max(1, round(facts.groups * share)) for share in HISTORY_SHARES}):
                 own, other = in_turn(
                     turn,
-                    lambda share=share: seconds(ours, share),  # type: ignore[misc]
-                    (lambda share=share: seconds(theirs, share)) if theirs else None,  # type: ignore[misc]
+                    functools.partial(seconds, ours, left),
+                    functools.partial(seconds, theirs, left) if theirs else None,
                 )
-                samples.append(Sample(f"{facts.size * share / 2**30:.3g} GiB", "s", own, other))
-                slopes.append(own / share)
+                gibibytes = facts.size * left / facts.groups / 2**30
+                samples.append(Sample(f"{gibibytes:.3g} GiB", "s", own, other))
+                slopes.append(own / left)
             bent = max(slopes) / min(slopes)
             samples.append(
                 Sample("slowest over fastest byte", "x", bent, None, value_at_most(_STRAIGHT))
@@ -129,7 +131,7 @@ ROWS = (
     _row("one-row", 64, ratio(2.3, 2.8), ratio_at_most(0.5, 0.2)),
     Row(
         "history",
-        "seconds to catch up against how much there is: an eighth, a quarter, half, all; bulk",
+        "seconds to catch up against how much there is: 1/32, a quarter, half, all; bulk",
         WARM,
         _history,
     ),
