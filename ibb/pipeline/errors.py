@@ -20,5 +20,9 @@ class OptionError(IbbError):
         return OptionError, (self.name, str(self).partition(": ")[2])
 
 
+class LeaseFailed(IbbError):  # noqa: N818 - a state of the world
+    """A stream's lease could not be made or moved: a purge may not wait for it."""
+
+
 class DataLossError(IbbError):
     """Groups that a position needs are gone, or are not those that it was made from."""

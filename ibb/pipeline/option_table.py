@@ -44,5 +44,11 @@ OPTIONS: Final[dict[str, Option]] = {
     "failOnDataLoss": Option(
         "true", "stop when groups were purged unread; false: go on behind them"
     ),
+    "lease": Option("", "a name: purge waits for what this stream has not read"),
+    "leaseUrl": Option("", "the server that keeps the lease: mariadb://USER@HOST:PORT"),
+    "leasePasswordFile": Option("", "a file that holds that user's password"),
+    "leasePasswordEnv": Option("", "an environment variable of the driver that holds it instead"),
+    "leaseTlsCa": Option("", "certificates that vouch for a server on another machine"),
+    "leaseSeconds": Option("604800", "after so many seconds without a finished batch it lapses"),
     "maxEventBytes": Option("64m", "leave the column data of larger events empty"),
 }

@@ -13,6 +13,7 @@ from ibb.protocol.gtid import GtidPosition
 
 from .errors import OptionError
 from .option_table import OPTIONS
+from .purge_lease import PurgeLease
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,6 +23,7 @@ IMAGES: Final = ("after", "both")
 OPS: Final = ("insert", "update", "delete")
 PARTITIONS_MAX: Final = 100_000
 TRIGGER_GROUPS_MAX: Final = 10**15
+LEASE_SECONDS_MAX: Final = 100 * 365 * 24 * 3600
 NAMES_MAX: Final = 10_000  # in a list
 EARLIEST: Final = "earliest"
 LATEST: Final = "latest"
@@ -59,6 +61,7 @@ class SourceOptions:
         trigger_groups_max: in a micro-batch, or None.
         trigger_bytes_max: in a micro-batch, or None.
         fail_on_data_loss: stop when groups were purged unread.
+        lease: of a stream, or None.
     """
 
     paths: tuple[str, ...]
@@ -83,6 +86,7 @@ class SourceOptions:
     trigger_groups_max: int | None
     trigger_bytes_max: int | None
     fail_on_data_loss: bool
+    lease: PurgeLease | None
 
     @classmethod
     def parse(cls, given: Mapping[str, str]) -> SourceOptions:
@@ -122,6 +126,7 @@ class SourceOptions:
                 texts.size("maxBytesPerTrigger") if texts.text("maxBytesPerTrigger") else None
             ),
             fail_on_data_loss=texts.flag("failOnDataLoss"),
+            lease=PurgeLease.parse(texts.text, texts.number("leaseSeconds", 1, LEASE_SECONDS_MAX)),
         )
 
 

@@ -7,6 +7,7 @@ nothing, so the reader keeps the last one it gave or was given. No group is spli
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -26,7 +27,7 @@ from .cuts import (
     cut_of_what_is_left,
     position_at_beginning,
 )
-from .errors import DataLossError, OptionError
+from .errors import DataLossError, LeaseFailed, OptionError
 from .file_ranges import FileRange, within_times
 from .lag import lag_behind
 from .options import EARLIEST, LATEST
@@ -81,6 +82,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
         Raises:
             OptionError: an option does not fit the history.
+            LeaseFailed: the lease could not be made.
         """
         with self._view.look() as view:
             position = self._first_position(view)
@@ -89,6 +91,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             except (SqlError, TooOld) as error:
                 raise OptionError("startingGtid", f"'{position}': {error}") from error
             self._last = offset_at(view.pages, position, cut.end)
+        if self._options.lease is not None:
+            self._options.lease.move_to(self._last.gtid)
         return self._last.as_dict()
 
     def latestOffset(  # noqa: N802 - Spark's name
@@ -158,7 +162,19 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {**now.as_dict(), **told}
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Note that Spark has all up to *end*."""
+        """
+        Move the lease: Spark has finished all up to *end*.
+
+        A server that is away does not stop the stream: what the lease held before, it still holds.
+
+        Raises:
+            DataLossError: *end* is no offset of ours.
+        """
+        if self._options.lease is not None:
+            try:
+                self._options.lease.move_to(StreamOffset.of(end).gtid)
+            except LeaseFailed as error:
+                logging.getLogger(__name__).warning("%s", error)
 
     def stop(self) -> None:
         """Close the files."""
