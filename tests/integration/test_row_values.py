@@ -5,7 +5,9 @@ from decimal import Decimal
 import pytest
 
 from ibb.pipeline.row_batches import RowBatches
+from ibb.pipeline.table_schemas import TableSchemas
 from ibb.protocol.event import HEADER_SIZE, EventHeader, EventType, without_checksum
+from ibb.protocol.gtid import Gtid
 from ibb.protocol.rows.rows_event import OPS
 from ibb.protocol.rows.table_layout import layout_of
 from ibb.protocol.rows.table_map import TableMap
@@ -251,3 +253,36 @@ def test_what_less_metadata_leaves_unknown(primary, metadata):
     else:
         assert {"@1", "@2"} <= set(unknown)
         assert batch.after["@1"].to_pylist() == [1, -1, 3]
+
+
+def test_a_schema_of_the_server_makes_up_for_missing_metadata(primary):
+    events = list(
+        change_rows(
+            primary,
+            ["SET GLOBAL binlog_row_metadata = NO_LOG, GLOBAL log_bin_compress = 0"],
+            "ALTER TABLE d.t ADD uu UUID, ADD i4 INET4, ADD i6 INET6,"
+            " ADD lb ENUM('it''s', 'b\\\\c', 'é')",
+            "UPDATE d.t SET uu = '123e4567-e89b-12d3-a456-426655440000', i4 = '192.0.2.0',"
+            " i6 = '::ffff:192.0.2.1', lb = 2 WHERE id = 1",
+            "UPDATE d.t SET uu = '00000000-0000-0000-0000-000000000000', i4 = '0.0.0.0', i6 = '::',"
+            " lb = 1 WHERE id = 3",
+        )
+    )
+    schemas = TableSchemas.from_server(primary.rows, assume_unchanged=True)
+    schema = schemas.find("d", "t", Gtid(0, 1, 1))
+    maps = [TableMap.parse(event) for event in events if event[4] == EventType.TABLE_MAP]
+    layout = layout_of(maps[-1], schema)
+    assert layout.unknown == ()
+    assert layout.key == (0,)
+    batches = RowBatches(layout, AS_SHOWN)
+    for event in events:
+        if event[4] == EventType.UPDATE_ROWS_V1:
+            batches.add(event)
+    after = batches.take().after.to_pylist()
+    rows = selected(primary)
+    compare(after[-2], rows[0])
+    added = ("uu", "i4", "i6", "lb")
+    wanted = primary.rows(f"SELECT {', '.join(added)} FROM d.t WHERE id IN (1, 3) ORDER BY id")
+    found = [tuple(image[name] for name in added) for image in after[-2:]]
+    assert found == [tuple(map(str, row)) for row in wanted]
+    assert found[0][3] == "b\\c"

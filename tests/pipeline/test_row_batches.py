@@ -1,6 +1,6 @@
 """Rows events of an encoder of our own come out as what went in."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given, settings
@@ -10,6 +10,7 @@ from ibb.pipeline.row_batches import RowBatches
 from ibb.protocol.errors import FormatError
 from ibb.protocol.rows.table_layout import layout_of
 from ibb.protocol.rows.table_map import TableMap
+from ibb.protocol.rows.table_schema import ColumnSchema, TableSchema
 from ibb.protocol.rows.value_policy import (
     BadText,
     NoDates,
@@ -285,3 +286,29 @@ def test_a_cut_event_is_refused_and_leaves_no_row(data):
     batches.drop()
     batches.add(event)
     assert batches.take().after.to_pylist() == whole
+
+
+@settings(max_examples=15)
+@given(
+    moment=st.datetimes().map(lambda moment: moment.replace(microsecond=0)),
+    hours=st.integers(-838, 838),
+)
+def test_moments_of_old_servers(moment, hours):
+    number = int(f"{moment.year:04}{moment:%m%d%H%M%S}")
+    seconds = int(moment.replace(year=2001).timestamp())
+    specs = [enc.Spec(12, b"", bytes), enc.Spec(11, b"", bytes), enc.Spec(7, b"", bytes)]
+    table = TableMap.parse(enc.table_map(list(zip("abc", specs, strict=True)), metadata=False))
+    names = ("datetime", "time", "timestamp")
+    columns = tuple(ColumnSchema(name, name) for name in names)
+    batches = RowBatches(layout_of(table, TableSchema(columns)))
+    time = (10000 * hours + (1 if hours >= 0 else -1) * 102).to_bytes(3, "little", signed=True)
+    row = (number.to_bytes(8, "little"), time, seconds.to_bytes(4, "little"))
+    batches.add(enc.rows_event(WRITE, specs, [[row], [(bytes(8), bytes(3), bytes(4))]]))
+    found = batches.take().after.to_pylist()
+    sign = 1 if hours >= 0 else -1
+    assert found[0] == {
+        "datetime": moment,
+        "time": sign * timedelta(hours=abs(hours), minutes=1, seconds=2),
+        "timestamp": datetime.fromtimestamp(seconds, UTC),
+    }
+    assert found[1] == {"datetime": None, "time": timedelta(), "timestamp": None}

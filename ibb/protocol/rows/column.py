@@ -71,6 +71,9 @@ INTEGER_BYTES: Final = {
     ColumnType.LONG: 4,
     ColumnType.LONGLONG: 8,
 }
+# Moments of before MariaDB 10.1, or with mysql56_temporal_format=OFF: with a fraction they are
+# longer, and the table map does not say it.
+OLD_MOMENTS: Final = frozenset({ColumnType.TIMESTAMP, ColumnType.DATETIME, ColumnType.TIME})
 COMPRESSED: Final = frozenset({ColumnType.BLOB_COMPRESSED, ColumnType.VARCHAR_COMPRESSED})
 # Types whose values are bytes of a character set, or just bytes, in the order of optional metadata.
 STRINGS: Final = COMPRESSED | {

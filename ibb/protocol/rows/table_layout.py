@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ibb.protocol.errors import IbbError
 
-from .column import INTEGER_BYTES, STRINGS, Column, ColumnType
+from .column import INTEGER_BYTES, OLD_MOMENTS, STRINGS, Column, ColumnType
 from .text_encoding import charset_of_collation, text_of
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ class ColumnLayout(NamedTuple):
         special: "uuid", "inet4", "inet6" for types that come as bytes.
         geometry: the number of the geometry's kind.
         visible: whether SELECT * has it.
+        is_defined: whether a schema has it, too.
     """
 
     column: Column
@@ -49,6 +50,7 @@ class ColumnLayout(NamedTuple):
     special: str | None = None
     geometry: int | None = None
     visible: bool = True
+    is_defined: bool = False
 
     @property
     def is_known(self) -> bool:
@@ -58,6 +60,8 @@ class ColumnLayout(NamedTuple):
             return self.unsigned is not None
         if kind in (ColumnType.ENUM, ColumnType.SET):
             return self.labels is not None
+        if kind in OLD_MOMENTS:
+            return self.is_defined
         return kind not in STRINGS or self.charset is not None
 
 
@@ -129,6 +133,7 @@ def _column(table_map: TableMap, number: int, schema: ColumnSchema | None) -> Co
         schema.special if schema and kind is ColumnType.STRING else None,
         said.geometry.get(number),
         said.visible.get(number, schema.visible if schema else True),
+        schema is not None,
     )
 
 
@@ -156,4 +161,10 @@ def _check(table_map: TableMap, schema: TableSchema) -> None:
                 f"the schema of {where} has `{wanted.name}` {wanted.type_text} where its rows have "
                 f"{found} of type {column.type.name}: give the schema that it had when they were "
                 "written"
+            )
+        if column.type in OLD_MOMENTS and wanted.fraction_digits:
+            raise SchemaMismatch(
+                f"`{wanted.name}` of {where} is of {wanted.type_text} in the form of before "
+                "MariaDB 10.1, which is not read: ALTER TABLE ... FORCE cures it (with "
+                "mysql56_temporal_format=ON)"
             )

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _TYPE: Final = re.compile(r"\s*([a-z0-9_]+)(?:\s+(varying|precision))?", re.IGNORECASE)
+_DIGITS: Final = re.compile(r"[a-z ]+\(\s*(\d)\s*\)", re.IGNORECASE)
 _LABEL: Final = re.compile(r"'((?:[^'\\]|''|\\.)*)'", re.DOTALL)
 _ESCAPED: Final = re.compile(r"''|\\(.)", re.DOTALL)
 _ESCAPES: Final = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
@@ -139,6 +140,12 @@ class ColumnSchema(NamedTuple):
     def labels(self) -> tuple[str, ...]:
         """The words of ENUM and SET."""
         return tuple(_unquoted(found[1]) for found in _LABEL.finditer(self.type_text))
+
+    @property
+    def fraction_digits(self) -> int:
+        """The digits of a moment's second behind the point."""
+        found = _DIGITS.match(self.type_text)
+        return int(found[1]) if found else 0
 
     @property
     def special(self) -> str | None:

@@ -148,6 +148,15 @@ def test_a_schema_of_another_time_is_refused(schema, metadata):
         layout_of(table, schema)
 
 
+def test_old_moments_are_read_where_a_schema_says_that_they_have_no_fraction():
+    old = enc.Spec(12, b"", bytes)
+    table = TableMap.parse(enc.table_map([("a", old)], metadata=False))
+    assert layout_of(table).unknown == ("@1",)
+    assert layout_of(table, TableSchema((ColumnSchema("a", "datetime"),))).unknown == ()
+    with pytest.raises(SchemaMismatch, match=r"`a` of d\.t is of datetime\(6\) in the form"):
+        layout_of(table, TableSchema((ColumnSchema("a", "datetime(6)"),)))
+
+
 def test_types_of_a_definition():
     column = ColumnSchema("a", "INTEGER(10) UNSIGNED ZEROFILL")
     assert (column.type_name, column.unsigned) == ("int", True)
