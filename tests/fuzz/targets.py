@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from .packet_targets import fuzz_events, fuzz_packets, fuzz_statements
+from .row_targets import fuzz_rows
 from .session_targets import fuzz_sessions, fuzz_upstream
 from .storage_targets import fuzz_directories, fuzz_records
 from .tls_targets import fuzz_tls
@@ -22,13 +23,14 @@ class Target(NamedTuple):
 
 
 TARGETS = {
-    "packets": Target(fuzz_packets, 34),
-    "events": Target(fuzz_events, 20),
+    "packets": Target(fuzz_packets, 30),
+    "events": Target(fuzz_events, 16),
     "statements": Target(fuzz_statements, 15),
     "sessions": Target(fuzz_sessions, 4),
     "tls": Target(fuzz_tls, 1),
     "upstream": Target(fuzz_upstream, 8),
     "records": Target(fuzz_records, 17),
+    "rows": Target(fuzz_rows, 8),
     "directories": Target(fuzz_directories, 1),
 }
 
