@@ -7,8 +7,8 @@ Passwords, certificates and accounts of docker-compose.yml, made once.
 What is there already stays, so whoever wants passwords of his own puts them into
 SECRETS/passwords before the first start. Each server gets a folder that it alone reads:
 
-    SECRETS/passwords/{root,relay,replica,admin}    root's
-    SECRETS/mariadb, SECRETS/ibb                    copies, certificates and keys
+    SECRETS/passwords/{root,relay,replica,admin,grafana}    root's
+    SECRETS/{mariadb,ibb,prometheus,grafana}    copies, certificates and keys
     STORE/accounts.toml                             who may log in at the relay
 
 Runs as root. The file `ready` in a server's folder says that all is there.
@@ -26,10 +26,14 @@ from ibb.server.login.accounts import AccountBook, make_account
 PASSWORD_BYTES = 24  # of randomness
 MARIADB_USER = 3306  # as in containers/mariadb/Dockerfile
 IBB_USER = 3307  # as in Dockerfile
+PROMETHEUS_USER = 3308  # as in containers/prometheus/Dockerfile
+GRAFANA_USER = 472  # as in Grafana's own images
 READY = "ready"
 COPIES = {
     "mariadb": (MARIADB_USER, ("root", "relay", "replica", "admin")),
     "ibb": (IBB_USER, ("relay",)),
+    "prometheus": (PROMETHEUS_USER, ("admin",)),
+    "grafana": (GRAFANA_USER, ("grafana",)),
 }
 ADMIN_GRANTS = ("BINLOG MONITOR", "BINLOG ADMIN", "REPLICATION MASTER ADMIN", "SLAVE MONITOR",
                 "REPLICATION SLAVE ADMIN", "PROCESS", "RELOAD")  # fmt: skip

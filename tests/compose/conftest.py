@@ -15,6 +15,6 @@ def stack():
     stack = Stack(os.environ["IBB_ENGINE"], os.environ["IBB_COMPOSE"].split())
     stack.choose_passwords()
     stack.compose("up", "-d")
-    for service in ("primary", "relay", "replica1", "replica2"):
+    for service in ("primary", "relay", "replica1", "replica2", "prometheus"):
         stack.wait_until_healthy(service)
     return stack

@@ -1,6 +1,13 @@
 """What docker-compose.yml promises, from an empty machine to a new image; in this order."""
 
+import json
+import ssl
+from os import environ
+from urllib.request import urlopen
+
 import pytest
+
+from tests.integration.waiting import wait_until
 
 from .stack import PASSWORD
 
@@ -49,6 +56,21 @@ def test_nobody_logs_in_at_the_relay_without_encryption(stack):
     ca = "--ssl-ca=/run/ibb-secrets/mariadb/relay-cert.pem"
     readers = stack.sql("replica1", "SHOW BINLOG READERS", *options, ca, "--ssl-verify-server-cert")
     assert {line[3] for line in readers} == {"101", "102"}
+
+
+def test_the_host_reaches_the_relay_and_prometheus_sees_it(stack):
+    anybody = ssl.create_default_context()
+    anybody.check_hostname, anybody.verify_mode = False, ssl.CERT_NONE
+    with urlopen(f"https://127.0.0.1:{environ['ADMIN_PORT']}/healthz", context=anybody) as answer:
+        assert answer.status == 200
+    asked = f"http://127.0.0.1:{environ['PROMETHEUS_PORT']}/api/v1/query?query=up%7Bjob='ibb'%7D"
+
+    def seen():
+        with urlopen(asked) as answer:
+            found = json.load(answer)["data"]["result"]
+        return [one["value"][1] for one in found] == ["1"]
+
+    wait_until(seen, 60, lambda: stack.log("prometheus")[-2000:])
 
 
 @pytest.mark.parametrize("service", ["replica1", "relay"])
