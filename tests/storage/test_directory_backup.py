@@ -19,7 +19,17 @@ from ibb.storage.verify.finding import Severity
 
 from ..sample_directories import unpack
 from ..server.conftest import SMALL, publish
-from .test_backup import BusyDisk
+
+
+class BusyDisk(OsDisk):
+    """Has something done before anything is copied."""
+
+    meanwhile = None
+
+    def make_dir(self, path):
+        if path.endswith("/copy"):
+            self.meanwhile()
+        super().make_dir(path)
 
 
 def groups_of(directory):
