@@ -4,12 +4,14 @@ ARG BASE=docker.io/library/debian:bookworm-slim
 FROM ${BASE} AS built
 ARG PIP_INDEX_URL
 RUN apt-get update -q \
- && apt-get install -y -q --no-install-recommends python3-venv \
+ && apt-get install -y -q --no-install-recommends gcc libc6-dev python3-dev python3-venv \
  && python3 -m venv /opt/ibb
 COPY containers/ibb/requirements.lock /source/
 RUN /opt/ibb/bin/pip install -q --no-cache-dir --use-pep517 --require-hashes -r /source/requirements.lock
 COPY . /source
+# With a compiler there, this builds the kernels.
 RUN /opt/ibb/bin/pip install -q --no-cache-dir --no-deps /source \
+ && /opt/ibb/bin/ibb --version | grep -q compiled \
  && /opt/ibb/bin/pip uninstall -q -y pip setuptools \
  && install -m 0755 /source/containers/ibb/make_secrets.py /opt/ibb/bin/make-secrets \
  && install -m 0755 /source/containers/ibb/start /opt/ibb/bin/start-after-secrets \

@@ -61,11 +61,13 @@ def main(folder: Path, store: Path) -> None:
 
 def _make_certificate(folder: Path, host: str, owner: str) -> None:
     """Make a certificate for *host*: its key is the owner's alone, all may verify by it."""
-    if not (folder / owner / f"{host}-key.pem").exists():
-        certificate, key = self_signed(host)
-        for name, (user, _) in COPIES.items():
-            _write(folder / name / f"{host}-cert.pem", certificate, user)
-        _write(folder / owner / f"{host}-key.pem", key, COPIES[owner][0])
+    certificate, key = folder / owner / f"{host}-cert.pem", folder / owner / f"{host}-key.pem"
+    if not key.exists():
+        texts = self_signed(host)
+        for path, text in zip((certificate, key), texts, strict=True):
+            _write(path, text, COPIES[owner][0])
+    for name, (user, _) in COPIES.items():
+        _write_missing(folder / name / certificate.name, certificate.read_bytes(), user)
 
 
 def _make_accounts(path: Path, made: Path) -> None:

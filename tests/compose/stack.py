@@ -61,7 +61,11 @@ class Stack:
         script = (
             'mkdir -m 700 /secrets/passwords; for n; do printf %s "$0" >/secrets/passwords/$n; done'
         )
-        volume = f"{self.project}_secrets:/secrets"
+        name = f"{self.project}_secrets"
+        labels = [f"{of}.compose.project={self.project}" for of in ("com.docker", "io.podman")]
+        labels.append("com.docker.compose.volume=secrets")  # so that it goes with the others
+        self.engine("volume", "create", *(f"--label={label}" for label in labels), name)
+        volume = f"{name}:/secrets"
         options = ["run", "--rm", "-u", "0", "-v", volume, "--entrypoint", "sh", self.image]
         self.engine(*options, "-c", script, PASSWORD, *PASSWORDS)
 
