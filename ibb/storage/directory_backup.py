@@ -26,6 +26,7 @@ from .position import Position
 from .record_reader import FILES_OF_RECORD_MAX, RecordReader
 from .reset_marker import ResetMarker
 from .state_scan import find_state, last_page
+from .verify.finding import Kind
 from .verify.redo import check_redo
 
 TRIES_MAX = 5  # to open all files, while a purge removes some
@@ -44,7 +45,8 @@ def back_up_directory(disk: Disk, directory: str, target: str) -> Backup:
         The end of the copy and its GTID state.
 
     Raises:
-        BackupError: *target* is not empty, or there is nothing to copy.
+        BackupError: *target* is not empty, there is nothing to copy, or the newest groups cannot
+            be told, as the redo log is damaged.
         FormatError: a page that was copied is damaged; the copy is not whole.
         DiskError: something could not be read or written.
     """
@@ -54,6 +56,8 @@ def back_up_directory(disk: Disk, directory: str, target: str) -> Backup:
     held = HeldFiles(disk, directory)
     try:
         redo = check_redo(held, directory)
+        if any(finding.kind is Kind.REDO_DAMAGED for finding in redo.findings):
+            raise BackupError(f"the redo log of {directory} is damaged: `ibb verify` says how")
         held.hold()
         pages = BinlogDirectory(redo.disk, directory)
         try:

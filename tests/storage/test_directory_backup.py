@@ -1,5 +1,6 @@
 """A backup from outside holds what was durable, whatever the writer does meanwhile."""
 
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -99,6 +100,20 @@ def test_beside_a_store_at_work_all_that_was_acknowledged_is_copied(tmp_path):
         assert str(store.state()) == "0-1-51"
     assert not (tmp_path / "copy" / UNFINISHED_NAME).exists()
     assert damage_of(tmp_path / "copy") == []
+
+
+def test_a_damaged_redo_log_is_no_reason_to_leave_the_newest_groups_out(tmp_path):
+    source = tmp_path / "source"
+    with Store.open(tmp_path / "store", replace(SMALL, background=False)) as store:
+        for seq in range(1, 40):
+            publish(store, Gtid(0, 1, seq), size=300, wait=True)
+        shutil.copytree(tmp_path / "store", source)  # as a crash leaves it
+    log = max(source.glob("ibb-redo-*"), key=lambda path: path.read_bytes().rstrip(b"\0"))
+    data = bytearray(log.read_bytes())
+    data[len(data.rstrip(b"\0")) // 2] ^= 0xFF
+    log.write_bytes(data)
+    with pytest.raises(BackupError, match=r"the redo log of .* is damaged"):
+        back_up_directory(OsDisk(), str(source), str(tmp_path / "copy"))
 
 
 def test_what_cannot_be_copied_is_said_and_nothing_is_overwritten(tmp_path):
