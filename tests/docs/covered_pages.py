@@ -26,6 +26,7 @@ ELSEWHERE = {
     "docs/accounts.md": "tests/cli/test_account.py has these commands, with files of its own",
     "docs/backup.md": "its drill is docs/runbooks/restore-a-backup.md",
     "docs/containers.md": "scripts/test-compose runs all of it",
+    "docs/dashboard.md": "tests/server/web/test_dashboard_views.py asks for these pages",
     "docs/monitoring.md": "tests/server/web asks for these pages over HTTP and HTTPS",
     "docs/performance.md": "measurements: minutes each; tests/measure runs small ones",
     "docs/security.md": "users, groups and folders of the system; tests/cli and tests/integration",
