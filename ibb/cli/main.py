@@ -18,6 +18,7 @@ from .demo import demo
 from .groups import groups
 from .inspect import inspect
 from .serve import serve
+from .status import status
 from .verify import verify
 
 EXIT_FAILED = 2  # could not run; a wrong usage as well
@@ -36,6 +37,7 @@ def ibb(*, debug: bool) -> None:
       ibb demo                                     a whole replication at work
       ibb account add --file accounts.toml --grant 'REPLICATION SLAVE' repl
       ibb serve binlogs --accounts accounts.toml   a master; with --upstream a relay
+      ibb status mariadb://watcher@127.0.0.1:3307  how a server fares
       ibb config check ibb.toml                    what is wrong with a file of settings
       ibb groups binlogs --from 0-1-100            what is stored
       ibb verify binlogs                           whether it is whole
@@ -50,7 +52,7 @@ def ibb(*, debug: bool) -> None:
     del debug  # `main` looks for it: it must work for errors of any place
 
 
-for command in (account, backup, bench, config, demo, groups, inspect, serve, verify):
+for command in (account, backup, bench, config, demo, groups, inspect, serve, status, verify):
     ibb.add_command(command)
 
 

@@ -55,7 +55,13 @@ class UpstreamAddress:
     tls: UpstreamTls = field(default_factory=UpstreamTls)
 
     @classmethod
-    def parse(cls, url: str, password: str, tls: UpstreamTls | None = None) -> UpstreamAddress:
+    def parse(
+        cls,
+        url: str,
+        password: str,
+        tls: UpstreamTls | None = None,
+        port_default: int = UPSTREAM_PORT_DEFAULT,
+    ) -> UpstreamAddress:
         """
         Read `mariadb://USER@HOST:PORT`.
 
@@ -64,7 +70,7 @@ class UpstreamAddress:
         """
         try:
             parts = urlsplit(url)
-            port = parts.port or UPSTREAM_PORT_DEFAULT
+            port = parts.port or port_default
         except ValueError:  # its text may hold a part of a password
             raise ConfigError("upstream must be mariadb://USER@HOST:PORT") from None
         named = parts.hostname is not None and is_host_name(parts.hostname)
