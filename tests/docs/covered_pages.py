@@ -28,6 +28,7 @@ ELSEWHERE = {
     "docs/containers.md": "scripts/test-compose runs all of it",
     "docs/dashboard.md": "tests/server/web/test_dashboard_views.py asks for these pages",
     "docs/monitoring.md": "tests/server/web asks for these pages over HTTP and HTTPS",
+    "docs/operations.md": "tests/server/test_config_check.py, test_reloading.py, test_systemd.py",
     "docs/performance.md": "measurements: minutes each; tests/measure runs small ones",
     "docs/security.md": "users, groups and folders of the system; tests/cli and tests/integration",
     "docs/semi-sync.md": "tests/integration/test_semi_sync.py, and scripts/semi-sync-rounds there",
