@@ -6,9 +6,12 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
+from ibb.protocol.gtid_event import GtidFlag
 from ibb.server.connections.descriptors import raise_limit
 
 from ..integration.waiting import wait_until
+from ..protocol.rows.row_encoder import WRITE, integer, rows_event, table_map, varchar
+from ..storage.events import xid
 from .board import (
     MILLISECONDS,
     PHONE,
@@ -124,9 +127,24 @@ def test_the_history_leads_to_files_groups_and_events(window, shown):
     expect(events).to_contain_text("INSERT INTO orders VALUES (0, 'tea')")
     expect(page.locator("dl")).to_contain_text("0-90-2")
     window.check()
-    window.shoot("group")
     page.go_back()
     expect(window.table("Groups in binlog-000000.ibb")).to_be_visible()
+
+
+def test_a_group_has_its_rows(window, shown):
+    specs = [integer(4), varchar(20)]
+    table = table_map([("id", specs[0]), ("what", specs[1])])
+    changes = rows_event(WRITE, specs, [[(5, b"tea")], [(6, b"salt")]])
+    number = shown.publisher.newest + 1
+    gtid = shown.publisher.commit(GtidFlag.TRANSACTIONAL, table + changes + xid(number))
+    page = window.go("overview").page
+    expect(page.locator(".picture")).to_contain_text(str(gtid), timeout=MILLISECONDS)
+    window.go(f"search/{gtid}")
+    page.get_by_role("link", name=str(gtid)).click()
+    rows = window.table("Events").locator(".rows li")
+    expect(rows).to_have_text(["insert id=5, what='tea'", "insert id=6, what='salt'"])
+    window.check()
+    window.shoot("group")
 
 
 def test_a_gtid_is_searched(window):

@@ -1,5 +1,6 @@
 """
-A look into one event group: its events as SHOW BINLOG EVENTS words them; and the groups of a file.
+A look into one event group: its events as SHOW BINLOG EVENTS words them, and their rows; and the
+groups of a file.
 
 A group may be larger than memory: what is read, shown and waited for is limited, and what was left
 out is said.
@@ -8,15 +9,19 @@ out is said.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
+from ibb.protocol.event import EventType
 from ibb.protocol.event_info import event_info, event_word
 from ibb.protocol.event_splitter import EventSplitter
+from ibb.protocol.rows.rows_event import OPS
 from ibb.storage.file_name import binlog_name, parse_binlog_name
 from ibb.storage.group_reader import GroupReader
 from ibb.storage.gtid_search import find_file_start
 from ibb.storage.holds import HoldKind
 from ibb.storage.position import Position
+
+from .row_texts import RowTexts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +31,7 @@ if TYPE_CHECKING:
     from ibb.storage.group_reader import StoredGroup
     from ibb.storage.history import History
 
-    from .statement_rows import Row
+    from .statement_rows import Row, Value
 
 EVENTS_MAX: Final = 500  # of one answer
 GROUPS_MAX: Final = 200  # of one answer
@@ -34,7 +39,11 @@ BYTES_MAX: Final = 64 << 20  # of a group that are read for one answer
 SECONDS_MAX: Final = 2.0
 INFO_CHARS_MAX: Final = 1000
 HOLDER: Final = "the dashboard"
+_TOO_LARGE: Final = "the event is too large for its rows to be shown"
 GROUP_COLUMNS: Final = ("Gtid", "Time", "File", "Position")
+
+
+EventRow: TypeAlias = "dict[str, Value | list[str]]"
 
 
 class NoSuchGroup(LookupError):  # noqa: N818 - an answer
@@ -57,7 +66,7 @@ class GroupLook(NamedTuple):
     timestamp: int
     size: int
     events: int
-    rows: list[Row]
+    rows: list[EventRow]
     left_out: str
 
 
@@ -92,15 +101,18 @@ def look_into(history: History, position: Position, skip: int = 0) -> GroupLook:
 def _look(group: StoredGroup, gtid: Gtid, skip: int) -> GroupLook:
     until = time.monotonic() + SECONDS_MAX
     splitter = EventSplitter()
-    rows: list[Row] = []
+    texts = RowTexts()
+    rows: list[EventRow] = []
     size = events = at = 0
     left_out = ""
     for piece in group.pieces():
         for part in splitter.feed(piece):
             if not part.first:
                 continue
+            if part.header.type == EventType.TABLE_MAP:
+                texts.add_table(part.data)
             if events >= skip and len(rows) < EVENTS_MAX:
-                rows.append(_event_row(part, events, at))
+                rows.append(_event_row(part, events, at, texts))
             events += 1
             at += part.header.length
         size += len(piece)
@@ -164,8 +176,11 @@ def _groups_from(history: History, position: Position) -> Iterator[StoredGroup]:
             yield group
 
 
-def _event_row(part: EventPart, number: int, at: int) -> Row:
+def _event_row(part: EventPart, number: int, at: int, texts: RowTexts) -> EventRow:
     header = part.header
+    told: list[str] = []
+    if header.type in OPS:
+        told = texts.rows_of(part.data) if part.last else [_TOO_LARGE]
     return {
         "Number": number,
         "Event_type": event_word(header.type),
@@ -173,4 +188,5 @@ def _event_row(part: EventPart, number: int, at: int) -> Row:
         "Bytes": header.length,
         "Offset": at,
         "Info": event_info(header.type, part.data)[:INFO_CHARS_MAX],
+        "Rows": told,
     }

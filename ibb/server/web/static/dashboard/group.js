@@ -14,7 +14,8 @@ export function group(state, [file, offset]) {
     { name: "Server_id", kind: "number", show: (row) => row.Server_id },
     { name: "Offset", kind: "number", show: (row) => number(row.Offset) },
     { name: "Bytes", kind: "number", show: (row) => number(row.Bytes) },
-    { name: "Info", kind: "code wide", show: (row) => text(row.Info) },
+    { name: "Info", kind: "code wide", show: (row) => [text(row.Info), row.Rows.length
+      ? h("ol", { class: "rows" }, row.Rows.map((told) => h("li", {}, told))) : null].filter(Boolean) },
   ], { caption: "Events" });
   const links = h("p", { class: "pager" });
   const element = h("div", {}, words, numbers, events.element, links);
