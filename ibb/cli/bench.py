@@ -55,7 +55,7 @@ def bench(context: click.Context, /, *, list_rows: bool, **options: Any) -> None
     Measure this machine against a real mariadbd; ratios, since absolute figures differ.
 
     Starts a throwaway mariadbd, if one is installed, and `ibb serve`, gives both the same groups,
-    and reads both with the same reader, in turns. Wants 10 GiB of disk at full scale.
+    and reads both with the same reader, in turns. Wants 30 GiB of disk at full scale.
 
     \b
       ibb bench --quick
