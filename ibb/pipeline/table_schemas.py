@@ -46,10 +46,10 @@ _POSITION: Final = "SELECT @@GLOBAL.gtid_binlog_pos"
 
 
 class _Version(NamedTuple):
-    """A schema, and the position from which on it holds; None: from the beginning."""
+    """A schema, None if it is not known, and from where on; None: from the beginning."""
 
     since: GtidPosition | None
-    schema: TableSchema
+    schema: TableSchema | None
 
 
 class TableSchemas:
@@ -59,10 +59,16 @@ class TableSchemas:
         self._versions: dict[tuple[str, str], list[_Version]] = {}
 
     def add(
-        self, database: str, table: str, schema: TableSchema, since: GtidPosition | None = None
+        self,
+        database: str,
+        table: str,
+        schema: TableSchema | None,
+        since: GtidPosition | None = None,
     ) -> None:
         """
         Let a table have *schema* from *since* on; versions of a table come in their order.
+
+        A *schema* of None is one that is not known.
 
         Raises:
             SchemaError: there are more than `TABLES_MAX` tables.
@@ -83,6 +89,10 @@ class TableSchemas:
             if version.since is None or (begin is not None and begin.seq <= gtid.seq):
                 found = version.schema
         return found
+
+    def names(self) -> list[tuple[str, str]]:
+        """Return database and table of all that have had a schema."""
+        return list(self._versions)
 
     @classmethod
     def from_json(cls, text: str) -> TableSchemas:

@@ -1,0 +1,285 @@
+"""
+Schemas of tables from the statements of the history itself, which define and change them.
+
+A column without a character set of its own has that of its table, and a table without one that of
+its database then, not the server's. What a statement leaves unclear is not guessed: the table has
+no schema from there on, and rows that would need one are refused.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from ibb.protocol.rows.table_schema import ColumnSchema, SchemaError, TableSchema
+
+from .ddl.effects import (
+    AddColumn,
+    AlterTable,
+    ChangeColumn,
+    CreateTable,
+    DropColumn,
+    DropDatabase,
+    DropTables,
+    RenameColumn,
+    RenameTables,
+    SetKey,
+    Unclear,
+)
+from .ddl.statement import ROWS_AS_STATEMENTS, effect_of
+from .ddl.tokens import tokens_of
+from .table_schemas import TableSchemas
+from .tables.row_changes import TableName
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ibb.protocol.gtid import GtidPosition
+
+    from .ddl.column_definition import ColumnDefinition
+    from .ddl.effects import ColumnEffect
+    from .ddl.tokens import Token
+
+_TEXTS: Final = frozenset(
+    {"char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set"}
+)
+_NOT_OF_TABLES: Final = frozenset({"BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "XA"})
+_CHARSET_WORDS: Final = frozenset({"CHARACTER", "CHARSET", "COLLATE"})
+_OTHER_CHARSETS: Final = frozenset({"NATIONAL", "UNICODE"})  # words that imply one of their own
+
+
+class _Table(NamedTuple):
+    """A table as it is now; *charset* is its default, None if that is not known."""
+
+    schema: TableSchema
+    charset: str | None
+
+
+class SchemaHistory:
+    """
+    Follows the statements of a history, in its order.
+
+    `schemas` has what they come to: each version from the group behind its statement on.
+
+    Args:
+        lower_case: names of tables are in lower case there (lower_case_table_names=1).
+    """
+
+    def __init__(self, *, lower_case: bool = False) -> None:
+        self.schemas = TableSchemas()
+        self._lower_case = lower_case
+        self._tables: dict[TableName, _Table] = {}
+        self._charsets: dict[str, str] = {}  # of databases
+
+    def follow(
+        self,
+        sql: str,
+        database: str,
+        position: GtidPosition,
+        *,
+        ansi_quotes: bool = False,
+        server_charset: str = "",
+    ) -> None:
+        """
+        Take a statement; those that define nothing change nothing.
+
+        Of an ALTER in two phases only the COMMIT ALTER is to be told.
+
+        Args:
+            sql: as its Query event has it.
+            database: the session's.
+            position: the GTID position behind its group.
+            ansi_quotes: whether `"x"` is a name in it, by its sql_mode.
+            server_charset: the server's default then, empty if it is not known.
+        """
+        tokens = tokens_of(sql, ansi_quotes=ansi_quotes)
+        words = [token.word for token in tokens]
+        if not words or words[0] in _NOT_OF_TABLES | ROWS_AS_STATEMENTS:
+            return
+        if words[0] in ("CREATE", "ALTER") and {"DATABASE", "SCHEMA"} & set(words[1:4]):
+            self._define_database(tokens, database, server_charset)
+            return
+        effect = effect_of(sql, database, ansi_quotes=ansi_quotes)
+        before = dict(self._tables)
+        unclear = _OTHER_CHARSETS.intersection(words)
+        if isinstance(effect, CreateTable):
+            self._create(effect)
+        elif isinstance(effect, AlterTable):
+            self._alter(effect, keeps_charset=not _CHARSET_WORDS.intersection(words))
+        elif isinstance(effect, RenameTables):
+            for old, new in effect.pairs:
+                self._move(self._name(old), self._name(new))
+        elif isinstance(effect, DropTables):
+            for table in effect.tables:
+                self._tables.pop(self._name(table), None)
+        elif isinstance(effect, DropDatabase):
+            self._charsets.pop(effect.database, None)
+            self._forget([table for table in self._tables if table.database == effect.database])
+        elif isinstance(effect, Unclear):
+            self._forget([self._name(table) for table in effect.tables] or list(self._tables))
+        if unclear and isinstance(effect, CreateTable | AlterTable):
+            self._forget([self._name(effect.table)])
+        self._tell(before, position)
+
+    def _name(self, table: TableName) -> TableName:
+        if not self._lower_case:
+            return table
+        return TableName(table.database.lower(), table.table.lower())
+
+    def _forget(self, tables: Sequence[TableName]) -> None:
+        for table in tables:
+            self._tables.pop(table, None)
+
+    def _move(self, old: TableName, new: TableName) -> None:
+        found = self._tables.pop(old, None)
+        if found is None:
+            self._tables.pop(new, None)
+        else:
+            self._tables[new] = found
+
+    def _tell(self, before: dict[TableName, _Table], position: GtidPosition) -> None:
+        """Give `schemas` what has changed."""
+        for table in before.keys() | self._tables.keys():
+            old, new = before.get(table), self._tables.get(table)
+            if old is None or new is None or old.schema != new.schema:
+                if old is new:
+                    continue
+                schema = new.schema if new else None
+                self.schemas.add(table.database, table.table, schema, position.copy())
+
+    def _define_database(self, tokens: list[Token], database: str, server_charset: str) -> None:
+        """Note the default character set of a database."""
+        words = [token.word for token in tokens]
+        at = next(index for index, word in enumerate(words) if word in ("DATABASE", "SCHEMA")) + 1
+        while at < len(words) and words[at] in ("IF", "NOT", "EXISTS"):
+            at += 1
+        is_named = at < len(tokens) and words[at] not in _CHARSET_WORDS | {"DEFAULT", "COMMENT"}
+        name = tokens[at].value if is_named else database
+        charset = _charset_option(tokens[at:])
+        if words[0] == "CREATE" and not ("IF" in words[:at] and name in self._charsets):
+            charset = charset or server_charset
+            if not charset:
+                self._charsets.pop(name, None)
+        if charset:
+            self._charsets[name] = charset
+
+    def _create(self, effect: CreateTable) -> None:
+        table = self._name(effect.table)
+        if effect.if_missing and table in self._tables:
+            return
+        if effect.like is not None:
+            like = self._tables.get(self._name(effect.like))
+            if like is None:
+                self._tables.pop(table, None)
+            else:
+                self._tables[table] = like
+            return
+        default: str | None = self._charsets.get(effect.table.database)
+        # Columns that are no texts show what the table's own option is: they have none besides.
+        others = [column.charset for column in effect.columns if not _is_text(column)]
+        own = others[0] if others else None
+        columns = tuple(_column(column, default) for column in effect.columns)
+        charset = None if own is None else own or default
+        self._tables[table] = _Table(TableSchema(columns, effect.key), charset)
+
+    def _alter(self, effect: AlterTable, *, keeps_charset: bool) -> None:
+        table = self._name(effect.table)
+        found = self._tables.get(table)
+        if found is None:
+            if effect.new_name is not None:
+                self._tables.pop(self._name(effect.new_name), None)
+            return
+        charset = found.charset if keeps_charset else None
+        columns, key = list(found.schema.columns), found.schema.key
+        try:
+            for change in effect.effects:
+                key = _apply(change, columns, key, charset)
+        except SchemaError:
+            self._tables.pop(table)
+            return
+        self._tables[table] = _Table(TableSchema(tuple(columns), key), charset)
+        if effect.new_name is not None:
+            self._move(table, self._name(effect.new_name))
+
+
+def _is_text(column: ColumnDefinition) -> bool:
+    return ColumnSchema(column.name, column.type_text).type_name in _TEXTS | {"json"}
+
+
+def _column(column: ColumnDefinition, default: str | None) -> ColumnSchema:
+    """Return a definition as a schema has it; a character set that is not known is None."""
+    text = column.type_text.replace("\\", "\\\\")  # its labels are without escapes
+    name = ColumnSchema(column.name, text).type_name
+    if name == "json":
+        return ColumnSchema(column.name, text, "utf8mb4")
+    if name in ("nchar", "nvarchar"):
+        return ColumnSchema(column.name, text, "utf8mb3")
+    charset = (column.charset or default) if name in _TEXTS else None
+    return ColumnSchema(column.name, text, charset)
+
+
+def _apply(
+    change: ColumnEffect, columns: list[ColumnSchema], key: tuple[str, ...], charset: str | None
+) -> tuple[str, ...]:
+    """Do one change to *columns*; return the key behind it."""
+    if isinstance(change, SetKey):
+        return key if change.if_missing and key else change.columns
+    if isinstance(change, AddColumn):
+        names = [column.name.lower() for column in columns]
+        if change.definition.name.lower() not in names:
+            _insert(columns, change.definition, charset, len(columns))
+        return (change.definition.name,) if change.definition.is_key else key
+    old = change.name if isinstance(change, DropColumn) else change.old
+    at = _find(columns, old)
+    if at is None:
+        if change.if_there:
+            return key
+        raise SchemaError(f"there is no column `{old}`")
+    found = columns.pop(at)
+    if isinstance(change, DropColumn):
+        return tuple(name for name in key if name.lower() != old.lower())
+    if isinstance(change, RenameColumn):
+        columns.insert(at, found._replace(name=change.new))
+        new = change.new
+    else:
+        assert isinstance(change, ChangeColumn)
+        _insert(columns, change.definition, charset, at)
+        new = change.definition.name
+        if change.definition.is_key:
+            return (new,)
+    return tuple(new if name.lower() == old.lower() else name for name in key)
+
+
+def _insert(
+    columns: list[ColumnSchema], definition: ColumnDefinition, charset: str | None, at: int
+) -> None:
+    if definition.place == "FIRST":
+        at = 0
+    elif definition.place:
+        behind = _find(columns, definition.place)
+        if behind is None:
+            raise SchemaError(f"there is no column `{definition.place}`")
+        at = behind + 1
+    columns.insert(at, _column(definition, charset))
+
+
+def _find(columns: list[ColumnSchema], name: str) -> int | None:
+    wanted = name.lower()
+    return next((at for at, column in enumerate(columns) if column.name.lower() == wanted), None)
+
+
+def _charset_option(tokens: list[Token]) -> str:
+    """Return the character set that the options of a database name, empty if none."""
+    found = ""
+    for index, token in enumerate(tokens):
+        if token.word not in _CHARSET_WORDS:
+            continue
+        behind = [
+            other.value
+            for other in tokens[index + 1 : index + 4]
+            if other.value != "=" and other.word != "SET"
+        ]
+        if behind and token.word == "COLLATE":
+            found = found or behind[0].lower().partition("_")[0]
+        elif behind:
+            found = behind[0].lower()
+    return found
