@@ -186,13 +186,7 @@ class Config:
 
     def __post_init__(self) -> None:
         parse_address(self.listen)
-        if self.admin_listen:
-            host, _ = parse_address(self.admin_listen, ADMIN_PORT)
-            _check(
-                is_loopback(host) or bool(self.ssl_cert or self.ssl_state) or self.skip_ssl,
-                f"admin_listen: passwords would go over {host} as plain text: set ssl_cert or "
-                "ssl_state, listen on 127.0.0.1, or set skip_ssl if something before it encrypts",
-            )
+        self._check_admin_listen()
         _check(0 <= self.server_id <= SERVER_ID_MAX, "server_id must be 1 to 4294967295")
         _check(bool(self.server_version), "server_version must not be empty")
         _check(
@@ -256,6 +250,15 @@ class Config:
                     getattr(self, setting.name) in choices,
                     f"{setting.name} must be one of {', '.join(choices)}",
                 )
+
+    def _check_admin_listen(self) -> None:
+        if self.admin_listen:
+            host, _ = parse_address(self.admin_listen, ADMIN_PORT)
+            _check(
+                is_loopback(host) or bool(self.ssl_cert or self.ssl_state) or self.skip_ssl,
+                f"admin_listen: passwords would go over {host} as plain text: set ssl_cert or "
+                "ssl_state, listen on 127.0.0.1, or set skip_ssl if something before it encrypts",
+            )
 
     def _check_purge(self) -> None:
         seconds, days = self.binlog_expire_logs_seconds, self.expire_logs_days
