@@ -15,7 +15,7 @@ MAY_IMPORT = {
     "pipeline": {"protocol", "storage", "pipeline"},
     "demo": {"protocol", "storage", "server", "demo"},
     "bench": {"protocol", "storage", "server", "pipeline", "demo", "bench"},
-    "cli": {"protocol", "storage", "server", "demo", "bench", "cli"},
+    "cli": {"protocol", "storage", "server", "pipeline", "demo", "bench", "cli"},
 }
 
 INPUT_OUTPUT = {

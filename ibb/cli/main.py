@@ -17,6 +17,7 @@ from .config import config
 from .demo import demo
 from .groups import groups
 from .inspect import inspect
+from .pipeline import pipeline
 from .serve import serve
 from .status import status
 from .verify import verify
@@ -52,7 +53,19 @@ def ibb(*, debug: bool) -> None:
     del debug  # `main` looks for it: it must work for errors of any place
 
 
-for command in (account, backup, bench, config, demo, groups, inspect, serve, status, verify):
+for command in (
+    account,
+    backup,
+    bench,
+    config,
+    demo,
+    groups,
+    inspect,
+    pipeline,
+    serve,
+    status,
+    verify,
+):
     ibb.add_command(command)
 
 

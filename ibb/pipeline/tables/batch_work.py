@@ -30,6 +30,9 @@ class OtherSteps(Protocol):
     def vanishing(self, steps: Iterable[object]) -> set[TableName]:
         """Return the tables that statements among *steps* drop, or give other names."""
 
+    def making(self, steps: Iterable[object]) -> set[TableName]:
+        """Return the tables that statements among *steps* create."""
+
     def statement(self, step: Statement, work: BatchWork) -> None:
         """Follow a statement, after the rows before it were written where that matters."""
 
@@ -75,9 +78,11 @@ class BatchWork:
         self._touched: dict[TableName, _Touched] = {}
         self._seen = Place(ledger.place.position.copy(), ledger.place.time)
         self._follows = batch.start == ledger.place.position
+        self._next = 0  # of the batch's groups: the first that is not in `_seen`
         self._rows = 0
         self._letters: list[Undecoded] = []  # of one group: they are kept at once
         self._vanishing = others.vanishing(batch.steps)
+        self._making = others.making(batch.steps)
 
     def wants(self, name: TableName) -> bool:
         """Whether the table is one of the pipeline's."""
@@ -93,9 +98,8 @@ class BatchWork:
         if isinstance(step, Changed):
             if self._wants(step.name):
                 self._add(step.name, step.changes)
-            for run in step.changes.groups:
-                self._see(run.gtid, run.time)
             return
+        self._see_before(step.gtid)
         done = not self._follows and not is_behind(step.gtid, self._ledger.place.position)
         if not done and isinstance(step, Statement):
             self._others.statement(step, self)
@@ -103,17 +107,25 @@ class BatchWork:
             if self._letters and self._letters[0].gtid != step.gtid:
                 self._flush_letters()
             self._letters.append(step)
-        self._see(step.gtid, step.time)
 
     def open(self, name: TableName) -> ChangeTarget:
         """Return the table *name*, which has all rows that came before."""
         self._flush(name, self._seen)
         return self._table(name).target
 
+    def exists(self, name: TableName) -> bool:
+        """Whether there is a table *name*, whatever it holds."""
+        return self._open_target(name).exists
+
     def is_applied(self, name: TableName, gtid: Gtid) -> bool:
         """Whether the table *name* has the group *gtid* of this batch already."""
         has = self._table(name).has
         return has is not None and not is_behind(gtid, has.position)
+
+    @property
+    def place_before(self) -> Place:
+        """The place of a table that has everything before the statement that is followed."""
+        return self._seen
 
     def place_behind(self, gtid: Gtid, time: int) -> Place:
         """Return the place of a table that has everything up to the group *gtid* of this batch."""
@@ -133,6 +145,12 @@ class BatchWork:
     def known_tables(self, database: str) -> list[TableName]:
         """Return the pipeline's tables of *database*."""
         return [name for name in self._ledger.tables if name.database == database]
+
+    def adopt(self, old: TableName, new: TableName) -> None:
+        """Take note that the table *old* is about to be *new*, unless that is known already."""
+        place = self._ledger.tables.get(old)
+        if place is not None and new not in self._ledger.tables:
+            self._ledger.left_at(new, place, ahead=old in self._ledger.ahead)
 
     def forget(self, name: TableName) -> None:
         """Take note that there is no table *name* any more, or that it is another one."""
@@ -195,6 +213,9 @@ class BatchWork:
                 f"{name}: the table at {target.uri}, which the ledger knows, is gone: "
                 "it needs a snapshot"
             )
+        is_new = known is None and name in self._making
+        if is_new and covers(self._ledger.place.position, stored.position):
+            return None  # made by this batch, before a crash: it is made again
         if name not in self._ledger.ahead and covers(self._ledger.place.position, stored.position):
             left = f"left it at {known.position}" if known else "has none of that name"
             raise PipelineError(
@@ -224,10 +245,17 @@ class BatchWork:
             self._others.undecoded(self._letters)
         self._letters = []
 
-    def _see(self, gtid: Gtid, time: int) -> None:
-        position = self._seen.position.copy()
-        position.set(gtid)
-        self._seen = Place(position, max(self._seen.time, time))
+    def _see_before(self, gtid: Gtid) -> None:
+        """Bring the place of tables without anything left to write up to the group *gtid*."""
+        position, time = self._seen.position.copy(), self._seen.time
+        for known, at in self._batch.groups[self._next :]:
+            if known == gtid:
+                break
+            if self._follows or is_behind(known, position):
+                position.set(known)
+            time = max(time, at)
+            self._next += 1
+        self._seen = Place(position, time)
 
 
 def _position(gtid: Gtid) -> GtidPosition:

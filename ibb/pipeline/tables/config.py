@@ -89,11 +89,11 @@ class PipelineConfig:
 
     def wants(self, name: TableName) -> bool:
         """Whether the table is one of the pipeline's."""
-        return _matches(name, self.include) and not _matches(name, self.exclude)
+        return matches(name, self.include) and not matches(name, self.exclude)
 
     def wants_history(self, name: TableName) -> bool:
         """Whether every version of the table's rows is kept."""
-        return _matches(name, self.history)
+        return matches(name, self.history)
 
 
 def read_config(path: str | Path) -> PipelineConfig:
@@ -242,5 +242,6 @@ def _place(text: str, folder: Path) -> str:
     return text if urlsplit(text).scheme else str(folder / text)
 
 
-def _matches(name: TableName, patterns: tuple[str, ...]) -> bool:
+def matches(name: TableName, patterns: tuple[str, ...]) -> bool:
+    """Whether *name* fits one of *patterns*."""
     return any(fnmatchcase(str(name), pattern) for pattern in patterns)

@@ -19,13 +19,8 @@ from ibb.protocol.gtid import GtidPosition
 
 from .errors import PipelineError
 from .place import Place, covers, is_behind
-from .row_changes import Changed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ibb.protocol.gtid import Gtid
-
     from .row_changes import MicroBatch
 
 
@@ -57,7 +52,7 @@ def check_replay(batch: MicroBatch, place: Place) -> None:
         PipelineError: it cannot: numbers of a domain fall, or times contradict.
     """
     newest = batch.start.copy()
-    for gtid, time in _groups(batch):
+    for gtid, time in batch.groups:
         known = newest.get(gtid.domain)
         if known is not None and known.seq > gtid.seq:
             raise PipelineError(
@@ -79,15 +74,6 @@ def furthest(one: GtidPosition, other: GtidPosition) -> GtidPosition:
         if is_behind(gtid, together):
             together.set(gtid)
     return together
-
-
-def _groups(batch: MicroBatch) -> Iterator[tuple[Gtid, int]]:
-    for step in batch.steps:
-        if isinstance(step, Changed):
-            for run in step.changes.groups:
-                yield run.gtid, run.time
-        else:
-            yield step.gtid, step.time
 
 
 def _other_history(what: GtidPosition, time: int, place: Place) -> PipelineError:

@@ -134,10 +134,13 @@ class MicroBatch:
         start: the position behind which it begins.
         end: the position that its last group leads to.
         time: the latest commit time in it, Unix seconds.
-        steps: what happened.
+        steps: what happened: each table's in commit order, statements in order with all. Rows of
+            one table may come together, so groups do not follow one another here.
+        groups: every group with its commit time, in commit order.
     """
 
     start: GtidPosition
     end: GtidPosition
     time: int
     steps: tuple[Changed | Statement | Undecoded, ...]
+    groups: tuple[tuple[Gtid, int], ...]

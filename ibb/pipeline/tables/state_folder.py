@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import fsspec
@@ -11,7 +13,7 @@ import fsspec
 from .errors import PipelineError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 DOCUMENT_BYTES_MAX: Final = 64 << 20
 
@@ -61,6 +63,25 @@ class StateFolder:
             file.flush()
             os.fsync(file.fileno())
         os.replace(f"{path}.new", path)  # noqa: PTH105 - as above
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """
+        Keep others from running the same pipeline; object stores leave that to Delta's commits.
+
+        Raises:
+            PipelineError: another process has it.
+        """
+        if not self._is_local:
+            yield
+            return
+        os.makedirs(self._root, exist_ok=True)  # noqa: PTH103 - as above
+        with open(f"{self._root}/lock", "wb") as file:  # noqa: PTH123 - as above
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise PipelineError(f"{self._root} is in use: the pipeline runs already") from error
+            yield
 
     def is_there(self, place: str) -> bool:
         """Whether there is a folder or an object at *place*, an absolute name."""

@@ -86,6 +86,11 @@ class StatementFollower:
                 gone.add(effect.table)
         return gone
 
+    def making(self, steps: Iterable[object]) -> set[TableName]:
+        """Return the tables that statements among *steps* create."""
+        effects = [_effect(step) for step in steps if isinstance(step, Statement)]
+        return {effect.table for effect in effects if isinstance(effect, CreateTable)}
+
     def statement(self, step: Statement, work: BatchWork) -> None:
         """
         Follow a statement.
@@ -145,11 +150,11 @@ class StatementFollower:
             target.schema, key, effect.effects, has_rows=has_rows, keeps_key=name in self._keys
         )
         place = work.place_behind(step.gtid, step.time)
+        reshape.check(target.batches())
         added = reshape.added_only
         if added is not None and key and reshape.key == key:
             target.add_columns(added, place)
         else:
-            reshape.check(target.batches())
             target.rewrite(reshape.schema, reshape.key, reshape.rows, place)
         work.done(name, place)
 
@@ -161,9 +166,9 @@ class StatementFollower:
             return
         schema, key = self._shape(effect, work)
         key = self._keys.get(name, key)
-        place = work.place_behind(step.gtid, step.time)
-        target.create(schema, list(key), place)
-        work.done(name, place)
+        # Rows of its own group follow (CREATE TABLE SELECT), so it has nothing of that yet.
+        target.create(schema, list(key), work.place_before)
+        work.done(name, work.place_before)
 
     def _shape(self, effect: CreateTable, work: BatchWork) -> tuple[pa.Schema, Sequence[str]]:
         if effect.like is not None:
@@ -195,15 +200,18 @@ class StatementFollower:
         if not self._wants(old):
             raise UnclearError(f"{new} gets the rows of {old}, which is no change table")
         if work.open(old).exists:
-            there = work.open(new).exists
             # After a crash the batch makes the old table again, which has become the new one.
-            if there and work.is_applied(new, step.gtid):
+            is_there = work.exists(new)
+            if is_there:
+                work.adopt(old, new)
+            if is_there and work.is_applied(new, step.gtid):
                 self._put_aside(old, str(step.gtid))
             else:
-                if there:
+                if is_there:
                     self._put_aside(new, str(step.gtid))
                 self._move(old, new)
-            work.forget(old)
+        work.adopt(old, new)
+        work.forget(old)
         work.forget_open(new)
         target = work.open(new)
         if not target.exists:

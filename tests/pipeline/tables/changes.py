@@ -1,6 +1,7 @@
 """Change streams made by hand or at random, and what tables must be after them."""
 
 from dataclasses import dataclass, field
+from itertools import groupby
 
 import pyarrow as pa
 
@@ -89,9 +90,17 @@ class Stream:
     def batch(self, first, last):
         """Return the groups from number *first* up to *last*."""
         groups = self.groups[first:last]
+        steps = [step for _, _, steps in groups for step in steps]
         return MicroBatch(
             self.place(first),
             self.place(last),
             max((time for _, time, _ in groups), default=0),
-            tuple(step for _, _, steps in groups for step in steps),
+            tuple(by_table(steps)),
+            tuple((gtid, time) for gtid, time, _ in groups),
         )
+
+
+def by_table(steps):
+    """Put rows of a table together between statements, as the reader of the binlog does."""
+    for _, run in groupby(steps, lambda step: isinstance(step, Changed)):
+        yield from sorted(run, key=lambda step: getattr(step, "name", ORDERS))

@@ -37,6 +37,9 @@ class NoOthers:
     def vanishing(self, steps):
         return set()
 
+    def making(self, steps):
+        return set()
+
     def keeps_key(self, name):
         return False
 
@@ -149,7 +152,7 @@ def test_a_table_from_a_backup_stops():
     old.stored, old.place = kept
     with pytest.raises(PipelineError, match=r"shop.keyed: .* put back from a backup"):
         world.process().apply(
-            MicroBatch(position("0-1-3,7-1-1"), position("0-1-3,7-1-1,8-1-1"), 0, ())
+            MicroBatch(position("0-1-3,7-1-1"), position("0-1-3,7-1-1,8-1-1"), 0, (), ())
         )
         world.stream.add_rows(insert(row(9)), name=KEYED)
         world.apply(4, 7)

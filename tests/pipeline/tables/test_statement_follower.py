@@ -4,6 +4,7 @@ import pyarrow as pa
 import pytest
 
 from ibb.pipeline.tables.config import PipelineConfig
+from ibb.pipeline.tables.delta_target import DeltaTarget
 from ibb.pipeline.tables.errors import PipelineError
 from ibb.pipeline.tables.lake import Lake
 from ibb.pipeline.tables.ledger import Ledger
@@ -110,6 +111,23 @@ def test_a_dropped_table_is_put_aside_and_another_takes_its_name(side, crashes, 
     assert side.table() == [{"name": "x"}]
 
 
+def test_a_crash_between_a_table_and_the_rows_it_is_made_of(side, monkeypatch):
+    """CREATE TABLE SELECT is one group: the table alone must not count as all of it."""
+
+    def steps(gtid, time):
+        made = changes(gtid, insert({"id": 1, "name": "a"}), schema=BEFORE, time=time)
+        return [Statement(gtid, time, "shop", CREATE), Changed(T, made)]
+
+    side.stream.add(0, steps)
+    with monkeypatch.context() as patch:
+        patch.setattr(DeltaTarget, "merge", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            side.apply()
+    assert side.table() == []
+    side.apply()
+    assert side.table() == [{"id": 1, "name": "a"}]
+
+
 def test_an_index_is_nothing(side):
     side.sql(CREATE)
     side.apply()
@@ -120,7 +138,7 @@ def test_an_index_is_nothing(side):
     assert side.lake.open(T).schema == pa.schema(
         [column_field("id", "int"), column_field("name", "varchar(9)")]
     )
-    assert version == Place(side.stream.place(1), version.time)
+    assert side.lake.open(T).place == version
 
 
 @pytest.mark.parametrize(

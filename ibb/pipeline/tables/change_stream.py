@@ -1,0 +1,252 @@
+"""A directory of binlog files as micro-batches of changes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from ibb.pipeline.row_batches import RowBatches
+from ibb.protocol.errors import IbbError
+from ibb.protocol.gtid import Gtid, GtidPosition
+from ibb.protocol.rows.row_stage import DELETE, INSERT, UPDATE
+from ibb.protocol.rows.table_layout import layout_of
+from ibb.storage.disk import OsDisk
+from ibb.storage.inspect.group_range import groups_between
+from ibb.storage.inspect.recovered_view import recovered_view
+from ibb.storage.read_only import ReadOnlyHistory
+
+from .group_steps import TableRows, steps_of
+from .row_changes import (
+    Changed,
+    GroupRun,
+    MicroBatch,
+    Op,
+    RowChanges,
+    Statement,
+    TableName,
+    Undecoded,
+)
+from .storable import storable, storable_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from ibb.pipeline.row_batches import RowBatch
+    from ibb.protocol.rows.table_map import TableMap
+    from ibb.protocol.rows.table_schema import TableSchema
+
+    from .config import PipelineConfig
+
+_OPS: Final = {INSERT: Op.INSERT, UPDATE: Op.UPDATE, DELETE: Op.DELETE}
+
+
+def read_batches(
+    config: PipelineConfig,
+    start: GtidPosition,
+    schema_of: Callable[[TableMap], TableSchema | None],
+) -> Iterator[MicroBatch]:
+    """
+    Yield what is behind *start* up to the end at the time of asking, in batches of whole groups.
+
+    A batch ends behind a statement, so that rows behind it meet tables that have followed it.
+
+    Args:
+        config: of the pipeline.
+        start: the position behind which the first batch begins.
+        schema_of: what else is known of a table.
+
+    Raises:
+        SqlError: 1236, the position is not in the history.
+        TooOld: groups behind it were purged.
+        FormatError: the binlog is damaged.
+    """
+    history = ReadOnlyHistory(
+        recovered_view(OsDisk(), config.source), config.source, follow_unsynced=True
+    )
+    try:
+        batch = _Batch(start, schema_of)
+        for group in groups_between(history, start):
+            assert group.gtid is not None
+            ends = batch.take(group.gtid, group.timestamp, steps_of(group, config.wants))
+            if ends or batch.groups >= config.batch_groups or batch.rows >= config.batch_rows:
+                yield batch.finished()
+                batch = _Batch(batch.end, schema_of)
+        if batch.groups:
+            yield batch.finished()
+    finally:
+        history.close()
+
+
+class _Batch:
+    """A batch that is being read."""
+
+    def __init__(
+        self, start: GtidPosition, schema_of: Callable[[TableMap], TableSchema | None]
+    ) -> None:
+        self.groups = 0
+        self.rows = 0
+        self.end = start.copy()
+        self._start = start
+        self._time = 0
+        self._schema_of = schema_of
+        self._tags: list[tuple[Gtid, int]] = []
+        self._steps: list[Changed | Statement | Undecoded] = []
+        self._open: dict[TableName, _OpenTable] = {}
+
+    def take(self, gtid: Gtid, time: int, steps: list[TableRows | Statement]) -> bool:
+        """Take a group; return whether the batch must end behind it."""
+        self.groups += 1
+        self.end.set(gtid)
+        self._time = max(self._time, time)
+        self._tags.append((gtid, time))
+        for step in steps:
+            if isinstance(step, Statement):
+                self._close()
+                self._steps.append(step)
+            else:
+                self._rows(step)
+        return any(isinstance(step, Statement) for step in steps)
+
+    def finished(self) -> MicroBatch:
+        """Return the batch."""
+        self._close()
+        steps, groups = tuple(self._steps), tuple(self._tags)
+        return MicroBatch(self._start, self.end, self._time, steps, groups)
+
+    def _rows(self, step: TableRows) -> None:
+        name = TableName(step.table_map.database, step.table_map.table)
+        table = self._open.get(name)
+        if table is None or table.layout_bytes != step.table_map.layout:
+            if table is not None:
+                self._steps += table.close()
+            table = _OpenTable(name, step.table_map, self._schema_of(step.table_map), self._tags)
+            self._open[name] = table
+        self.rows += table.add(step.event, len(self._tags) - 1)
+        self._steps += table.full()
+
+    def _close(self) -> None:
+        for table in self._open.values():
+            self._steps += table.close()
+        self._open.clear()
+
+
+class _OpenTable:
+    """Rows of one version of a table, as they come."""
+
+    def __init__(
+        self,
+        name: TableName,
+        table_map: TableMap,
+        schema: TableSchema | None,
+        tags: list[tuple[Gtid, int]],
+    ) -> None:
+        self.layout_bytes = table_map.layout
+        self._name = name
+        self._tags = tags
+        self._events: list[tuple[bytes, int]] = []  # of the batch that is open
+        self._layout = layout_of(table_map, schema)
+        self._batches: RowBatches | None = None
+        self._reason = ""
+        try:
+            self._batches = RowBatches(self._layout)
+        except IbbError as error:
+            self._reason = str(error)
+
+    def add(self, event: bytes, tag: int) -> int:
+        self._events.append((event, tag))
+        if self._batches is None:
+            return 0
+        try:
+            return self._batches.add(event, tag)
+        except IbbError as error:
+            self._reason = str(error)
+            return 0
+
+    def full(self) -> list[Changed | Undecoded]:
+        return self.close() if self._batches is not None and self._batches.is_full else []
+
+    def close(self) -> list[Changed | Undecoded]:
+        """Return the rows so far; if any of them cannot be decoded, event by event."""
+        events, self._events = self._events, []
+        if not self._reason and self._batches is not None:
+            try:
+                return self._taken(self._batches)
+            except IbbError:
+                self._batches = RowBatches(self._layout)
+        found: list[Changed | Undecoded] = []
+        for event, tag in events:
+            try:
+                single = RowBatches(self._layout)
+                single.add(event, tag)
+                found += self._taken(single)
+            except IbbError as error:
+                found.append(Undecoded(*self._tags[tag], self._name, str(error), event))
+        if self._reason and self._batches is not None:
+            self._reason, self._batches = "", RowBatches(self._layout)
+        return found
+
+    def _taken(self, batches: RowBatches) -> list[Changed | Undecoded]:
+        found: list[Changed | Undecoded] = []
+        while batches.rows:
+            parts = row_changes(batches.take(), self._tags)
+            found.extend(Changed(self._name, changes) for changes in parts)
+        return found
+
+
+def row_changes(batch: RowBatch, tags: list[tuple[Gtid, int]]) -> Iterator[RowChanges]:
+    """Yield the rows of *batch*, cut where other columns are present in the images."""
+    presence = [
+        [None] * batch.rows if there is None else there.to_pylist()
+        for there in (batch.before_present, batch.after_present)
+    ]
+    codes = batch.op_code.to_pylist()
+    is_partial = batch.before_present is not None or batch.after_present is not None
+    shapes = list(zip(*presence, codes if is_partial else [0] * batch.rows, strict=True))
+    first = 0
+    for row in range(1, batch.rows + 1):
+        if row == batch.rows or shapes[row] != shapes[first]:
+            yield _segment(batch, first, row, shapes[first], tags)
+            first = row
+
+
+def _segment(
+    batch: RowBatch,
+    first: int,
+    last: int,
+    shape: tuple[bytes | None, bytes | None, int],
+    tags: list[tuple[Gtid, int]],
+) -> RowChanges:
+    count = last - first
+    images: list[pa.Table] = []
+    for image, bits, without in ((batch.before, shape[0], INSERT), (batch.after, shape[1], DELETE)):
+        if image is None or shape[2] == without:
+            images.append(pa.table({}))
+            continue
+        names = [
+            column.name
+            for number, column in enumerate(batch.layout.columns)
+            if bits is None or bits[number // 8] >> number % 8 & 1
+        ]
+        rows = pa.Table.from_batches([image.slice(first, count)])
+        images.append(storable(rows.select(names)))
+    key = batch.layout.key or ()
+    return RowChanges(
+        bytes(_OPS[code] for code in batch.op_code.slice(first, count).to_pylist()),
+        _runs(batch.tag.slice(first, count).to_pylist(), tags),
+        images[0],
+        images[1],
+        storable_schema(batch.image_schema),
+        tuple(batch.layout.columns[number].name for number in key),
+    )
+
+
+def _runs(numbers: list[int], tags: list[tuple[Gtid, int]]) -> tuple[GroupRun, ...]:
+    runs: list[GroupRun] = []
+    for number in numbers:
+        gtid, time = tags[number]
+        if runs and runs[-1].gtid == gtid:
+            runs[-1] = runs[-1]._replace(rows=runs[-1].rows + 1)
+        else:
+            runs.append(GroupRun(gtid, time, 1))
+    return tuple(runs)

@@ -1,0 +1,277 @@
+"""The source's MariaDB: views of its tables at one GTID, read as change tables have them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from contextlib import ExitStack, contextmanager
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import pyarrow as pa
+import pymysql
+from pymysql.cursors import SSCursor
+
+from ibb.pipeline.ddl.column_types import base_type
+from ibb.pipeline.ddl.cursor import UnclearError
+from ibb.protocol.gtid import GtidPosition
+
+from .errors import PipelineError
+from .place import Place
+from .row_changes import TableName
+from .shape import column_field
+from .storable import check_names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from .config import ServerConfig
+
+CONNECT_SECONDS: Final = 30
+READ_SECONDS: Final = 3600  # one statement without a row
+PASSWORD_BYTES_MAX: Final = 4096
+_TRANSACTIONAL: Final = frozenset({"InnoDB", "RocksDB"})
+_MICROSECOND: Final = dt.timedelta(microseconds=1)
+
+
+class SourceTable(NamedTuple):
+    """A table as the server has it: its columns in their order, and its primary key."""
+
+    name: TableName
+    schema: pa.Schema
+    key: tuple[str, ...]
+
+
+class View:
+    """
+    Connections that see the same rows, those of `place`.
+
+    Args:
+        connections: inside a transaction each.
+        place: where their view is.
+    """
+
+    def __init__(self, connections: Sequence[pymysql.Connection[Any]], place: Place) -> None:
+        self.connections = list(connections)
+        self.place = place
+
+    def tables(self, wants: Callable[[TableName], bool]) -> list[SourceTable]:
+        """
+        Return the tables that are wanted.
+
+        Raises:
+            PipelineError: one cannot be kept as a change table; it says why.
+        """
+        rows = _rows(
+            self.connections[0],
+            "SELECT TABLE_SCHEMA, TABLE_NAME, ENGINE, TABLE_TYPE FROM information_schema.TABLES "
+            "WHERE TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED') AND TABLE_SCHEMA NOT IN "
+            "('mysql', 'information_schema', 'performance_schema', 'sys') ORDER BY 1, 2",
+        )
+        found = []
+        for database, table, engine, kind in rows:
+            name = TableName(database, table)
+            if not wants(name):
+                continue
+            if engine not in _TRANSACTIONAL or kind != "BASE TABLE":
+                raise PipelineError(
+                    f"{name}: {kind} of engine {engine} has no consistent snapshot: leave it out "
+                    "(tables.exclude), or make it an InnoDB table without system versioning"
+                )
+            found.append(self._table(name))
+        return found
+
+    def read(self, table: SourceTable, worker: int, condition: str = "") -> Iterator[pa.Table]:
+        """
+        Yield the rows of *table*, in pieces.
+
+        Args:
+            table: which one.
+            worker: number of the connection.
+            condition: what comes behind WHERE; empty: all rows.
+        """
+        with self.connections[worker].cursor(SSCursor) as cursor:
+            cursor.arraysize = 10_000
+            columns = ", ".join(_expression(field) for field in table.schema)
+            where = f" WHERE {condition}" if condition else ""
+            cursor.execute(f"SELECT {columns} FROM {_quoted(*table.name)}{where}")  # noqa: S608 - quoted names
+            while rows := cursor.fetchmany():
+                yield _table_of(table.schema, rows)
+
+    def ranges(self, table: SourceTable, rows: int) -> list[str]:
+        """Return conditions that cut *table* into pieces of about *rows* rows by its key."""
+        if len(table.key) != 1:
+            return [""]
+        key = table.schema.field(table.key[0])
+        if not pa.types.is_integer(key.type):
+            return [""]
+        name = _quoted(key.name)
+        ((low, high),) = _rows(
+            self.connections[0],
+            f"SELECT MIN({name}), MAX({name}) FROM {_quoted(*table.name)}",  # noqa: S608
+        )
+        if low is None:
+            return [""]
+        ((count,),) = _rows(
+            self.connections[0],
+            "SELECT TABLE_ROWS FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s "
+            "AND TABLE_NAME = %s",
+            *table.name,
+        )
+        pieces = max(1, min(int(count or 0) // rows + 1, RANGES_MAX))
+        width = (high - low) // pieces + 1
+        return [
+            f"{name} >= {start} AND {name} < {start + width}"
+            for start in range(low, high + 1, width)
+        ]
+
+    def _table(self, name: TableName) -> SourceTable:
+        columns = _rows(
+            self.connections[0],
+            "SELECT COLUMN_NAME, COLUMN_TYPE, CHARACTER_SET_NAME, EXTRA "
+            "FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s "
+            "ORDER BY ORDINAL_POSITION",
+            *name,
+        )
+        key = _rows(
+            self.connections[0],
+            "SELECT COLUMN_NAME FROM information_schema.KEY_COLUMN_USAGE WHERE TABLE_SCHEMA = %s "
+            "AND TABLE_NAME = %s AND CONSTRAINT_NAME = 'PRIMARY' ORDER BY ORDINAL_POSITION",
+            *name,
+        )
+        try:
+            fields = [
+                column_field(column, kind, charset or "") for column, kind, charset, _ in columns
+            ]
+            check_names(field.name for field in fields)
+        except (UnclearError, PipelineError) as error:
+            raise PipelineError(f"{name}: {error}") from error
+        return SourceTable(name, pa.schema(fields), tuple(column for (column,) in key))
+
+
+RANGES_MAX: Final = 10_000  # of one table
+
+
+@contextmanager
+def consistent_view(config: ServerConfig) -> Iterator[View]:
+    """
+    Open connections that see the server at one GTID position.
+
+    Writers are held up only while the transactions begin, under FLUSH TABLES WITH READ LOCK.
+
+    Raises:
+        PipelineError: the server cannot be reached, or its settings do not allow a pipeline.
+    """
+    with ExitStack() as stack:
+        control = stack.enter_context(_connect(config))
+        _check_settings(control)
+        workers = [stack.enter_context(_connect(config)) for _ in range(config.workers)]
+        _rows(control, "FLUSH TABLES WITH READ LOCK")
+        try:
+            for worker in workers:
+                _rows(worker, "START TRANSACTION WITH CONSISTENT SNAPSHOT")
+            ((position, now),) = _rows(control, "SELECT @@GLOBAL.gtid_binlog_pos, UNIX_TIMESTAMP()")
+        finally:
+            _rows(control, "UNLOCK TABLES")
+        yield View(workers, Place(GtidPosition.parse(position), int(now)))
+
+
+def _connect(config: ServerConfig) -> pymysql.Connection[Any]:
+    password = ""
+    if config.password_file:
+        with Path(config.password_file).open() as file:
+            password = file.readline(PASSWORD_BYTES_MAX).rstrip("\r\n")
+    place = {"unix_socket": config.socket} if config.socket else {"host": config.host}
+    try:
+        return pymysql.connect(
+            **place,
+            port=config.port,
+            user=config.user,
+            password=password,
+            charset="utf8mb4",
+            autocommit=True,
+            connect_timeout=CONNECT_SECONDS,
+            read_timeout=READ_SECONDS,
+            init_command="SET time_zone = '+00:00', sql_mode = '', net_write_timeout = 3600, "
+            "session_track_state_change = 0",
+        )
+    except pymysql.Error as error:
+        where = config.socket or f"{config.host}:{config.port}"
+        raise PipelineError(f"server {where}: {error.args[-1]}") from error
+
+
+def _check_settings(connection: pymysql.Connection[Any]) -> None:
+    ((on, form, metadata),) = _rows(
+        connection, "SELECT @@log_bin, @@GLOBAL.binlog_format, @@GLOBAL.binlog_row_metadata"
+    )
+    for variable, is_right, wanted in (
+        ("log_bin", bool(on), "ON"),
+        ("binlog_format", form == "ROW", "ROW"),
+        ("binlog_row_metadata", metadata == "FULL", "FULL"),
+    ):
+        if not is_right:
+            raise PipelineError(
+                f"the server's {variable} must be {wanted}: the binlog does not say enough of rows "
+                f"otherwise. SET GLOBAL {variable} = {wanted}, then FLUSH BINARY LOGS"
+            )
+
+
+def _rows(connection: pymysql.Connection[Any], sql: str, *values: object) -> list[tuple[Any, ...]]:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(sql, values or None)
+            return list(cursor.fetchall())
+    except pymysql.Error as error:
+        raise PipelineError(f"the server refused '{sql[:80]}': {error.args[-1]}") from error
+
+
+def _quoted(*names: str) -> str:
+    return ".".join("`" + name.replace("`", "``") + "`" for name in names)
+
+
+def _expression(field: pa.Field) -> str:
+    """Return what SELECT must be asked for, so that nothing of the value is rounded."""
+    name = _quoted(field.name)
+    kind = base_type((field.metadata or {}).get(b"ibb.type", b"").decode())
+    if kind == "float":
+        return f"CAST({name} AS DOUBLE)"
+    if kind == "bit":
+        return f"CAST({name} AS UNSIGNED)"
+    return f"CAST({name} AS CHAR)" if kind in ("time", "uuid", "inet4", "inet6") else name
+
+
+def _table_of(schema: pa.Schema, rows: Sequence[Sequence[Any]]) -> pa.Table:
+    columns = zip(*rows, strict=True)
+    arrays = [
+        pa.array([_value(value, field.type) for value in column], field.type)
+        for field, column in zip(schema, columns, strict=True)
+    ]
+    return pa.table(arrays, schema=schema)
+
+
+def _value(value: Any, kind: pa.DataType) -> Any:
+    """Return a value of PyMySQL as the row decoder gives it."""
+    if value is None:
+        return None
+    if pa.types.is_integer(kind):
+        return _microseconds(value) if isinstance(value, str) else int(value)
+    if pa.types.is_string(kind):
+        return f"{value:f}" if isinstance(value, Decimal) else value
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        return None if isinstance(value, str) else value  # 0000-00-00 and its like
+    if pa.types.is_boolean(kind):
+        return bool(value)
+    if pa.types.is_decimal(kind):
+        return Decimal(value)
+    if pa.types.is_binary(kind) and isinstance(value, str):
+        return value.encode()
+    return value
+
+
+def _microseconds(text: str) -> int:
+    """Return a TIME such as `-838:59:59.5` in microseconds."""
+    hours, minutes, seconds = text.lstrip("-").split(":")
+    whole, _, fraction = seconds.partition(".")
+    moment = dt.timedelta(hours=int(hours), minutes=int(minutes), seconds=int(whole))
+    found = moment // _MICROSECOND + int(fraction.ljust(6, "0") or 0)
+    return -found if text.startswith("-") else found

@@ -1,0 +1,99 @@
+"""
+Query events: the text of a statement, and what its meaning depends on.
+
+    u32 thread, u32 seconds, u8 bytes of the database's name, u16 error, u16 bytes of the settings,
+    settings, name, 00, text (of a compressed event: lenenc-like length, deflated text)
+
+Source: dump-protocol 4.5, 4.11.
+"""
+
+from __future__ import annotations
+
+import zlib
+from struct import Struct
+from typing import Final, NamedTuple
+
+from ibb.protocol.errors import FormatError
+from ibb.protocol.event import HEADER_SIZE, QUERY_SIZES, TYPE_OFFSET, EventType
+from ibb.protocol.rows.text_encoding import charset_of_collation, text_of
+
+TEXT_BYTES_MAX: Final = 64 << 20  # of a compressed text when it is inflated
+ANSI_QUOTES: Final = 4  # in sql_mode
+
+_SQL_MODE: Final = Struct("<Q")
+_CHARSET: Final = Struct("<H")
+_UTF8: Final = 45  # the collation utf8mb4_general_ci
+# Bytes of the settings that may come before the character set, by their code.
+_FLAGS2_CODE, _SQL_MODE_CODE, _AUTO_INCREMENT_CODE, _CHARSET_CODE = 0, 1, 3, 4
+_CATALOG_CODE: Final = 6  # a length and so many bytes
+_FIXED_BYTES: Final = {_FLAGS2_CODE: 4, _SQL_MODE_CODE: 8, _AUTO_INCREMENT_CODE: 4}
+
+
+class QueryEvent(NamedTuple):
+    """
+    One statement.
+
+    Args:
+        database: the session's.
+        sql: its text.
+        ansi_quotes: whether `"x"` is a name in it.
+    """
+
+    database: str
+    sql: str
+    ansi_quotes: bool
+
+    @classmethod
+    def parse(cls, event: bytes) -> QueryEvent:
+        """
+        Read a Query event without checksum, compressed or not.
+
+        Raises:
+            FormatError: it is cut, or damaged.
+        """
+        place = HEADER_SIZE + QUERY_SIZES.size
+        if len(event) < place:
+            raise FormatError("Query event: it is cut", offset=len(event))
+        name_bytes, settings_bytes = QUERY_SIZES.unpack_from(event, HEADER_SIZE)
+        sql_mode, collation = _settings(event[place : place + settings_bytes])
+        place += settings_bytes
+        database = event[place : place + name_bytes].decode(errors="replace")
+        text = event[place + name_bytes + 1 :]
+        if event[TYPE_OFFSET] == EventType.QUERY_COMPRESSED:
+            text = _inflated(text)
+        return cls(
+            database,
+            text_of(text, charset_of_collation(collation) or "utf8mb4"),
+            bool(sql_mode & ANSI_QUOTES),
+        )
+
+
+def _settings(data: bytes) -> tuple[int, int]:
+    """Return sql_mode and the collation's number."""
+    sql_mode, place = 0, 0
+    while place < len(data):
+        code = data[place]
+        place += 1
+        if code == _CHARSET_CODE and len(data) >= place + _CHARSET.size:
+            return sql_mode, int(_CHARSET.unpack_from(data, place)[0])
+        if code == _SQL_MODE_CODE and len(data) >= place + _SQL_MODE.size:
+            sql_mode = int(_SQL_MODE.unpack_from(data, place)[0])
+        if code in _FIXED_BYTES:
+            place += _FIXED_BYTES[code]
+        elif code == _CATALOG_CODE and place < len(data):
+            place += 1 + data[place]
+        else:
+            break
+    return sql_mode, _UTF8
+
+
+def _inflated(data: bytes) -> bytes:
+    skipped = 1 + (data[0] & 7 if data else 0)
+    inflater = zlib.decompressobj()
+    try:
+        text = inflater.decompress(data[skipped:], TEXT_BYTES_MAX)
+    except zlib.error as error:
+        raise FormatError(f"compressed Query event: {error}", offset=HEADER_SIZE) from error
+    if not inflater.eof:
+        raise FormatError("compressed Query event: it is cut or too long", offset=HEADER_SIZE)
+    return text

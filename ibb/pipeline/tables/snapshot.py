@@ -1,0 +1,78 @@
+"""All rows of tables at one GTID, from where the stream goes on without gap or overlap."""
+
+from __future__ import annotations
+
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from queue import SimpleQueue
+from typing import TYPE_CHECKING
+
+from .mariadb_source import consistent_view
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    import pyarrow as pa
+
+    from .config import ServerConfig
+    from .delta_target import DeltaTarget
+    from .mariadb_source import SourceTable, View
+    from .place import Place
+    from .row_changes import TableName
+
+
+def take_snapshot(
+    config: ServerConfig,
+    wants: Callable[[TableName], bool],
+    open_target: Callable[[TableName], DeltaTarget],
+    keys: Mapping[TableName, Sequence[str]],
+    report: Callable[[TableName, int], None],
+) -> tuple[Place, list[TableName]]:
+    """
+    Fill the tables that are wanted, in place of what they hold; return where they are, and which.
+
+    Nothing tells of an unfinished snapshot but that no ledger has it: it is begun anew.
+
+    Args:
+        config: the server.
+        wants: which tables.
+        open_target: opens a table.
+        keys: keys in place of the server's.
+        report: told of each table that is done, with its rows.
+
+    Raises:
+        PipelineError: the server cannot be read, or a table cannot be kept.
+    """
+    with consistent_view(config) as view:
+        tables = view.tables(wants)
+        for table in tables:
+            target = open_target(table.name)
+            target.create(table.schema, list(keys.get(table.name, table.key)), None)
+            target.fill(_rows(view, table, config), view.place)
+            report(table.name, target.rows)
+        return view.place, [table.name for table in tables]
+
+
+def _rows(view: View, table: SourceTable, config: ServerConfig) -> Iterator[pa.Table]:
+    """Yield a table in ranges of its key, of which as many are read at a time as connections."""
+    free: SimpleQueue[int] = SimpleQueue()
+    for worker in range(config.workers):
+        free.put(worker)
+
+    def read(condition: str) -> list[pa.Table]:
+        worker = free.get()
+        try:
+            return list(view.read(table, worker, condition))
+        finally:
+            free.put(worker)
+
+    ranges = deque(view.ranges(table, config.chunk_rows))
+    if len(ranges) == 1:  # of any size: not collected
+        yield from view.read(table, 0, ranges[0])
+        return
+    with ThreadPoolExecutor(config.workers) as pool:
+        reading: deque[Future[list[pa.Table]]] = deque()
+        while ranges or reading:
+            while ranges and len(reading) < config.workers:
+                reading.append(pool.submit(read, ranges.popleft()))
+            yield from reading.popleft().result()

@@ -1,0 +1,200 @@
+"""From a real server to Delta tables: SELECT here against SELECT there."""
+
+import pytest
+
+from ibb.pipeline.tables.errors import PipelineError
+
+from ...integration.conftest import mariadb_10, new_rig
+from ...integration.workload import TYPE_COLUMNS, TYPE_ROW
+from .topology import ROW_OPTIONS, Topology
+
+__all__ = ["mariadb_10"]
+pytestmark = [pytest.mark.live, pytest.mark.xdist_group("change_tables")]
+
+
+@pytest.fixture(scope="module")
+def topology(mariadb_10):
+    with new_rig() as rig:
+        primary = rig.primary(mariadb_10, *ROW_OPTIONS)
+        relay = rig.ibb().relay_from(primary.port).start()
+        yield Topology(primary, relay)
+
+
+def test_all_types_by_snapshot_and_by_stream(topology, tmp_path):
+    primary = topology.primary
+    primary.run("CREATE DATABASE types", f"CREATE TABLE types.t ({TYPE_COLUMNS})")
+    insert = f"INSERT INTO types.t VALUES {TYPE_ROW}"
+    values = "(0.1, -0.0, '0000-00-00', '2024-02-31 01:02:03', 0, 'trail  ', '-00:00:00.000001')"
+    strange = (
+        "SET sql_mode='ALLOW_INVALID_DATES'",
+        f"INSERT INTO types.t (f, d, da, dt, ts, c, t6) VALUES {values}",
+        "INSERT INTO types.t () VALUES ()",
+    )
+    primary.run(insert, *strange)
+    config = topology.config(tmp_path, include=("types.*",))
+    topology.run(config)
+    assert topology.differences(config) == ([], 1)
+    primary.run(insert, *strange, "UPDATE types.t SET f = f + 1, ub = ub - 1 WHERE id < 3")
+    assert sum(applied.rows for _, applied in topology.run(config)) == 5
+    assert topology.differences(config) == ([], 1)
+
+
+@pytest.mark.parametrize("row_image", ["FULL", "MINIMAL", "NOBLOB"])
+def test_keys_without_and_with_collations(topology, tmp_path, row_image):
+    primary = topology.primary
+    primary.run(
+        "CREATE OR REPLACE DATABASE shop",
+        "USE shop",
+        "CREATE TABLE words (w VARCHAR(20) COLLATE utf8mb4_general_ci PRIMARY KEY, n INT, b BLOB)",
+        "CREATE TABLE bag (n INT, w VARCHAR(9))",
+        "CREATE TABLE pair (a INT, b BINARY(3), v DOUBLE, PRIMARY KEY (b, a))",
+        "INSERT INTO words VALUES ('a', 1, 'x'), ('B', 2, NULL)",
+        "INSERT INTO bag VALUES (1, 'x'), (1, 'x'), (NULL, NULL)",
+        "INSERT INTO pair SELECT seq, CHAR(seq MOD 3), seq / 3 FROM seq_1_to_200",
+    )
+    config = topology.config(tmp_path, include=("shop.*",), batch_groups=3)
+    topology.run(config)
+    primary.run(
+        f"SET SESSION binlog_row_image = {row_image}",
+        "USE shop",
+        "UPDATE words SET w = 'A' WHERE w = 'a'",
+        "UPDATE words SET n = 7 WHERE w = 'A'",
+        "UPDATE words SET w = 'b ' WHERE w = 'B'",
+        "REPLACE INTO words VALUES ('B', 9, 'new')",
+        "DELETE FROM bag WHERE n = 1 LIMIT 1",
+        "UPDATE bag SET w = 'y' WHERE n = 1",
+        "INSERT INTO bag VALUES (1, 'y'), (1, 'y')",
+        "UPDATE pair SET a = a + 1000 WHERE a > 100",
+        "DELETE FROM pair WHERE b = CHAR(1)",
+        "BEGIN",
+        "INSERT INTO words VALUES ('kept', 1, NULL)",
+        "SAVEPOINT s",
+        "INSERT INTO words VALUES ('gone', 1, NULL)",
+        "ROLLBACK TO s",
+        "COMMIT",
+    )
+    topology.run(config)
+    assert topology.differences(config) == ([], 3)
+
+
+def test_statements_in_mid_stream(topology, tmp_path):
+    primary = topology.primary
+    primary.run(
+        "CREATE DATABASE ddl",
+        "USE ddl",
+        "CREATE TABLE t (id INT PRIMARY KEY, s VARCHAR(10), e ENUM('a','b'))",
+        "INSERT INTO t VALUES (1, 'one', 'a'), (2, NULL, 'b')",
+    )
+    config = topology.config(tmp_path, include=("ddl.*",))
+    topology.run(config)
+    primary.run(
+        "USE ddl",
+        "ALTER TABLE t ADD x BIGINT UNSIGNED NOT NULL DEFAULT 7 FIRST, ADD y DATE",
+        "INSERT INTO t (id, s) VALUES (3, 'three')",
+        "ALTER TABLE t MODIFY id BIGINT, CHANGE s name VARCHAR(200), MODIFY e ENUM('b','c','a')",
+        "UPDATE t SET e = 'c', id = id + 10000000000 WHERE id = 3",
+        "SET binlog_alter_two_phase = 1",
+        "ALTER TABLE t DROP y, ALGORITHM=COPY",
+        "SET binlog_alter_two_phase = 0",
+        "CREATE TABLE made LIKE t",
+        "INSERT INTO made SELECT * FROM t",
+        "CREATE TABLE selected AS SELECT id, name FROM t",
+        "ALTER TABLE t RENAME TO u",
+        "TRUNCATE TABLE made",
+        "INSERT INTO u (id, name) VALUES (4, 'four')",
+        "CREATE TABLE gone (id INT)",
+        "INSERT INTO gone VALUES (1)",
+        "DROP TABLE gone",
+        "CREATE INDEX i ON u (name)",
+    )
+    topology.run(config)
+    assert topology.differences(config) == ([], 3)
+    narrower = "ALTER TABLE ddl.u MODIFY name VARCHAR(3)"
+    primary.run("SET sql_mode = ''", narrower, "INSERT INTO ddl.u (id) VALUES (9)")
+    with pytest.raises(PipelineError, match=r"name changes from varchar\(200\) to varchar\(3\)"):
+        topology.run(config)
+    topology.run(config, snapshot=["ddl.u"])
+    assert topology.differences(config) == ([], 3)
+
+
+ALTERS = {
+    "ADD COLUMN c INT": True,
+    "ADD COLUMN c INT NOT NULL DEFAULT 5 AFTER id": True,
+    "ADD COLUMN c VARCHAR(9) NOT NULL FIRST": True,
+    "ADD COLUMN (c DECIMAL(6,3) DEFAULT -1.5, f DATE DEFAULT '2024-02-29')": True,
+    "ADD COLUMN c DATETIME DEFAULT CURRENT_TIMESTAMP": False,
+    "ADD COLUMN c INT AS (n + 1) STORED": False,
+    "ADD COLUMN c BIGINT NOT NULL AUTO_INCREMENT UNIQUE": False,
+    "ADD COLUMN c UUID DEFAULT (UUID())": False,
+    "ADD COLUMN c INT INVISIBLE DEFAULT 4": True,
+    "ADD COLUMN IF NOT EXISTS n BIGINT": True,
+    "DROP COLUMN s": True,
+    "DROP COLUMN IF EXISTS nothing, DROP COLUMN d": True,
+    "RENAME COLUMN s TO t": True,
+    "CHANGE id number BIGINT NOT NULL": True,
+    "CHANGE s t VARCHAR(100) CHARACTER SET utf8mb4": True,
+    "MODIFY n BIGINT UNSIGNED": True,
+    "MODIFY n SMALLINT": False,
+    "MODIFY n VARCHAR(20)": False,
+    "MODIFY s VARCHAR(2)": False,
+    "MODIFY s MEDIUMTEXT CHARACTER SET latin1": True,
+    "MODIFY e ENUM('x','b','a')": True,
+    "MODIFY e ENUM('a')": False,
+    "MODIFY p DECIMAL(14,4)": True,
+    "MODIFY p DECIMAL(10,1)": False,
+    "MODIFY d DATETIME(3)": True,
+    "MODIFY d DATE NOT NULL": False,
+    "CONVERT TO CHARACTER SET utf8mb4": False,
+    "DROP PRIMARY KEY, ADD PRIMARY KEY (n, id)": True,
+    "DROP PRIMARY KEY": True,
+    "ADD INDEX (s), ENGINE=InnoDB, COMMENT='x'": True,
+    "ADD SYSTEM VERSIONING": False,
+}
+
+
+def test_kinds_of_alter_give_right_rows_or_stop_before_a_wrong_one(topology, tmp_path):
+    """At the server: what is followed is equal afterwards, with rows written in the new shape."""
+    primary = topology.primary
+    columns = (
+        "id INT PRIMARY KEY, n INT UNSIGNED NOT NULL, s VARCHAR(9) CHARACTER SET latin1,"
+        " e ENUM('a','b') CHARACTER SET utf8mb4, p DECIMAL(10,2), d DATE"
+    )
+    primary.run("CREATE DATABASE kinds DEFAULT CHARACTER SET utf8mb4", "USE kinds")
+    configs = {}
+    for number, clauses in enumerate(ALTERS):
+        name = f"kinds.t{number}"
+        primary.run(
+            f"CREATE TABLE {name} ({columns})",
+            f"INSERT INTO {name} VALUES (1, 2, 'é', 'a', 1.25, NULL), (2, 3, 'abc', 'b', -1, 0)",
+        )
+        configs[clauses] = topology.config(tmp_path / str(number), include=(name,))
+        topology.run(configs[clauses])
+        primary.run(
+            "SET sql_mode = ''",
+            f"ALTER TABLE {name} {clauses}",
+            f"UPDATE {name} SET n = n + 1",
+            f"INSERT INTO {name} SELECT * FROM {name} LIMIT 0",
+            f"DELETE FROM {name} WHERE n = 3",
+        )
+    followed = {}
+    for clauses, config in configs.items():
+        try:
+            topology.run(config)
+        except PipelineError as error:
+            assert "cannot be followed" in str(error), clauses  # noqa: PT017
+            followed[clauses] = False
+        else:
+            assert topology.differences(config) == ([], 1), clauses
+            followed[clauses] = True
+    assert followed == ALTERS
+
+
+def test_a_server_that_logs_too_little_is_refused(topology, tmp_path):
+    primary = topology.primary
+    config = topology.config(tmp_path, include=("types.*",))
+    primary.run("SET GLOBAL binlog_row_metadata = MINIMAL")
+    try:
+        with pytest.raises(PipelineError, match="binlog_row_metadata must be FULL"):
+            topology.run(config)
+    finally:
+        primary.run("SET GLOBAL binlog_row_metadata = FULL")

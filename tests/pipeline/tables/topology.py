@@ -1,0 +1,58 @@
+"""A real primary, a relay that keeps its binlog, and pipelines on the relay's directory."""
+
+import threading
+from typing import NamedTuple
+
+from ibb.pipeline.tables.check import check_tables
+from ibb.pipeline.tables.config import PipelineConfig, ServerConfig
+from ibb.pipeline.tables.pipeline import Pipeline, Progress
+from ibb.storage.disk import OsDisk
+from ibb.storage.inspect.recovered_view import recovered_view
+from ibb.storage.read_only import ReadOnlyHistory
+
+from ...integration.waiting import wait_until
+
+CATCH_UP_SECONDS = 60
+ROW_OPTIONS = ("--binlog-format=ROW", "--binlog-row-metadata=FULL")
+
+
+class Topology(NamedTuple):
+    """The servers."""
+
+    primary: object
+    relay: object
+
+    def config(self, folder, **settings):
+        server = ServerConfig(socket=str(self.primary.socket), chunk_rows=40)
+        return PipelineConfig(
+            "test", str(self.relay.directory), str(folder / "lake"), server=server, **settings
+        )
+
+    def caught_up(self):
+        """Wait until the relay's directory has what the primary has."""
+        from ibb.protocol.gtid import GtidPosition
+
+        position = GtidPosition.parse(self.primary.binlog_position())
+
+        def is_there():
+            path = str(self.relay.directory)
+            history = ReadOnlyHistory(recovered_view(OsDisk(), path), path, follow_unsynced=True)
+            try:
+                return all(history.state().contains(gtid) for gtid in position)
+            finally:
+                history.close()
+
+        wait_until(is_there, CATCH_UP_SECONDS)
+
+    def run(self, config, snapshot=()):
+        """Run a pipeline until it has everything; return the batches that it applied."""
+        self.caught_up()
+        batches = []
+        progress = Progress(lambda *_: None, lambda *done: batches.append(done))
+        Pipeline(config, progress).run(threading.Event(), once=True, snapshot=snapshot)
+        return batches
+
+    def differences(self, config):
+        """Return a line for each table that is not as at the primary, and the number of tables."""
+        results = list(check_tables(config))
+        return [result.line() for result in results if not result.is_equal], len(results)
