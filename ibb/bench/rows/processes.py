@@ -84,6 +84,7 @@ def _idle_readers(bench: Workbench) -> Iterator[Callable[[int], list[Sample]]]:
             else None,
         )
         return [
+            Sample("readers", "", scale.idle_readers),
             Sample("processor", "% of one", own.percent, other and other.percent, value_at_most(5)),
             Sample(
                 "memory over none",

@@ -116,6 +116,7 @@ def _tail(
             )
             (cost, load), (their_cost, their_load) = own, other or (None, None)
             return [
+                Sample("readers", "", count, None if other is None else count),
                 Sample("processor a delivered GB", "s/GB", cost, their_cost, goal),
                 Sample("groups", "/s", load.rate, their_load and their_load.rate),
                 Sample(
