@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import tempfile
+import threading
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +20,10 @@ from .readers import ReadResult, read
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
+    from types import FrameType
 
 Result = TypeVar("Result")
+_SIGNALLED = 128  # exit status of who ends by a signal, as shells have it, less its number
 
 
 @dataclass(frozen=True)
@@ -134,6 +138,7 @@ class Workbench:
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
+        self._until_terminated()
         if self._kept is not None:
             self._kept.mkdir(parents=True, exist_ok=True)
         # Servers work beside the data sets, so that both sides use the same disk.
@@ -144,6 +149,16 @@ class Workbench:
 
     def __exit__(self, *error: object) -> None:
         self._stack.close()
+
+    def _until_terminated(self) -> None:
+        """Let SIGTERM end the block in order: the servers have sessions of their own and stay."""
+
+        def end(number: int, _: FrameType | None) -> None:
+            raise SystemExit(_SIGNALLED + number)
+
+        if threading.current_thread() is threading.main_thread():
+            before = signal.signal(signal.SIGTERM, end)
+            self._stack.callback(signal.signal, signal.SIGTERM, before)
 
     def data(self, kind: str) -> DataSet:
         """Return the data set of a kind, made if it is not there yet."""

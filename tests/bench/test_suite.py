@@ -1,6 +1,8 @@
 """Each family of rows on tiny data: figures come, and only from who sends everything."""
 
 import json
+import os
+import signal
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -81,6 +83,16 @@ def test_a_side_that_sends_something_else_gets_no_figure(data_folder):
     ):
         with pytest.raises(BenchError, match="other bytes"):
             check(peer, whole, replace(data, facts=wrong), content=True)
+
+
+def test_who_is_terminated_leaves_nothing_behind(tmp_path):
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(SystemExit, match="143"), Workbench(TINY, tmp_path) as bench:
+        assert bench.folder.exists()
+        os.kill(os.getpid(), signal.SIGTERM)
+        signal.pause()
+    assert list(tmp_path.iterdir()) == []
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_the_sides_take_turns_in_being_first():
