@@ -100,3 +100,10 @@ def test_the_reference_is_as_the_code_is():
 def test_every_page_with_commands_is_run_by_a_test_or_has_a_reason():
     assert pages_with_commands() == RUN.keys() | ELSEWHERE.keys(), "see tests/docs/covered_pages.py"
     assert not RUN.keys() & ELSEWHERE.keys()
+
+
+def test_nobody_is_told_to_install_another_project():
+    """The name `ibb` on PyPI belongs to somebody else: it is installed from a checkout."""
+    texts = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *map(ROOT.joinpath, SOURCES)]
+    wrong = re.compile(r"pip3? install (?:-\S+ )*['\"]?ibb\b")
+    assert [path for path in texts if wrong.search(path.read_text())] == []
