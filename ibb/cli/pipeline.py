@@ -93,6 +93,6 @@ def _tables() -> Any:
         from ibb.pipeline.tables import entry  # noqa: PLC0415
     except ImportError as error:
         raise click.ClickException(
-            f"{error.name} is not installed: pip install 'ibb[spark]'"
+            f"{error.name} is not installed: in a checkout, pip install '.[spark]'"
         ) from error
     return entry
