@@ -67,7 +67,6 @@ class PipelineConfig:
         include: patterns of `database.table`; `*` and `?` stand for what they do in a shell.
         exclude: the same; wins over include.
         keys: primary keys in place of those that the source says.
-        history: patterns of tables of which every version is kept.
         undecoded: "stop", or "keep" in the table of dead letters.
         batch_groups: event groups in a batch, at most.
         batch_rows: changed rows after which a batch ends with its group.
@@ -81,7 +80,6 @@ class PipelineConfig:
     include: tuple[str, ...] = ("*.*",)
     exclude: tuple[str, ...] = ()
     keys: dict[TableName, tuple[str, ...]] = field(default_factory=dict)
-    history: tuple[str, ...] = ()
     undecoded: str = "stop"
     batch_groups: int = 50_000
     batch_rows: int = 200_000
@@ -90,10 +88,6 @@ class PipelineConfig:
     def wants(self, name: TableName) -> bool:
         """Whether the table is one of the pipeline's."""
         return matches(name, self.include) and not matches(name, self.exclude)
-
-    def wants_history(self, name: TableName) -> bool:
-        """Whether every version of the table's rows is kept."""
-        return matches(name, self.history)
 
 
 def read_config(path: str | Path) -> PipelineConfig:
@@ -132,7 +126,7 @@ def parse_config(values: dict[str, Any], folder: Path) -> PipelineConfig:
     about = top.section("pipeline", {"name"})
     source = top.section("source", {"path"})
     target = top.section("target", {"path", "storage"})
-    tables = top.section("tables", {"include", "exclude", "keys", "history", "undecoded"})
+    tables = top.section("tables", {"include", "exclude", "keys", "undecoded"})
     batch = top.section("batch", {"groups", "rows"})
     name = about.text("name", "ibb")
     if not _NAME.fullmatch(name):
@@ -148,7 +142,6 @@ def parse_config(values: dict[str, Any], folder: Path) -> PipelineConfig:
         include=tables.patterns("include", ("*.*",)),
         exclude=tables.patterns("exclude", ()),
         keys=_keys(tables),
-        history=tables.patterns("history", ()),
         undecoded=undecoded,
         batch_groups=batch.number("groups", 50_000, BATCH_MAX),
         batch_rows=batch.number("rows", 200_000, BATCH_MAX),

@@ -19,7 +19,6 @@ def test_little_is_needed(tmp_path):
     assert (config.source, config.target) == (str(tmp_path / "binlogs"), "s3://lake/shop")
     assert (config.name, config.server, config.undecoded) == ("ibb", None, "stop")
     assert config.wants(TableName("any", "table"))
-    assert not config.wants_history(TableName("any", "table"))
 
 
 def test_everything_can_be_said(tmp_path):
@@ -34,7 +33,6 @@ def test_everything_can_be_said(tmp_path):
         [tables]
         include = ["shop.*", "crm.a?"]
         exclude = ["shop.tmp_*"]
-        history = ["shop.orders"]
         undecoded = "keep"
         [tables.keys]
         "shop.log" = ["at", "who"]
