@@ -190,10 +190,11 @@ class Soak:
         """Look once, and wait; a server that is away just now is waited for."""
         began = time.monotonic()
         with self._present:
+            # Before a commit is waited for, or the replicas would always have caught up.
+            applied = min(_last_number(one.replica_position()) for one in self.replicas)
+            lag = _last_number(self.primary.binlog_position()) - applied
             latency = self._latency(len(self.samples) + 1)
             figures = process_figures(self.relay.pid)
-            ahead = _last_number(self.primary.binlog_position())
-            lag = max(ahead - _last_number(one.replica_position()) for one in self.replicas)
         self.samples.append(Sample(self._elapsed(), self._life, *figures, max(lag, 0), latency))
         self._ended.wait(max(SAMPLE_SECONDS - (time.monotonic() - began), 0))
 
