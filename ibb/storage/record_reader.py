@@ -183,7 +183,10 @@ class RecordReader:
             return False
         if file_no > source.last_file() - FILES_OF_RECORD_MAX:
             return True
-        passed = source.header(file_no + 1)
+        try:
+            passed = source.header(file_no + 1)
+        except FormatError:
+            return False  # what lies before it is whole; who comes to it is told
         return passed is not None and passed.page_count * passed.page_size <= FILE_BYTES_PASSED_MAX
 
 
