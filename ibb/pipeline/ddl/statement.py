@@ -67,6 +67,9 @@ def effect_of(sql: str, database: str, *, ansi_quotes: bool = False) -> Effect:
 
 def _effect(cursor: Cursor, database: str) -> Effect:
     verb = cursor.take().word
+    if verb == "SET" and cursor.any_of("STATEMENT"):
+        _pass_settings(cursor)
+        return _effect(cursor, database)
     if verb in HARMLESS or not verb:
         return None
     if verb in ROWS_AS_STATEMENTS:
@@ -83,6 +86,19 @@ def _effect(cursor: Cursor, database: str) -> Effect:
         cursor.any_of("TABLE")
         return TruncateTable(cursor.table_name(database))
     return Unclear((), f"{verb} is a statement that is not known")
+
+
+def _pass_settings(cursor: Cursor) -> None:
+    """Pass `name = value, ... FOR`; what comes then is the statement."""
+    depth = 0
+    while depth or not cursor.any_of("FOR"):
+        if cursor.at_end:
+            raise UnclearError("SET STATEMENT without FOR")
+        token = cursor.take()
+        if token.value.lower().removeprefix("@@") == "sql_mode" and token.is_identifier:
+            raise UnclearError("SET STATEMENT sql_mode: the log does not tell how it was read")
+        if token.kind == "sign":
+            depth += {"(": 1, ")": -1}.get(token.value, 0)
 
 
 def _create(cursor: Cursor, database: str) -> Effect:

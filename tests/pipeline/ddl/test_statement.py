@@ -34,6 +34,13 @@ T, U = TableName("shop", "t"), TableName("other", "u v")
         ("CREATE UNIQUE INDEX i ON t (a)", None),
         ("CREATE TABLE t LIKE other.`u v`", CreateTable(T, (), (), like=U)),
         ("GRANT ALL ON *.* TO x", None),
+        ("SET STATEMENT lock_wait_timeout=5 FOR TRUNCATE t", TruncateTable(T)),
+        (
+            "set statement a=SUBSTRING('x' FROM 1 FOR 2), b=1 for ALTER TABLE t RENAME other.`u v`",
+            AlterTable(T, (), U),
+        ),
+        ("SET STATEMENT max_statement_time=1 FOR ANALYZE TABLE t", None),
+        ("SET PASSWORD FOR t = 'x'", None),
         ("# nothing\nANALYZE TABLE t", None),
     ],
 )
@@ -81,6 +88,9 @@ def test_double_quotes_are_names_where_the_sql_mode_says_so():
         "ALTER TABLE t ENGINE = Aria",
         "ALTER IGNORE TABLE t ADD UNIQUE (a)",
         "FROBNICATE t",
+        "SET STATEMENT a=1 FOR FROBNICATE t",
+        "SET STATEMENT a=1",
+        "SET STATEMENT sql_mode='' FOR DROP TABLE t",
     ],
 )
 def test_what_is_not_understood_is_unclear(sql):
