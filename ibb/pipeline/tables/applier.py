@@ -72,6 +72,8 @@ class Applier:
         follows = batch.start == before.position
         end = batch.end if follows else furthest(before.position, batch.end)
         after.move(Place(end, max(batch.time, before.time)))
+        if follows:
+            after.prepared = batch.prepared
         after.store(self._folder)
         self.ledger = after
         return Applied(rows, tables, skipped=False)

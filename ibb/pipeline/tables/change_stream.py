@@ -17,6 +17,7 @@ from ibb.storage.inspect.recovered_view import recovered_view
 from ibb.storage.read_only import ReadOnlyHistory
 
 from .group_steps import TableRows, steps_of
+from .prepared_xa import PreparedXa
 from .row_changes import (
     Changed,
     GroupRun,
@@ -30,7 +31,7 @@ from .row_changes import (
 from .storable import storable, storable_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from ibb.pipeline.row_batches import RowBatch
     from ibb.protocol.rows.table_map import TableMap
@@ -44,6 +45,7 @@ _OPS: Final = {INSERT: Op.INSERT, UPDATE: Op.UPDATE, DELETE: Op.DELETE}
 def read_batches(
     config: PipelineConfig,
     start: GtidPosition,
+    prepared: Collection[str],
     schema_of: Callable[[TableMap], TableSchema | None],
 ) -> Iterator[MicroBatch]:
     """
@@ -54,6 +56,7 @@ def read_batches(
     Args:
         config: of the pipeline.
         start: the position behind which the first batch begins.
+        prepared: XIDs of the transactions that are prepared at *start*.
         schema_of: what else is known of a table.
 
     Raises:
@@ -65,15 +68,16 @@ def read_batches(
         recovered_view(OsDisk(), config.source), config.source, follow_unsynced=True
     )
     try:
-        batch = _Batch(start, schema_of)
+        batch, pending = _Batch(start, schema_of), PreparedXa(prepared)
         for group in groups_between(history, start):
             assert group.gtid is not None
-            ends = batch.take(group.gtid, group.timestamp, steps_of(group, config.wants))
+            steps = steps_of(group, config.wants, pending)
+            ends = batch.take(group.gtid, group.timestamp, steps)
             if ends or batch.groups >= config.batch_groups or batch.rows >= config.batch_rows:
-                yield batch.finished()
+                yield batch.finished(pending.xids)
                 batch = _Batch(batch.end, schema_of)
         if batch.groups:
-            yield batch.finished()
+            yield batch.finished(pending.xids)
     finally:
         history.close()
 
@@ -108,11 +112,11 @@ class _Batch:
                 self._rows(step)
         return any(isinstance(step, Statement) for step in steps)
 
-    def finished(self) -> MicroBatch:
-        """Return the batch."""
+    def finished(self, prepared: frozenset[str]) -> MicroBatch:
+        """Return the batch; *prepared*: the XA transactions that are prepared at its end."""
         self._close()
         steps, groups = tuple(self._steps), tuple(self._tags)
-        return MicroBatch(self._start, self.end, self._time, steps, groups)
+        return MicroBatch(self._start, self.end, self._time, steps, groups, prepared)
 
     def _rows(self, step: TableRows) -> None:
         name = TableName(step.table_map.database, step.table_map.table)

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from ibb.pipeline.ddl.tokens import tokens_of
 from ibb.protocol.event import TYPE_OFFSET, EventHeader, EventType
 from ibb.protocol.event_splitter import EventSplitter
-from ibb.protocol.gtid_event import GtidEvent, GtidExtraFlag
+from ibb.protocol.gtid_event import GtidEvent, GtidExtraFlag, GtidFlag
 from ibb.protocol.partial_rows import FragmentJoiner
 from ibb.protocol.rows.rows_event import OPS, open_rows
 from ibb.protocol.rows.table_map import TableMap
 
 from .errors import PipelineError
+from .prepared_xa import AGAIN
 from .query_event import QueryEvent
 from .row_changes import Statement, TableName
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
     from ibb.protocol.gtid import Gtid
     from ibb.storage.group_reader import StoredGroup
+
+    from .prepared_xa import PreparedXa
 
 _QUERIES: Final = frozenset({EventType.QUERY, EventType.QUERY_COMPRESSED})
 _LOADS: Final = frozenset({EventType.EXECUTE_LOAD_QUERY, EventType.BEGIN_LOAD_QUERY})
@@ -35,7 +38,9 @@ class TableRows(NamedTuple):
     event: bytes
 
 
-def steps_of(group: StoredGroup, wants: Callable[[TableName], bool]) -> list[TableRows | Statement]:
+def steps_of(
+    group: StoredGroup, wants: Callable[[TableName], bool], prepared: PreparedXa
+) -> list[TableRows | Statement]:
     """
     Return what *group* does to the tables that are wanted, in order.
 
@@ -45,24 +50,31 @@ def steps_of(group: StoredGroup, wants: Callable[[TableName], bool]) -> list[Tab
     Args:
         group: whose pieces were not taken yet.
         wants: whether a table's rows matter.
+        prepared: the XA transactions prepared before it; those after it when this returns.
 
     Raises:
-        PipelineError: it is a prepared transaction, or an incident.
+        PipelineError: it prepares a transaction with rows that matter, commits one that was
+            prepared before the stream began, or is an incident.
         FormatError: it is damaged.
     """
     assert group.gtid is not None
-    reading = _Reading(group.gtid, group.timestamp, wants)
+    reading = _Reading(group.gtid, group.timestamp, wants, prepared)
     for event in _events(group):
         reading.take(event)
     return reading.steps
 
 
 class _Reading:
-    def __init__(self, gtid: Gtid, time: int, wants: Callable[[TableName], bool]) -> None:
+    def __init__(
+        self, gtid: Gtid, time: int, wants: Callable[[TableName], bool], prepared: PreparedXa
+    ) -> None:
         self.steps: list[TableRows | Statement] = []
         self._gtid = gtid
         self._time = time
         self._wants = wants
+        self._prepared = prepared
+        self._xid = ""
+        self._ends_xa = False  # its rows are those of another group, that prepared it
         self._is_undone = False  # ALTER in two groups: the one that commits it says it again
         self._maps: dict[int, TableMap] = {}
         self._savepoints: list[tuple[str, int]] = []  # name, steps before it
@@ -70,8 +82,10 @@ class _Reading:
     def take(self, event: bytes) -> None:
         kind = event[TYPE_OFFSET]
         if kind == EventType.GTID:
-            extra = GtidEvent.parse(event).flags_extra
-            self._is_undone = bool(extra & _NOT_DONE)
+            begin = GtidEvent.parse(event)
+            self._is_undone = bool(begin.flags_extra & _NOT_DONE)
+            self._xid = str(begin.xa_id or "")
+            self._ends_xa = begin.standalone and bool(begin.flags2 & GtidFlag.COMPLETED_XA)
         elif kind == EventType.TABLE_MAP:
             table_map = TableMap.parse(event)
             self._maps[table_map.number] = table_map
@@ -83,11 +97,8 @@ class _Reading:
             self._query(QueryEvent.parse(event))
         elif kind in _LOADS:
             self.steps.append(Statement(self._gtid, self._time, "", "LOAD DATA"))
-        elif kind == EventType.XA_PREPARE and self.steps:
-            raise PipelineError(
-                f"{self._gtid} prepares an XA transaction that changes these tables, which is not "
-                "followed. Take a new snapshot once it is committed"
-            )
+        elif kind == EventType.XA_PREPARE:
+            self._prepare()
         elif kind == EventType.INCIDENT:
             raise PipelineError(
                 f"{self._gtid}: the source lost events there (an incident). Take a new snapshot"
@@ -96,7 +107,10 @@ class _Reading:
     def _query(self, query: QueryEvent) -> None:
         text = query.sql.lstrip()
         word = text[:16].partition(" ")[0].upper().rstrip(";")
-        if word in _BEGINNINGS or word == "XA":
+        if word == "XA":
+            self._end_xa(text)
+            return
+        if word in _BEGINNINGS:
             return
         if word == "SAVEPOINT":
             self._savepoints.append((_last_name(text), len(self.steps)))
@@ -106,6 +120,23 @@ class _Reading:
             self.steps.append(
                 Statement(self._gtid, self._time, query.database, query.sql, query.ansi_quotes)
             )
+
+    def _prepare(self) -> None:
+        if self.steps:
+            raise PipelineError(
+                f"{self._gtid} prepares the XA transaction {self._xid}, which changes these "
+                f"tables: that is not followed. {AGAIN}"
+            )
+        if self._xid:
+            self._prepared.prepare(self._xid, self._gtid)
+
+    def _end_xa(self, text: str) -> None:
+        if not self._ends_xa:
+            return
+        if tokens_of(text)[1].word == "COMMIT":
+            self._prepared.commit(self._xid, self._gtid)
+        else:
+            self._prepared.roll_back(self._xid)
 
     def _roll_back(self, text: str) -> None:
         if len(tokens_of(text)) == 1:

@@ -8,7 +8,7 @@ by a batch that was cut short, or put back from a backup, and `applier` tells wh
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ibb.protocol.errors import SqlError
@@ -33,11 +33,13 @@ class Ledger:
         place: every table holds all that is not behind it.
         tables: the place that each table stored at its last change.
         ahead: those whose place is further than the pipeline's: a batch was cut short behind them.
+        prepared: XIDs of the XA transactions that are prepared there, and change none of them.
     """
 
     place: Place
     tables: dict[TableName, Place] = field(default_factory=dict)
     ahead: set[TableName] = field(default_factory=set)
+    prepared: frozenset[str] = frozenset()
 
     @classmethod
     def load(cls, folder: StateFolder) -> Ledger | None:
@@ -54,6 +56,7 @@ class Ledger:
             if value["version"] != VERSION:
                 raise PipelineError(f"{DOCUMENT} is of version {value['version']}, not {VERSION}")
             ledger = cls(Place.from_json(value))
+            ledger.prepared = frozenset(value.get("prepared", ()))
             for entry in value["tables"]:
                 name = TableName(entry["database"], entry["table"])
                 ledger.tables[name] = Place.from_json(entry)
@@ -65,7 +68,7 @@ class Ledger:
 
     def copy(self) -> Ledger:
         """Return one that can be changed by itself."""
-        return Ledger(self.place, dict(self.tables), set(self.ahead))
+        return replace(self, tables=dict(self.tables), ahead=set(self.ahead))
 
     def left_at(self, name: TableName, place: Place, *, ahead: bool) -> None:
         """Take note of the *place* that a table has stored."""
@@ -91,4 +94,5 @@ class Ledger:
             {**name._asdict(), **place.as_json(), "ahead": name in self.ahead}
             for name, place in self.tables.items()
         ]
-        folder.write(DOCUMENT, {"version": VERSION, **self.place.as_json(), "tables": tables})
+        document = {"version": VERSION, **self.place.as_json(), "prepared": sorted(self.prepared)}
+        folder.write(DOCUMENT, {**document, "tables": tables})

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 CONNECT_SECONDS: Final = 30
 READ_SECONDS: Final = 3600  # one statement without a row
 PASSWORD_BYTES_MAX: Final = 4096
+XIDS_SHOWN: Final = 5  # in an error
+_NOT_ALLOWED: Final = frozenset({1142, 1227, 1401})  # denied: command, privilege, XA RECOVER
 _TRANSACTIONAL: Final = frozenset({"InnoDB", "RocksDB"})
 _MICROSECOND: Final = dt.timedelta(microseconds=1)
 
@@ -153,21 +155,31 @@ RANGES_MAX: Final = 10_000  # of one table
 
 
 @contextmanager
-def consistent_view(config: ServerConfig) -> Iterator[View]:
+def consistent_view(config: ServerConfig, *, for_snapshot: bool = False) -> Iterator[View]:
     """
     Open connections that see the server at one GTID position.
 
     Writers are held up only while the transactions begin, under FLUSH TABLES WITH READ LOCK.
 
+    Args:
+        config: the server.
+        for_snapshot: whether the stream is to go on from there, which prepared XA transactions,
+            in neither of the two, do not allow.
+
     Raises:
-        PipelineError: the server cannot be reached, or its settings do not allow a pipeline.
+        PipelineError: the server cannot be reached, its settings do not allow a pipeline, or
+            XA transactions are prepared.
     """
     with ExitStack() as stack:
         control = stack.enter_context(_connect(config))
         _check_settings(control)
+        if for_snapshot:  # before the lock, which they may hold up
+            check_prepared(control)
         workers = [stack.enter_context(_connect(config)) for _ in range(config.workers)]
         _rows(control, "FLUSH TABLES WITH READ LOCK")
         try:
+            if for_snapshot:  # and again: from here on none can be prepared
+                check_prepared(control)
             for worker in workers:
                 _rows(worker, "START TRANSACTION WITH CONSISTENT SNAPSHOT")
             ((position, now),) = _rows(control, "SELECT @@GLOBAL.gtid_binlog_pos, UNIX_TIMESTAMP()")
@@ -214,6 +226,29 @@ def _check_settings(connection: pymysql.Connection[Any]) -> None:
                 f"the server's {variable} must be {wanted}: the binlog does not say enough of rows "
                 f"otherwise. SET GLOBAL {variable} = {wanted}, then FLUSH BINARY LOGS"
             )
+
+
+def check_prepared(connection: pymysql.Connection[Any]) -> None:
+    """
+    Check that no XA transaction is prepared at the server.
+
+    Raises:
+        PipelineError: some are.
+    """
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("XA RECOVER FORMAT='SQL'")
+            found = [row[-1] for row in cursor.fetchmany(XIDS_SHOWN + 1)]
+    except pymysql.Error as error:
+        if error.args[0] in _NOT_ALLOWED:
+            return  # the stream stops where one of them is committed
+        raise PipelineError(f"the server refused 'XA RECOVER': {error.args[-1]}") from error
+    if found:
+        xids = "; ".join(found[:XIDS_SHOWN]) + (" ..." if len(found) > XIDS_SHOWN else "")
+        raise PipelineError(
+            f"XA transactions are prepared at the server, which a snapshot would lose: {xids}. "
+            "Commit or roll them back, then begin again"
+        )
 
 
 def _rows(connection: pymysql.Connection[Any], sql: str, *values: object) -> list[tuple[Any, ...]]:

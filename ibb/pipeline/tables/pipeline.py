@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .row_changes import MicroBatch
 
 POLL_SECONDS: Final = 0.5
+EVERYTHING: Final = "*.*"  # the pattern of all tables
 HISTORY_SECONDS_MAX: Final = 300.0  # until the binlog reaches the snapshot's position
 _SPECIAL: Final = ("uuid", "inet4", "inet6")  # types of which a table map says nothing
 
@@ -74,8 +75,10 @@ class Pipeline:
             self._wait_for(ledger.place.position, stop)
             applier = self._lake.applier(ledger)
             while not stop.is_set():
-                position = applier.ledger.place.position
-                for batch in read_batches(self._config, position, self._schema_of):
+                known = applier.ledger
+                for batch in read_batches(
+                    self._config, known.place.position, known.prepared, self._schema_of
+                ):
                     applied = applier.apply(batch)
                     self._schemas.clear()
                     self._progress.batch(batch, applied)
@@ -101,7 +104,12 @@ class Pipeline:
             for name in [name for name in ledger.tables if matches(name, patterns)]:
                 ledger.forget(name)  # so that a crash from here on is told by a table not known
             ledger.store(state)
-            self._snapshot(ledger, lambda name: config.wants(name) and matches(name, patterns))
+            place = self._snapshot(
+                ledger, lambda name: config.wants(name) and matches(name, patterns)
+            )
+            if EVERYTHING in patterns:  # what the stream has before it is needed no more
+                ledger.move(place)
+                ledger.prepared = frozenset()
             ledger.store(state)
         return ledger
 

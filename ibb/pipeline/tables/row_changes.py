@@ -137,6 +137,7 @@ class MicroBatch:
         steps: what happened: each table's in commit order, statements in order with all. Rows of
             one table may come together, so groups do not follow one another here.
         groups: every group with its commit time, in commit order.
+        prepared: XIDs of the XA transactions that are prepared at its end.
     """
 
     start: GtidPosition
@@ -144,3 +145,4 @@ class MicroBatch:
     time: int
     steps: tuple[Changed | Statement | Undecoded, ...]
     groups: tuple[tuple[Gtid, int], ...]
+    prepared: frozenset[str] = frozenset()

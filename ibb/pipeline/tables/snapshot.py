@@ -41,9 +41,10 @@ def take_snapshot(
         report: told of each table that is done, with its rows.
 
     Raises:
-        PipelineError: the server cannot be read, or a table cannot be kept.
+        PipelineError: the server cannot be read, has prepared XA transactions, or a table cannot
+            be kept.
     """
-    with consistent_view(config) as view:
+    with consistent_view(config, for_snapshot=True) as view:
         tables = view.tables(wants)
         for table in tables:
             target = open_target(table.name)

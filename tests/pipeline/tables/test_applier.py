@@ -1,5 +1,7 @@
 """Batches over many tables: each change once, through crashes, old checkpoints and lost ones."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -219,3 +221,13 @@ def test_any_history_in_any_lives_ends_as_in_a_model(history, lives):
     for name, rows in model.items():
         wanted = sorted((tuple(found.values()) for found in rows), key=repr)
         assert world.targets[name].rows() == wanted
+
+
+def test_prepared_transactions_go_with_the_place_to_the_next_process():
+    world = World(Stream())
+    world.stream.add_rows(insert(row(1)), name=KEYED)
+    batch = replace(world.stream.batch(0, 1), prepared=frozenset({"'x'"}))
+    world.process().apply(batch)
+    assert Ledger.load(world.folder).prepared == {"'x'"}
+    world.process().apply(replace(world.stream.batch(0, 1), prepared=frozenset()))  # done before
+    assert Ledger.load(world.folder).copy().prepared == {"'x'"}

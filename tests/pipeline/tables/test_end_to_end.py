@@ -198,3 +198,31 @@ def test_a_server_that_logs_too_little_is_refused(topology, tmp_path):
             topology.run(config)
     finally:
         primary.run("SET GLOBAL binlog_row_metadata = FULL")
+
+
+def test_xa_transactions_before_and_behind_a_snapshot(topology, tmp_path):
+    primary = topology.primary
+    primary.run(
+        "CREATE DATABASE xa", "CREATE TABLE xa.t (id INT)", "CREATE TABLE xa.other (id INT)"
+    )
+
+    def prepare(table):
+        change = f"INSERT INTO xa.{table} VALUES (1)"
+        primary.run("XA START 'x'", change, "XA END 'x'", "XA PREPARE 'x'")
+
+    config = topology.config(tmp_path, include=("xa.t",))
+    prepare("t")
+    with pytest.raises(PipelineError, match=r"would lose: .*Commit or roll them back"):
+        topology.run(config)
+    primary.run("XA COMMIT 'x'")
+    topology.run(config)
+    prepare("other")
+    topology.run(config)
+    primary.run("XA COMMIT 'x'")
+    topology.run(config)
+    prepare("t")
+    with pytest.raises(PipelineError, match=r"prepares the XA transaction X'78',X'',1"):
+        topology.run(config)
+    primary.run("XA COMMIT 'x'")
+    topology.run(config, snapshot=["*.*"])
+    assert topology.differences(config) == ([], 1)

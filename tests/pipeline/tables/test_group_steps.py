@@ -6,11 +6,13 @@ import pytest
 
 from ibb.pipeline.tables.errors import PipelineError
 from ibb.pipeline.tables.group_steps import steps_of
+from ibb.pipeline.tables.prepared_xa import PreparedXa
 from ibb.pipeline.tables.query_event import QueryEvent
 from ibb.pipeline.tables.row_changes import Statement
 from ibb.protocol.errors import FormatError
 from ibb.protocol.event import EventHeader, EventType
 from ibb.protocol.gtid import Gtid
+from ibb.protocol.gtid_event import GtidEvent, GtidFlag, XaId
 
 GTID = Gtid(0, 1, 5)
 
@@ -40,13 +42,16 @@ class Group:
             yield self._data[start : start + 7]
 
 
-def texts(*events):
-    return [step.sql for step in steps_of(Group(*events), lambda _: True)]
+def texts(*events, prepared=None):
+    steps = steps_of(Group(*events), lambda _: True, prepared or PreparedXa())
+    return [step.sql for step in steps]
 
 
 def test_a_statement_comes_with_what_its_meaning_depends_on():
     (step,) = steps_of(
-        Group(query('DROP TABLE "ü"'.encode("latin1"), sql_mode=4, collation=8)), lambda _: True
+        Group(query('DROP TABLE "ü"'.encode("latin1"), sql_mode=4, collation=8)),
+        lambda _: True,
+        PreparedXa(),
     )
     assert step == Statement(GTID, 7, "shop", 'DROP TABLE "ü"', ansi_quotes=True)
 
@@ -63,8 +68,49 @@ def test_what_was_rolled_back_did_not_happen():
 def test_a_prepared_transaction_of_these_tables_stops():
     prepared = event(EventType.XA_PREPARE, bytes(20))
     assert texts(query(b"XA START 'x'"), prepared) == []
-    with pytest.raises(PipelineError, match="0-1-5 prepares an XA transaction"):
+    with pytest.raises(PipelineError, match="0-1-5 prepares the XA transaction"):
         texts(query(b"TRUNCATE t"), prepared)
+
+
+XID = "X'78',X'',1"
+PREPARES, ENDS = GtidFlag.PREPARED_XA, GtidFlag.COMPLETED_XA | GtidFlag.STANDALONE
+
+
+def xa(flags, text, *events):
+    begin = GtidEvent(GTID, 7, flags, xa_id=XaId(1, b"x", b"")).encode()
+    return begin, query(text + b" X'78',X'',1"), *events
+
+
+def test_a_commit_of_what_was_prepared_before_the_stream_began_stops():
+    prepared = PreparedXa()
+    with pytest.raises(PipelineError) as caught:
+        texts(*xa(ENDS, b"XA COMMIT"), prepared=prepared)
+    assert str(caught.value).startswith(f"0-1-5 commits the XA transaction {XID}, which was")
+    assert "Take the snapshot again" in str(caught.value)
+    assert texts(*xa(ENDS, b"XA ROLLBACK"), prepared=prepared) == []
+
+
+def test_a_commit_of_what_was_prepared_in_the_stream_goes_by():
+    prepared = PreparedXa()
+    end = event(EventType.XA_PREPARE, bytes(20))
+    for verb in (b"XA COMMIT", b"XA ROLLBACK"):
+        assert texts(*xa(PREPARES, b"XA START", end), prepared=prepared) == []
+        assert prepared.xids == {XID}
+        assert texts(*xa(ENDS, verb), prepared=PreparedXa(prepared.xids)) == []
+        assert texts(*xa(ENDS, verb), prepared=prepared) == []
+        assert not prepared.xids
+
+
+def test_a_commit_with_its_rows_needs_no_preparation():
+    whole = xa(GtidFlag.COMPLETED_XA, b"XA COMMIT")
+    assert texts(whole[0], query(b"TRUNCATE t"), whole[1]) == ["TRUNCATE t"]
+
+
+def test_prepared_transactions_have_a_limit(monkeypatch):
+    monkeypatch.setattr("ibb.pipeline.tables.prepared_xa.PREPARED_MAX", 1)
+    prepared = PreparedXa(["a"])
+    with pytest.raises(PipelineError, match="0-1-5: more than 1 XA"):
+        prepared.prepare("b", GTID)
 
 
 def test_an_incident_stops():

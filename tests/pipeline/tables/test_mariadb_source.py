@@ -1,0 +1,45 @@
+"""What the source must be like before a snapshot begins."""
+
+import pymysql
+import pytest
+
+from ibb.pipeline.tables.errors import PipelineError
+from ibb.pipeline.tables.mariadb_source import XIDS_SHOWN, check_prepared
+
+
+class Server:
+    """A connection and its cursor: answers XA RECOVER with *rows*, or an error."""
+
+    def __init__(self, rows=(), error=None):
+        self._rows, self._error = list(rows), error
+
+    def cursor(self):
+        return self
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return None
+
+    def execute(self, sql):
+        assert sql == "XA RECOVER FORMAT='SQL'"
+        if self._error:
+            raise self._error
+
+    def fetchmany(self, count):
+        return self._rows[:count]
+
+
+def test_no_snapshot_begins_while_transactions_are_prepared():
+    check_prepared(Server())
+    with pytest.raises(PipelineError, match=r"would lose: 'x','y',7\. Commit or roll them back"):
+        check_prepared(Server([(7, 1, 1, "'x','y',7")]))
+    with pytest.raises(PipelineError, match=r"'x'; 'x' \.\.\."):
+        check_prepared(Server([(1, 1, 0, "'x'")] * (XIDS_SHOWN + 1)))
+
+
+def test_an_account_that_may_not_look_goes_on():
+    check_prepared(Server(error=pymysql.OperationalError(1227, "Access denied")))
+    with pytest.raises(PipelineError, match="refused 'XA RECOVER': gone away"):
+        check_prepared(Server(error=pymysql.OperationalError(2006, "gone away")))
