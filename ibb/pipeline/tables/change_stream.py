@@ -68,14 +68,18 @@ def read_batches(
         recovered_view(OsDisk(), config.source), config.source, follow_unsynced=True
     )
     try:
-        batch, pending = _Batch(start, schema_of), PreparedXa(prepared)
+        batch, pending = _Batch(start, schema_of, config.table_name), PreparedXa(prepared)
+
+        def wants(name: TableName) -> bool:
+            return config.wants(config.table_name(*name))
+
         for group in groups_between(history, start):
             assert group.gtid is not None
-            steps = steps_of(group, config.wants, pending)
+            steps = steps_of(group, wants, pending)
             ends = batch.take(group.gtid, group.timestamp, steps)
             if ends or batch.groups >= config.batch_groups or batch.rows >= config.batch_rows:
                 yield batch.finished(pending.xids)
-                batch = _Batch(batch.end, schema_of)
+                batch = _Batch(batch.end, schema_of, config.table_name)
         if batch.groups:
             yield batch.finished(pending.xids)
     finally:
@@ -86,7 +90,10 @@ class _Batch:
     """A batch that is being read."""
 
     def __init__(
-        self, start: GtidPosition, schema_of: Callable[[TableMap], TableSchema | None]
+        self,
+        start: GtidPosition,
+        schema_of: Callable[[TableMap], TableSchema | None],
+        name_of: Callable[[str, str], TableName],
     ) -> None:
         self.groups = 0
         self.rows = 0
@@ -94,6 +101,7 @@ class _Batch:
         self._start = start
         self._time = 0
         self._schema_of = schema_of
+        self._name_of = name_of
         self._tags: list[tuple[Gtid, int]] = []
         self._steps: list[Changed | Statement | Undecoded] = []
         self._open: dict[TableName, _OpenTable] = {}
@@ -119,7 +127,7 @@ class _Batch:
         return MicroBatch(self._start, self.end, self._time, steps, groups, prepared)
 
     def _rows(self, step: TableRows) -> None:
-        name = TableName(step.table_map.database, step.table_map.table)
+        name = self._name_of(step.table_map.database, step.table_map.table)
         table = self._open.get(name)
         if table is None or table.layout_bytes != step.table_map.layout:
             if table is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -71,6 +71,7 @@ class PipelineConfig:
         batch_groups: event groups in a batch, at most.
         batch_rows: changed rows after which a batch ends with its group.
         server: the source's MariaDB, or None.
+        lower_case: whether the source compares names in lower case, and so all names here are.
     """
 
     name: str
@@ -84,6 +85,22 @@ class PipelineConfig:
     batch_groups: int = 50_000
     batch_rows: int = 200_000
     server: ServerConfig | None = None
+    lower_case: bool = False
+
+    def in_lower_case(self) -> PipelineConfig:
+        """Return the configuration for a source with lower_case_table_names of 1 or 2."""
+        return replace(
+            self,
+            lower_case=True,
+            include=tuple(pattern.lower() for pattern in self.include),
+            exclude=tuple(pattern.lower() for pattern in self.exclude),
+            keys={name.lower(): key for name, key in self.keys.items()},
+        )
+
+    def table_name(self, database: str, table: str) -> TableName:
+        """Return the name of a table that the source spells so."""
+        name = TableName(database, table)
+        return name.lower() if self.lower_case else name
 
     def wants(self, name: TableName) -> bool:
         """Whether the table is one of the pipeline's."""

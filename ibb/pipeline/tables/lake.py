@@ -61,8 +61,13 @@ class Lake:
 
     def applier(self, ledger: Ledger) -> Applier:
         """Return what brings the tables forward from where *ledger* says they are."""
-        config = self._config
+        config = self._config.in_lower_case() if ledger.lower_case else self._config
         follower = StatementFollower(
-            config.keys, config.wants, self.move, self.put_aside, self.dead_letters.add
+            config.keys,
+            config.wants,
+            self.move,
+            self.put_aside,
+            self.dead_letters.add,
+            lower_case=ledger.lower_case,
         )
         return Applier(ledger, self.state, self.open, config.wants, follower)

@@ -33,12 +33,14 @@ class Ledger:
         place: every table holds all that is not behind it.
         tables: the place that each table stored at its last change.
         ahead: those whose place is further than the pipeline's: a batch was cut short behind them.
+        lower_case: whether the source compares names in lower case (lower_case_table_names).
         prepared: XIDs of the XA transactions that are prepared there, and change none of them.
     """
 
     place: Place
     tables: dict[TableName, Place] = field(default_factory=dict)
     ahead: set[TableName] = field(default_factory=set)
+    lower_case: bool = False
     prepared: frozenset[str] = frozenset()
 
     @classmethod
@@ -56,6 +58,7 @@ class Ledger:
             if value["version"] != VERSION:
                 raise PipelineError(f"{DOCUMENT} is of version {value['version']}, not {VERSION}")
             ledger = cls(Place.from_json(value))
+            ledger.lower_case = bool(value.get("lower_case", False))
             ledger.prepared = frozenset(value.get("prepared", ()))
             for entry in value["tables"]:
                 name = TableName(entry["database"], entry["table"])
@@ -94,5 +97,5 @@ class Ledger:
             {**name._asdict(), **place.as_json(), "ahead": name in self.ahead}
             for name, place in self.tables.items()
         ]
-        document = {"version": VERSION, **self.place.as_json(), "prepared": sorted(self.prepared)}
-        folder.write(DOCUMENT, {**document, "tables": tables})
+        document = {"version": VERSION, **self.place.as_json(), "lower_case": self.lower_case}
+        folder.write(DOCUMENT, {**document, "prepared": sorted(self.prepared), "tables": tables})

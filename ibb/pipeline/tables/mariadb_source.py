@@ -66,13 +66,15 @@ class View:
         """
         rows = _rows(
             self.connections[0],
-            "SELECT TABLE_SCHEMA, TABLE_NAME, ENGINE, TABLE_TYPE FROM information_schema.TABLES "
-            "WHERE TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED') AND TABLE_SCHEMA NOT IN "
-            "('mysql', 'information_schema', 'performance_schema', 'sys') ORDER BY 1, 2",
+            "SELECT TABLE_SCHEMA, TABLE_NAME, ENGINE, TABLE_TYPE, @@lower_case_table_names "
+            "FROM information_schema.TABLES WHERE TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED') "
+            "AND TABLE_SCHEMA NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys') "
+            "ORDER BY 1, 2",
         )
         found = []
-        for database, table, engine, kind in rows:
-            name = TableName(database, table)
+        for database, table, engine, kind, letter_case in rows:
+            spelled = TableName(database, table)
+            name = spelled.lower() if letter_case else spelled
             if not wants(name):
                 continue
             if engine not in _TRANSACTIONAL or kind != "BASE TABLE":
@@ -80,7 +82,7 @@ class View:
                     f"{name}: {kind} of engine {engine} has no consistent snapshot: leave it out "
                     "(tables.exclude), or make it an InnoDB table without system versioning"
                 )
-            found.append(self._table(name))
+            found.append(self._table(spelled)._replace(name=name))
         return found
 
     def read(self, table: SourceTable, worker: int, condition: str = "") -> Iterator[pa.Table]:
@@ -186,6 +188,21 @@ def consistent_view(config: ServerConfig, *, for_snapshot: bool = False) -> Iter
         finally:
             _rows(control, "UNLOCK TABLES")
         yield View(workers, Place(GtidPosition.parse(position), int(now)))
+
+
+def compares_in_lower_case(config: ServerConfig) -> bool:
+    """
+    Return whether the server compares names of tables in lower case.
+
+    With lower_case_table_names of 1 it stores them so too, with 2 as they were given; with 0
+    names that differ in case are different tables.
+
+    Raises:
+        PipelineError: it cannot be reached.
+    """
+    with _connect(config) as connection:
+        ((letter_case,),) = _rows(connection, "SELECT @@lower_case_table_names")
+    return bool(letter_case)
 
 
 def _connect(config: ServerConfig) -> pymysql.Connection[Any]:

@@ -14,6 +14,7 @@ from .config import matches
 from .errors import PipelineError
 from .lake import Lake
 from .ledger import Ledger
+from .mariadb_source import compares_in_lower_case
 from .place import Place
 from .row_changes import TableName
 from .shape import CHARSET_METADATA, TYPE_METADATA
@@ -91,16 +92,21 @@ class Pipeline:
         """Return where the pipeline is, after the snapshots that are due."""
         state, config = self._lake.state, self._config
         ledger = Ledger.load(state)
+        is_new = ledger is None
         if ledger is None:
             ledger = Ledger(Place.nowhere())
-            if config.server is not None:
-                place = self._snapshot(ledger, config.wants)
-                ledger.move(place)
+        if config.server is not None and (is_new or EVERYTHING in snapshot):
+            ledger.lower_case = compares_in_lower_case(config.server)
+        if ledger.lower_case:
+            config = self._config = config.in_lower_case()
+        if config.server is not None and is_new:
+            place = self._snapshot(ledger, config.wants)
+            ledger.move(place)
         for name in [name for name in ledger.tables if not config.wants(name)]:
             ledger.forget(name)  # included again, it needs a snapshot
         ledger.store(state)
         if snapshot:
-            patterns = tuple(snapshot)
+            patterns = tuple(map(str.lower, snapshot) if config.lower_case else snapshot)
             for name in [name for name in ledger.tables if matches(name, patterns)]:
                 ledger.forget(name)  # so that a crash from here on is told by a table not known
             ledger.store(state)
@@ -144,7 +150,7 @@ class Pipeline:
 
     def _schema_of(self, table_map: TableMap) -> TableSchema | None:
         """Return what the change table knows of columns that a table map cannot describe."""
-        name = TableName(table_map.database, table_map.table)
+        name = self._config.table_name(table_map.database, table_map.table)
         if not table_map.optional.names:
             raise PipelineError(
                 f"{name}: the binlog has no names of columns: set binlog_row_metadata=FULL at the "

@@ -23,13 +23,17 @@ class Op(IntEnum):
 
 
 class TableName(NamedTuple):
-    """A table of the source, as its server spells it."""
+    """A table of the source, as its server spells it; in lower case if that compares it so."""
 
     database: str
     table: str
 
     def __str__(self) -> str:
         return f"{self.database}.{self.table}"
+
+    def lower(self) -> TableName:
+        """Return the name in lower case."""
+        return TableName(self.database.lower(), self.table.lower())
 
 
 class GroupRun(NamedTuple):

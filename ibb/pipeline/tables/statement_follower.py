@@ -16,6 +16,7 @@ from ibb.pipeline.ddl.effects import (
     TruncateTable,
     Unclear,
 )
+from ibb.pipeline.ddl.name_case import in_lower_case
 from ibb.pipeline.ddl.statement import effect_of
 
 from .errors import PipelineError
@@ -45,6 +46,7 @@ class StatementFollower:
         move: moves a table's folder from one name to another; False: there is none.
         put_aside: moves the folder of a dropped table out of the way, named by a GTID.
         undecoded: takes what could not be decoded.
+        lower_case: whether the source compares names in lower case; those given here are.
     """
 
     def __init__(
@@ -54,12 +56,15 @@ class StatementFollower:
         move: Callable[[TableName, TableName], bool],
         put_aside: Callable[[TableName, str], bool],
         undecoded: Callable[[Sequence[Undecoded]], None],
+        *,
+        lower_case: bool = False,
     ) -> None:
         self._keys = keys
         self._wants = wants
         self._move = move
         self._put_aside = put_aside
         self._undecoded = undecoded
+        self._lower_case = lower_case
 
     def keeps_key(self, name: TableName) -> bool:
         """Whether the table's key was chosen by configuration."""
@@ -77,7 +82,7 @@ class StatementFollower:
         for step in steps:
             if not isinstance(step, Statement):
                 continue
-            effect = _effect(step)
+            effect = self._effect(step)
             if isinstance(effect, DropTables):
                 gone.update(effect.tables)
             elif isinstance(effect, RenameTables):
@@ -88,7 +93,7 @@ class StatementFollower:
 
     def making(self, steps: Iterable[object]) -> set[TableName]:
         """Return the tables that statements among *steps* create."""
-        effects = [_effect(step) for step in steps if isinstance(step, Statement)]
+        effects = [self._effect(step) for step in steps if isinstance(step, Statement)]
         return {effect.table for effect in effects if isinstance(effect, CreateTable)}
 
     def statement(self, step: Statement, work: BatchWork) -> None:
@@ -99,9 +104,16 @@ class StatementFollower:
             PipelineError: what it does to the pipeline's tables is not known for certain.
         """
         try:
-            self._follow(_effect(step), step, work)
+            self._follow(self._effect(step), step, work)
         except UnclearError as error:
             raise _stop(step, str(error)) from error
+
+    def _effect(self, step: Statement) -> Effect:
+        effect = effect_of(step.sql, step.database, ansi_quotes=step.ansi_quotes)
+        return in_lower_case(effect) if self._lower_case else effect
+
+    def _database(self, step: Statement) -> str:
+        return step.database.lower() if self._lower_case else step.database
 
     def _follow(self, effect: Effect, step: Statement, work: BatchWork) -> None:
         if isinstance(effect, AlterTable):
@@ -129,7 +141,7 @@ class StatementFollower:
 
     def _unclear(self, effect: Unclear, step: Statement, work: BatchWork) -> None:
         named = [name for name in effect.tables if name in work.known_tables(name.database)]
-        if named or (not effect.tables and work.known_tables(step.database)):
+        if named or (not effect.tables and work.known_tables(self._database(step))):
             raise UnclearError(effect.reason)
 
     def _alter(self, effect: AlterTable, step: Statement, work: BatchWork) -> None:
@@ -220,10 +232,6 @@ class StatementFollower:
             place = work.place_behind(step.gtid, step.time)
             target.advance(place)
             work.done(new, place)
-
-
-def _effect(step: Statement) -> Effect:
-    return effect_of(step.sql, step.database, ansi_quotes=step.ansi_quotes)
 
 
 def _stop(step: Statement, reason: str) -> PipelineError:

@@ -11,6 +11,7 @@ from ibb.pipeline.ddl.effects import (
     TruncateTable,
     Unclear,
 )
+from ibb.pipeline.ddl.name_case import in_lower_case
 from ibb.pipeline.ddl.statement import effect_of
 from ibb.pipeline.tables.row_changes import TableName
 
@@ -46,6 +47,26 @@ T, U = TableName("shop", "t"), TableName("other", "u v")
 )
 def test_effects(sql, effect):
     assert effect_of(sql, "shop") == effect
+
+
+@pytest.mark.parametrize(
+    ("sql", "effect"),
+    [
+        ("DROP TABLE T, OTHER.`U v`", DropTables((T, U))),
+        ("DROP DATABASE Shop", DropDatabase("shop")),
+        ("RENAME TABLE T TO Other.`U V`", RenameTables(((T, U),))),
+        ("TRUNCATE T", TruncateTable(T)),
+        ("ALTER TABLE T RENAME TO Other.`U V`", AlterTable(T, (), U)),
+        ("CREATE TABLE T LIKE Other.`u V`", CreateTable(T, (), (), like=U)),
+        ("FLUSH TABLES T", None),
+    ],
+)
+def test_names_in_lower_case(sql, effect):
+    assert in_lower_case(effect_of(sql, "Shop")) == effect
+
+
+def test_what_is_unclear_names_tables_in_lower_case():
+    assert T in in_lower_case(effect_of("ALTER TABLE `T` FROBNICATE", "SHOP")).tables
 
 
 def test_a_table_is_created():

@@ -231,3 +231,11 @@ def test_prepared_transactions_go_with_the_place_to_the_next_process():
     assert Ledger.load(world.folder).prepared == {"'x'"}
     world.process().apply(replace(world.stream.batch(0, 1), prepared=frozenset()))  # done before
     assert Ledger.load(world.folder).copy().prepared == {"'x'"}
+
+
+def test_the_ledger_keeps_how_names_are_compared():
+    folder = MemoryFolder()
+    Ledger(Place.nowhere(), lower_case=True).copy().store(folder)
+    assert Ledger.load(folder).lower_case
+    del folder.documents["ledger.json"]["lower_case"]  # as it was written before
+    assert not Ledger.load(folder).lower_case

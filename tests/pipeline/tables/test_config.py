@@ -57,6 +57,17 @@ def test_everything_can_be_said(tmp_path):
     assert (config.batch_groups, config.batch_rows, config.name) == (10, 20, "shop")
 
 
+def test_names_in_lower_case_meet_patterns_and_keys_of_any(tmp_path):
+    text = '[tables]\ninclude = ["Shop.*"]\nexclude = ["shop.TMP"]\nkeys = {"Shop.Log" = ["At"]}'
+    config = read(tmp_path, SMALLEST + text)
+    assert config.table_name("Shop", "Log") == TableName("Shop", "Log")
+    assert not config.wants(TableName("shop", "log"))
+    lower = config.in_lower_case()
+    assert lower.wants(lower.table_name("SHOP", "Log"))
+    assert not lower.wants(lower.table_name("shop", "Tmp"))
+    assert lower.keys == {TableName("shop", "log"): ("At",)}
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

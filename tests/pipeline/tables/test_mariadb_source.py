@@ -4,7 +4,9 @@ import pymysql
 import pytest
 
 from ibb.pipeline.tables.errors import PipelineError
-from ibb.pipeline.tables.mariadb_source import XIDS_SHOWN, check_prepared
+from ibb.pipeline.tables.mariadb_source import XIDS_SHOWN, View, check_prepared
+from ibb.pipeline.tables.place import Place
+from ibb.pipeline.tables.row_changes import TableName
 
 
 class Server:
@@ -43,3 +45,32 @@ def test_an_account_that_may_not_look_goes_on():
     check_prepared(Server(error=pymysql.OperationalError(1227, "Access denied")))
     with pytest.raises(PipelineError, match="refused 'XA RECOVER': gone away"):
         check_prepared(Server(error=pymysql.OperationalError(2006, "gone away")))
+
+
+class Catalogue(Server):
+    """Answers what information_schema says of one table, at a server that spells it `Shop.T`."""
+
+    def __init__(self, letter_case):
+        super().__init__()
+        self._letter_case = letter_case
+        self.asked = []
+
+    def execute(self, sql, values):
+        self.asked.append(values)
+        if "information_schema.TABLES" in sql:
+            self._rows = [("Shop", "T", "InnoDB", "BASE TABLE", self._letter_case)]
+        else:
+            is_key = "KEY_COLUMN_USAGE" in sql
+            self._rows = [("Id",)] if is_key else [("Id", "int(11)", None, "")]
+
+    def fetchall(self):
+        return self._rows
+
+
+@pytest.mark.parametrize(("letter_case", "name"), [(0, "Shop.T"), (1, "shop.t"), (2, "shop.t")])
+def test_tables_have_the_names_that_the_source_compares(letter_case, name):
+    server = Catalogue(letter_case)
+    wanted = TableName(*name.split("."))
+    (table,) = View([server], Place.nowhere()).tables(lambda found: found == wanted)
+    assert (table.name, table.key) == (wanted, ("Id",))
+    assert server.asked == [None, ("Shop", "T"), ("Shop", "T")]

@@ -212,3 +212,33 @@ def test_or_is_kept_once_with_its_bytes(tmp_path):
     letters = DeltaTable(str(tmp_path / "lake/_ibb/dead_letters")).to_pyarrow_table().to_pylist()
     found = sorted((letter["gtid"], letter["reason"], letter["data"]) for letter in letters)
     assert found == [("0-1-2", "one", b"\1"), ("0-1-2", "two", b"\1"), ("0-1-3", "three", b"\1")]
+
+
+def test_statements_find_tables_by_the_case_that_the_source_compares(side):
+    side.ledger.lower_case = True
+    side.sql(CREATE)
+    side.rows(insert({"id": 1, "name": "a"}))
+    side.sql("TRUNCATE TABLE Shop.T", database="other")
+    side.rows(insert({"id": 2, "name": "b"}))
+    side.sql("RENAME TABLE T TO U", database="SHOP")
+    side.apply()
+    assert side.table(U) == [{"id": 2, "name": "b"}]
+    side.sql("DROP TABLE U", database="Shop")
+    side.apply(len(side.stream.groups) - 1)
+    assert not side.lake.open(U).exists
+
+
+def test_rows_logged_as_statements_stop_in_any_case_of_the_database(side):
+    side.ledger.lower_case = True
+    side.sql(CREATE)
+    side.sql("INSERT INTO T VALUES (1, 'a')", database="SHOP")
+    with pytest.raises(PipelineError, match="rows are logged as a statement"):
+        side.apply()
+
+
+def test_names_of_another_case_are_other_tables_where_the_source_says_so(side):
+    side.sql(CREATE)
+    side.rows(insert({"id": 1, "name": "a"}))
+    side.sql("TRUNCATE TABLE Shop.T")
+    side.apply()
+    assert side.table() == [{"id": 1, "name": "a"}]
