@@ -33,9 +33,22 @@ def accounts():
 
 
 @pytest.fixture
-def store(tmp_path):
+def background():
+    """Tell whether files are made by a thread, which purges behind that, too."""
+    return True
+
+
+@pytest.fixture
+def store(tmp_path, background):
     """A store of five files, a group in each."""
-    options = replace(SMALL, server_id=7, max_binlog_size=FILE, page_size=512, state_interval=1024)
+    options = replace(
+        SMALL,
+        server_id=7,
+        max_binlog_size=FILE,
+        page_size=512,
+        state_interval=1024,
+        background=background,
+    )
     with Store.open(tmp_path / "files", options) as opened:
         for seq in range(1, 6):
             publish(opened, Gtid(0, 1, seq))
@@ -160,6 +173,7 @@ async def test_a_setting_counts_though_another_purge_is_at_work(serve, store):
     assert names(store)[0] > "binlog-000000.ibb"
 
 
+@pytest.mark.parametrize("background", [False])
 async def test_what_went_while_the_store_was_opened_is_logged_too(serve, store):
     store.purger.settings = PurgeSettings(0, 1, 0)
     store.purger.purge_automatically()
