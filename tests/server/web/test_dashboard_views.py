@@ -1,6 +1,5 @@
 """What the dashboard's page is answered: data for who is logged in, and words for what is wrong."""
 
-import asyncio
 import json
 
 import httpx
@@ -9,6 +8,8 @@ import pytest
 from ibb.server.dashboard.broadcaster import WATCHERS_MAX
 from ibb.server.dashboard.samples import Sample
 from ibb.server.web.dashboard_views import ROUTES
+
+from ..waiting import until
 
 PATHS = [route.path for route in ROUTES]
 
@@ -120,9 +121,7 @@ async def test_so_many_windows_and_no_more(pages, store, monkeypatch):
         assert answer.status_code == 503
         assert "close one" in answer.json()["error"]
     broadcaster = shown.listener.dashboard.broadcaster
-    async with asyncio.timeout(20):
-        while len(broadcaster):  # noqa: ASYNC110 - nothing tells that a client has gone
-            await asyncio.sleep(0.01)
+    await until(lambda: len(broadcaster) == 0)
 
 
 async def test_a_browser_may_log_in_from_our_own_page(pages, store):
