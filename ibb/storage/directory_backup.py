@@ -6,19 +6,17 @@ its redo log says; the files are held open from the first moment on, so that a p
 their names, but not what is in them.
 """
 
-import errno
-from collections.abc import Sequence
-
 from ibb.protocol.errors import FormatError
 
 from .backup import Backup, check_finished, copy_store
 from .directory import BinlogDirectory
-from .disk import Buffer, Disk, File, Lock
-from .errors import BackupError, DiskError
+from .disk import Disk
+from .errors import BackupError
 from .file_header import FileHeader
-from .file_name import binlog_name, parse_binlog_name
+from .file_name import binlog_name
 from .format_catalogue import SIDECAR_NAME
 from .gtid_search import find_file_start
+from .held_files import HeldFiles
 from .history import BinlogFileInfo
 from .holds import HoldKind, Holds
 from .page_source import PageRead, PageStatus
@@ -28,8 +26,6 @@ from .reset_marker import ResetMarker
 from .state_scan import find_state, last_page
 from .verify.finding import Kind
 from .verify.redo import check_redo
-
-TRIES_MAX = 5  # to open all files, while a purge removes some
 
 
 def back_up_directory(disk: Disk, directory: str, target: str) -> Backup:
@@ -127,128 +123,3 @@ class _WholePages:
         if not read.data:
             raise FormatError("a page is missing", file=binlog_name(file_no), page=page_no)
         return read._replace(status=PageStatus.PAGE)
-
-
-class HeldFiles:
-    """
-    A disk on which the binlog files of a directory stay what they are once they are held.
-
-    Args:
-        disk: the real one.
-        directory: path of the files.
-    """
-
-    def __init__(self, disk: Disk, directory: str) -> None:
-        self._disk = disk
-        self._directory = directory
-        self._held: dict[str, File] = {}
-        self._names: list[str] | None = None
-
-    def hold(self) -> None:
-        """
-        Open all files.
-
-        Raises:
-            DiskError: one cannot be opened, or they go faster than they can be.
-        """
-        for attempt in range(1, TRIES_MAX + 1):
-            names = self._disk.list(self._directory)
-            try:
-                for name in names:
-                    if parse_binlog_name(name) is not None:
-                        path = f"{self._directory}/{name}"
-                        self._held[path] = self._disk.open(path, read_only=True)
-            except DiskError as error:
-                self.close()
-                if not error.missing or attempt == TRIES_MAX:
-                    raise
-            else:
-                self._names = names
-                return
-
-    def close(self) -> None:
-        """Let the files go."""
-        for file in self._held.values():
-            file.close()
-        self._held.clear()
-
-    def open(self, path: str, *, create: bool = False, read_only: bool = False) -> File:
-        """Open a file; one that is held once more, though it has no name any more."""
-        del create  # nothing is made here
-        held = self._held.get(path)
-        return _HeldFile(held) if held else self._disk.open(path, read_only=read_only)
-
-    def exists(self, path: str) -> bool:
-        """Tell whether a file is there, or held."""
-        return path in self._held or self._disk.exists(path)
-
-    def list(self, path: str) -> list[str]:
-        """Return the names in a directory, those of the moment in which the files were held."""
-        names = self._names if path == self._directory else None
-        return list(self._disk.list(path) if names is None else names)
-
-    def size(self, path: str) -> int:
-        """Return a file's length in bytes."""
-        held = self._held.get(path)
-        return held.size() if held else self._disk.size(path)
-
-    def modified_at(self, path: str) -> float:
-        """Return when a file's contents changed; 0 for one that has lost its name."""
-        if path in self._held and not self._disk.exists(path):
-            return 0.0
-        return self._disk.modified_at(path)
-
-    def lock_note(self, path: str) -> bytes | None:
-        """Return the note in a locked file."""
-        return self._disk.lock_note(path)
-
-    def make_dir(self, path: str) -> None:
-        """Directories are there."""
-        assert self._disk.exists(path)
-
-    def rename(self, source: str, target: str) -> None:
-        """Nothing is changed here."""
-        raise _read_only("rename", f"{source} to {target}")
-
-    def unlink(self, path: str) -> None:
-        """Nothing is changed here."""
-        raise _read_only("remove", path)
-
-    def sync_dir(self, path: str) -> None:
-        """Do nothing: nothing was changed here."""
-
-    def lock(self, path: str) -> Lock:
-        """Nothing is changed here."""
-        raise _read_only("lock", path)
-
-
-def _read_only(operation: str, path: str) -> DiskError:
-    return DiskError(errno.EROFS, "the files are only read", operation=operation, path=path)
-
-
-class _HeldFile:
-    """One opening of a held file; closing it leaves the file held."""
-
-    def __init__(self, file: File) -> None:
-        self._file = file
-        self.read_at = file.read_at
-        self.next_data = file.next_data
-        self.forget_cached = file.forget_cached
-        self.size = file.size
-        self.is_removed = file.is_removed
-
-    def write_at(self, offset: int, data: Buffer | Sequence[Buffer]) -> None:
-        del data
-        raise _read_only("write", f"{offset} in a held file")
-
-    def truncate(self, size: int) -> None:
-        raise _read_only("truncate", f"a held file to {size}")
-
-    def allocate(self, size: int) -> None:
-        raise _read_only("allocate", f"{size} of a held file")
-
-    def sync(self) -> None:
-        """Nothing was written."""
-
-    def close(self) -> None:
-        """It stays held."""

@@ -11,16 +11,17 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Sequence
 
 from ibb.protocol.checksum import crc32c
-from ibb.storage.disk import Buffer, Disk, File, Lock
+from ibb.storage.disk import Buffer, Disk, File
 from ibb.storage.errors import DiskError
 from ibb.storage.page import PAGE_SIZE_MAX
+from ibb.storage.read_only_disk import ReadOnlyDisk
 
 SHADOW_BYTES_MAX = 256 << 20  # of writes that differ from the disk; the redo log is bounded too
 
 Keep = Callable[[str, int, bytes, bytes], bool]
 
 
-class ShadowDisk:
+class ShadowDisk(ReadOnlyDisk):
     """
     What a disk would be like.
 
@@ -34,7 +35,7 @@ class ShadowDisk:
     """
 
     def __init__(self, disk: Disk, keep: Keep) -> None:
-        self._disk = disk
+        super().__init__(disk, "a shadow has only contents")
         self._keep = keep
         self._files: dict[str, _Changes] = {}  # those that differ
         self.bytes_kept = 0
@@ -53,7 +54,7 @@ class ShadowDisk:
 
     def exists(self, path: str) -> bool:
         """Tell whether a file is there, really or in the shadow."""
-        return path in self._files or self._disk.exists(path)
+        return path in self._files or super().exists(path)
 
     def list(self, path: str) -> list[str]:
         """Return the names in a directory, those that exist only in the shadow too."""
@@ -68,29 +69,6 @@ class ShadowDisk:
     def modified_at(self, path: str) -> float:
         """Return when the real file changed; 0 for one that exists only in the shadow."""
         return self._disk.modified_at(path) if self._disk.exists(path) else 0.0
-
-    def make_dir(self, path: str) -> None:
-        """Directories have no shadow: this one is there."""
-        assert self._disk.exists(path)
-
-    def rename(self, source: str, target: str) -> None:
-        """Files keep their names."""
-        raise _read_only("rename", f"{source} to {target}")
-
-    def unlink(self, path: str) -> None:
-        """Files stay."""
-        raise _read_only("remove", path)
-
-    def sync_dir(self, path: str) -> None:
-        """Do nothing: nothing is durable here."""
-
-    def lock(self, path: str) -> Lock:
-        """Nothing can be locked here."""
-        raise _read_only("lock", path)
-
-    def lock_note(self, path: str) -> bytes | None:
-        """Return the note in the real file, if it is locked."""
-        return self._disk.lock_note(path)
 
     def changes(self, path: str, real: File | None) -> "_Changes":
         """Return what differs in a file, for `_ShadowFile`."""
@@ -109,10 +87,6 @@ class ShadowDisk:
                 errno.ENOSPC, "too much to be kept in memory", operation="write", path=path
             )
         return True
-
-
-def _read_only(operation: str, path: str) -> DiskError:
-    return DiskError(errno.EROFS, "a shadow has only contents", operation=operation, path=path)
 
 
 class _Changes:
