@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from .pushed_filters import narrowed_by
-from .read_plan import ReadTask, plan_read
+from .read_plan import plan_read
 from .rows import rows_of
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class TaskPartition(InputPartition):
-    """A partition of which the value is a `ReadTask`."""
+    """A partition of which the value is a task."""
 
 
 class BatchReader(DataSourceReader):
@@ -44,6 +44,7 @@ class BatchReader(DataSourceReader):
         Raises:
             OptionError: an option does not fit what is there.
             FormatError, DiskError: a directory cannot be read.
+            ServerRefused: a server is not there, or not to be read.
         """
         return [TaskPartition(task) for task in plan_read(self._options)]
 
@@ -53,9 +54,10 @@ class BatchReader(DataSourceReader):
 
         Raises:
             FormatError, DiskError: while iterating: the files cannot be read as planned.
+            ServerRefused, DataLossError: nor can the server.
         """
         task = partition.value  # None: Spark's own partition where there is nothing to read
-        if not isinstance(task, ReadTask):
+        if task is None:
             return iter(())
         return rows_of(task, self._options, self._columns)
 

@@ -26,3 +26,7 @@ class LeaseFailed(IbbError):  # noqa: N818 - a state of the world
 
 class DataLossError(IbbError):
     """Groups that a position needs are gone, or are not those that it was made from."""
+
+
+class ServerRefused(IbbError):  # noqa: N818 - a state of the world
+    """A server that was to be read is not there, not trusted, or not one that can be read."""

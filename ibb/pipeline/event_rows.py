@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ibb.protocol.event import EventHeader
-    from ibb.storage.group_reader import StoredGroup
+
+    from .event_groups import EventGroup
 
 EVENT_COLUMNS: Final = (
     Column("gtid", pa.string()),
@@ -86,7 +87,7 @@ class EventFilter(NamedTuple):
 
 
 def event_rows(
-    groups: Iterable[StoredGroup], columns: Sequence[Column], wanted: EventFilter, bytes_max: int
+    groups: Iterable[EventGroup], columns: Sequence[Column], wanted: EventFilter, bytes_max: int
 ) -> Iterator[WeighedRow]:
     """
     Yield a row for each event, in order.
@@ -111,7 +112,7 @@ def event_rows(
                 yield WeighedRow(values, _ROW_BYTES + held)
 
 
-def _events_of(group: StoredGroup, whole_bytes_max: int) -> Iterator[_Event]:
+def _events_of(group: EventGroup, whole_bytes_max: int) -> Iterator[_Event]:
     """Yield the events of a group; those up to a size with all their bytes."""
     head = GtidEvent.parse(group.head)
     check_seq_no(head)

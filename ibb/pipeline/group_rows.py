@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import pyarrow as pa
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ibb.storage.group_reader import StoredGroup
+
+    from .event_groups import EventGroup
 
 SEQ_NO_MAX: Final = 2**63 - 1  # what a bigint holds
 
@@ -40,13 +42,13 @@ _ROW_BYTES: Final = 300  # about
 
 
 def group_rows(
-    path: str, groups: Iterable[StoredGroup], columns: Sequence[Column]
+    path: str | None, groups: Iterable[EventGroup], columns: Sequence[Column]
 ) -> Iterator[WeighedRow]:
     """
     Yield a row for each group; its contents are read only for columns that tell of them.
 
     Args:
-        path: of their directory, for column file.
+        path: of their directory, for column file; None: they are in no file of ours.
         groups: each is used before the next is taken.
         columns: of `GROUP_COLUMNS`.
 
@@ -54,12 +56,12 @@ def group_rows(
         FormatError: a group is damaged, or its number does not fit into a bigint.
     """
     needs_contents = any(column.name in _OF_CONTENTS for column in columns)
-    of_head = {**_HEAD_VALUES, "file": _file_of(path)}
+    of_head = {**_HEAD_VALUES, **_place_values(path)}
     getters = [(column.name in _OF_CONTENTS, column.name) for column in columns]
     for group in groups:
         event = GtidEvent.parse(group.head)
         check_seq_no(event)
-        summary = summarise(group) if needs_contents else None
+        summary = summarise(cast("StoredGroup", group)) if needs_contents else None
         values = tuple(
             _CONTENT_VALUES[name](summary)
             if of_contents and summary is not None
@@ -97,11 +99,16 @@ def kind_of(event: GtidEvent) -> str:
     return "statement" if flags & GtidFlag.STANDALONE else "transaction"
 
 
-def _file_of(path: str) -> Callable[[StoredGroup, GtidEvent], str]:
-    return lambda group, _: f"{path}/{binlog_name(group.position.file_no)}"
+def _place_values(path: str | None) -> dict[str, Callable[[EventGroup, GtidEvent], Any]]:
+    if path is None:
+        return {"file": lambda *_: None, "offset": lambda *_: None}
+    return {
+        "file": lambda group, _: f"{path}/{binlog_name(group.position.file_no)}",
+        "offset": lambda group, _: group.position.offset,
+    }
 
 
-_HEAD_VALUES: Final[dict[str, Callable[[StoredGroup, GtidEvent], Any]]] = {
+_HEAD_VALUES: Final[dict[str, Callable[[EventGroup, GtidEvent], Any]]] = {
     "gtid": lambda _, event: str(event.gtid),
     "domain": lambda _, event: event.gtid.domain,
     "server": lambda _, event: event.gtid.server,
@@ -109,7 +116,6 @@ _HEAD_VALUES: Final[dict[str, Callable[[StoredGroup, GtidEvent], Any]]] = {
     "commit_time": lambda _, event: commit_time(event),
     "kind": lambda _, event: kind_of(event),
     "xid": lambda _, event: None if event.xa_id is None else str(event.xa_id),
-    "offset": lambda group, _: group.position.offset,
 }
 _CONTENT_VALUES: Final[dict[str, Callable[[GroupSummary], Any]]] = {
     "bytes": lambda summary: summary.size,

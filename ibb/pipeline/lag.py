@@ -10,6 +10,7 @@ from ibb.storage.group_reader import GroupReader
 from .file_ranges import distance
 
 if TYPE_CHECKING:
+    from ibb.protocol.gtid import GtidPosition
     from ibb.storage.directory import BinlogDirectory
 
     from .cuts import Cut
@@ -21,13 +22,19 @@ class Lag(NamedTuple):
 
     Attributes:
         groups: by their numbers in each domain: where these leave some out, it says too many.
-        bytes: of the files.
+        bytes: of the files; of a server those of files that nothing was read of.
         seconds: since the oldest of it was committed; 0 if there is nothing.
     """
 
     groups: int
     bytes: int
     seconds: int
+
+
+def groups_behind_by_number(had: GtidPosition, now: GtidPosition) -> int:
+    """Return how many groups are between two positions, by their numbers in each domain."""
+    seqs = ((gtid.seq, had.get(gtid.domain)) for gtid in now)
+    return sum(max(seq - (before.seq if before else 0), 0) for seq, before in seqs)
 
 
 def lag_behind(pages: BinlogDirectory, had: Cut, groups: int) -> Lag:

@@ -20,6 +20,15 @@ class Option(NamedTuple):
 
 OPTIONS: Final[dict[str, Option]] = {
     "path": Option("", "directories of binlog files, or files: names, globs, URLs, commas between"),
+    "url": Option("", "a server to read instead: mariadb://USER@HOST:PORT, of ibb or MariaDB"),
+    "passwordFile": Option("", "a file that holds that user's password, on driver and executors"),
+    "passwordEnv": Option("", "an environment variable that holds it instead, likewise"),
+    "password": Option("", "the password itself, where neither will do"),
+    "tls": Option("", "off, prefer, verify or unverified; else prefer on this machine, or verify"),
+    "tlsCa": Option("", "certificates that vouch for the server's"),
+    "tlsFingerprint": Option("", "the SHA-256 of the server's certificate instead"),
+    "tlsCert": Option("", "our certificate for the server"),
+    "tlsKey": Option("", "the key of our certificate"),
     "mode": Option("groups", "what a row is: groups, events, changes, or table with that option"),
     "table": Option("", "changes of this table, database.table, with its own columns"),
     "images": Option("after", "of updates with option table: after, or both for two rows"),
@@ -45,7 +54,7 @@ OPTIONS: Final[dict[str, Option]] = {
         "true", "stop when groups were purged unread; false: go on behind them"
     ),
     "lease": Option("", "a name: purge waits for what this stream has not read"),
-    "leaseUrl": Option("", "the server that keeps the lease: mariadb://USER@HOST:PORT"),
+    "leaseUrl": Option("", "the server that keeps the lease, if not url: mariadb://USER@HOST:PORT"),
     "leasePasswordFile": Option("", "a file that holds that user's password"),
     "leasePasswordEnv": Option("", "an environment variable of the driver that holds it instead"),
     "leaseTlsCa": Option("", "certificates that vouch for a server on another machine"),

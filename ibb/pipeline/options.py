@@ -14,6 +14,7 @@ from ibb.protocol.gtid import GtidPosition
 from .errors import OptionError
 from .option_table import OPTIONS
 from .purge_lease import PurgeLease
+from .server_address import ServerAddress
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,7 +40,8 @@ class SourceOptions:
     What a read was asked for.
 
     Attributes:
-        paths: as given, one entry each.
+        paths: as given, one entry each; none with a server.
+        server: that is read, or None.
         mode: one of `MODES`.
         table: (database, name) in mode table, else None.
         images: one of `IMAGES`.
@@ -65,6 +67,7 @@ class SourceOptions:
     """
 
     paths: tuple[str, ...]
+    server: ServerAddress | None
     mode: str
     table: tuple[str, str] | None
     images: str
@@ -97,8 +100,11 @@ class SourceOptions:
             OptionError: unknown, missing or wrong; it names the option.
         """
         texts = _Texts(given)
+        server = ServerAddress.parse(texts.text)
+        lease_seconds = texts.number("leaseSeconds", 1, LEASE_SECONDS_MAX)
         return cls(
-            paths=_paths(texts),
+            paths=_paths(texts, server),
+            server=server,
             mode=_mode(texts),
             table=_table("table", texts.text("table")) if texts.text("table") else None,
             images=texts.choice("images", IMAGES),
@@ -126,7 +132,7 @@ class SourceOptions:
                 texts.size("maxBytesPerTrigger") if texts.text("maxBytesPerTrigger") else None
             ),
             fail_on_data_loss=texts.flag("failOnDataLoss"),
-            lease=PurgeLease.parse(texts.text, texts.number("leaseSeconds", 1, LEASE_SECONDS_MAX)),
+            lease=PurgeLease.parse(texts.text, lease_seconds, server),
         )
 
 
@@ -206,10 +212,13 @@ class _Texts:
         return self.choice(name, ("true", "false")) == "true"
 
 
-def _paths(texts: _Texts) -> tuple[str, ...]:
+def _paths(texts: _Texts, server: ServerAddress | None) -> tuple[str, ...]:
     paths = tuple(texts.names("path"))
-    if not paths:
-        raise OptionError("path", f"missing: {OPTIONS['path'].meaning}")
+    if not paths and server is None:
+        meaning = OPTIONS["path"].meaning
+        raise OptionError("path", f"missing: {meaning}; or option url, a server")
+    if paths and server is not None:
+        raise OptionError("url", "either path or url: one of them is read")
     return paths
 
 

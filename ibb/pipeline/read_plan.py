@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from ibb.protocol.errors import FormatError, SqlError
 from ibb.protocol.gtid import GtidPosition
+from ibb.protocol.gtid_event import GtidEvent, GtidFlag
 from ibb.storage.group_reader import GroupReader
 from ibb.storage.gtid_search import TooOld
 from ibb.storage.position import Position
@@ -29,12 +30,15 @@ from .directories import (
 from .errors import OptionError
 from .file_ranges import FileRange, cut_into_ranges, within_times
 from .options import EARLIEST, LATEST, SourceOptions
+from .server_plan import plan_server_read
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator, Sequence
 
-    from ibb.storage.directory import BinlogDirectory
+    from ibb.protocol.gtid_event import XaId
     from ibb.storage.group_reader import StoredGroup
+
+    from .event_groups import EventGroup, ReadTask
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +79,9 @@ class GroupChoice:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadTask:
+class FileTask:
     """
-    One partition.
+    One partition of a directory.
 
     Attributes:
         path: of the directory.
@@ -93,16 +97,101 @@ class ReadTask:
     recovered: bool
     lsn: int
 
+    @property
+    def place(self) -> str | None:
+        """The directory."""
+        return self.path
 
-def plan_read(options: SourceOptions) -> list[ReadTask]:
+    def open(self) -> FileGroups:
+        """
+        Open the directory.
+
+        Raises:
+            FormatError: it is not the one that the read was planned for.
+            DiskError: a file cannot be read.
+        """
+        return FileGroups(self)
+
+
+class FileGroups:
+    """The groups of a partition of a directory; a context manager."""
+
+    def __init__(self, task: FileTask) -> None:
+        self._task = task
+        self._pages = open_for_task(task.path, recovered=task.recovered)
+        try:
+            check_not_begun_anew(self._pages, task.part.start.file_no, task.lsn)
+        except BaseException:
+            self._pages.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._pages.close()
+
+    def groups(self) -> Generator[EventGroup, None, None]:
+        """
+        Yield the groups, in order; each must be used before the next is taken.
+
+        Raises:
+            FormatError: something is damaged, or is gone since the read was planned.
+            DiskError: a file cannot be read.
+        """
+        task = self._task
+        start, end = task.part
+        reader = GroupReader(self._pages, start)
+        while (group := reader.next()) is not None:
+            if group.position >= end:
+                return
+            is_last = just_behind(group.position) == end
+            if task.choice.wants(group):
+                yield group
+            if is_last:
+                return
+        if reader.position < end:
+            raise FormatError(
+                f"{task.path} ends at {reader.position}, before {end} which this read was planned"
+                " for: its files were purged or begun anew, or are cut"
+            )
+
+    def again(self, group: EventGroup) -> EventGroup:
+        """Return a group once more, its pieces not taken yet."""
+        again = GroupReader(self._pages, group.position).next()
+        assert again is not None, "it was read just now"
+        return again
+
+    def prepared(self, before: EventGroup, xa_id: XaId) -> EventGroup | None:
+        """Return the last group before one that prepared an XA transaction; files backwards."""
+        place: Position | None = None
+        for file_no in range(before.position.file_no, self._pages.first_file() - 1, -1):
+            reader = GroupReader(self._pages, Position(file_no, 0))
+            while (group := reader.next()) is not None:
+                if group.position >= before.position or group.position.file_no > file_no:
+                    break
+                if group.gtid is None:
+                    continue
+                event = GtidEvent.parse(group.head)
+                if event.flags2 & GtidFlag.PREPARED_XA and event.xa_id == xa_id:
+                    place = group.position
+            if place is not None:
+                return GroupReader(self._pages, place).next()
+        return None
+
+
+def plan_read(options: SourceOptions) -> Sequence[ReadTask]:
     """
     Return the tasks of a batch read.
 
     Raises:
         OptionError: an option does not fit what is there.
         FormatError, DiskError: a directory cannot be read.
+        ServerRefused: a server is not there, or not to be read.
     """
-    tasks: list[ReadTask] = []
+    if options.server is not None:
+        return plan_server_read(options)
+    tasks: list[FileTask] = []
     for named in named_directories(options.paths):
         view = open_view(named.path)
         try:
@@ -133,7 +222,7 @@ def newest_view(options: SourceOptions) -> Iterator[tuple[DirectoryView, Cut]]:
 
 def tasks_between(
     view: DirectoryView, named: NamedDirectory, choice: GroupChoice, options: SourceOptions
-) -> list[ReadTask]:
+) -> list[FileTask]:
     """
     Return the tasks that read the chosen groups of one directory.
 
@@ -157,59 +246,25 @@ def tasks_between(
         if header is None:
             raise FormatError(f"file {part.start.file_no} of {named.path} is missing")
         recovered = view.in_files is not None and part.end > view.in_files
-        tasks.append(ReadTask(named.path, part, choice, recovered, header.lsn))
+        tasks.append(FileTask(named.path, part, choice, recovered, header.lsn))
     return [replace(task, choice=_narrowed(task)) for task in tasks]
 
 
-def groups_of(task: ReadTask) -> Iterator[StoredGroup]:
+def groups_of(task: ReadTask) -> Iterator[EventGroup]:
     """
     Yield the groups of a task, in order; each must be used before the next is taken.
 
     Raises:
         FormatError: something is damaged, or is gone since the read was planned.
         DiskError: a file cannot be read.
+        DataLossError: a server has purged groups of it.
+        ServerRefused: a server is not there, or not to be read.
     """
-    with closing(pages_of(task)) as pages:
-        yield from groups_in(pages, task)
+    with task.open() as opened:
+        yield from opened.groups()
 
 
-def pages_of(task: ReadTask) -> BinlogDirectory:
-    """
-    Open the directory of a task, to be closed by the caller.
-
-    Raises:
-        FormatError: it is not the one that the read was planned for.
-        DiskError: a file cannot be read.
-    """
-    pages = open_for_task(task.path, recovered=task.recovered)
-    try:
-        check_not_begun_anew(pages, task.part.start.file_no, task.lsn)
-    except BaseException:
-        pages.close()
-        raise
-    return pages
-
-
-def groups_in(pages: BinlogDirectory, task: ReadTask) -> Iterator[StoredGroup]:
-    """Yield what `groups_of` does, from a directory that is open."""
-    start, end = task.part
-    reader = GroupReader(pages, start)
-    while (group := reader.next()) is not None:
-        if group.position >= end:
-            return
-        is_last = just_behind(group.position) == end
-        if task.choice.wants(group):
-            yield group
-        if is_last:
-            return
-    if reader.position < end:
-        raise FormatError(
-            f"{task.path} ends at {reader.position}, before {end} which this read was planned"
-            " for: its files were purged or begun anew, or are cut"
-        )
-
-
-def _narrowed(task: ReadTask) -> GroupChoice:
+def _narrowed(task: FileTask) -> GroupChoice:
     """Return a task's choice, as it is; files that it cannot meet are left out of what travels."""
     files = task.choice.files
     if files is None:

@@ -16,8 +16,6 @@ from ibb.protocol.event_splitter import EventSplitter
 from ibb.protocol.gtid_event import GtidEvent, GtidFlag
 from ibb.protocol.partial_rows import FragmentJoiner
 from ibb.protocol.rows.table_map import TableMap
-from ibb.storage.group_reader import GroupReader
-from ibb.storage.position import Position
 
 from .group_outcome import STATEMENT_BYTES_MAX, GroupOutcome, Statement
 
@@ -25,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from ibb.protocol.event_splitter import EventPart
-    from ibb.storage.group_reader import StoredGroup
-    from ibb.storage.page_source import PageSource
+
+    from .event_groups import EventGroup, OpenGroups
 
 HELD_BYTES_MAX: Final = 8 << 20  # of a group that is not read twice
 TABLE_MAPS_MAX: Final = 4096  # remembered
@@ -57,7 +55,7 @@ class RowEvents:
     Reads the rows events of groups.
 
     Args:
-        pages: where the groups are.
+        opened: where the groups are.
         wants: which tables, by database and name.
         keeps: tables of engines that cannot roll back; None: nobody has said.
         allow_statements: pass over changes that are logged as statements.
@@ -65,19 +63,19 @@ class RowEvents:
 
     def __init__(
         self,
-        pages: PageSource,
+        opened: OpenGroups,
         wants: Callable[[str, str], bool],
         keeps: frozenset[tuple[str, str]] | None,
         *,
         allow_statements: bool,
     ) -> None:
-        self._pages = pages
+        self._opened = opened
         self._wants = wants
         self._keeps = keeps
         self._allow_statements = allow_statements
         self._maps: dict[bytes, TableMap] = {}
 
-    def of(self, group: StoredGroup) -> Iterator[TableRows]:
+    def of(self, group: EventGroup) -> Iterator[TableRows]:
         """
         Yield the rows events of a group that stand when it is committed.
 
@@ -95,7 +93,7 @@ class RowEvents:
             raise FormatError(f"group {head.gtid}: {error.what}") from error
 
     def _standing(
-        self, group: StoredGroup, head: GtidEvent, happened: GtidEvent
+        self, group: EventGroup, head: GtidEvent, happened: GtidEvent
     ) -> Iterator[TableRows]:
         outcome, size = GroupOutcome(), 0
         held: list[tuple[int, EventPart]] = []
@@ -115,8 +113,7 @@ class RowEvents:
                     held.clear()
         parts: Iterable[tuple[int, EventPart]] = held
         if size > HELD_BYTES_MAX:
-            again = GroupReader(self._pages, group.position).next()
-            assert again is not None, "it was read just now"
+            again = self._opened.again(group)
             parts = (both for both in _numbered(again.pieces()) if both[1].header.type in _CARRIERS)
         yield from self._rows(parts, outcome, head, happened)
         if outcome.xa == "COMMIT" and not size:
@@ -186,32 +183,15 @@ class RowEvents:
             )
         return (table.database, table.table) in self._keeps
 
-    def _prepared(self, group: StoredGroup, head: GtidEvent) -> Iterator[TableRows]:
+    def _prepared(self, group: EventGroup, head: GtidEvent) -> Iterator[TableRows]:
         """Yield the rows of the XA transaction that a group commits."""
-        prepared = self._find_prepared(group.position, head)
+        prepared = None if head.xa_id is None else self._opened.prepared(group, head.xa_id)
         if prepared is None:
             raise FormatError(
                 f"it commits the XA transaction {head.xa_id}, of which the prepared group is not"
                 " in the history any more"
             )
         yield from self._standing(prepared, GtidEvent.parse(prepared.head), head)
-
-    def _find_prepared(self, before: Position, wanted: GtidEvent) -> StoredGroup | None:
-        """Return the last group before a place that prepared an XA transaction; files backwards."""
-        place: Position | None = None
-        for file_no in range(before.file_no, self._pages.first_file() - 1, -1):
-            reader = GroupReader(self._pages, Position(file_no, 0))
-            while (group := reader.next()) is not None:
-                if group.position >= before or group.position.file_no > file_no:
-                    break
-                if group.gtid is None:
-                    continue
-                event = GtidEvent.parse(group.head)
-                if event.flags2 & GtidFlag.PREPARED_XA and event.xa_id == wanted.xa_id:
-                    place = group.position
-            if place is not None:
-                return GroupReader(self._pages, place).next()
-        return None
 
     def _table_map(self, event: bytes) -> TableMap:
         key = event[_NUMBER.stop :]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
 from ibb.protocol.rows.row_stage import DELETE, INSERT, UPDATE
@@ -11,7 +10,8 @@ from .change_rows import CHANGE_COLUMNS, TEXT_POLICY, CollectedRows, change_batc
 from .columns import Column, batches, chosen
 from .event_rows import EVENT_COLUMNS, EventFilter, event_rows
 from .group_rows import GROUP_COLUMNS, group_rows
-from .read_plan import groups_in, groups_of, newest_view, pages_of
+from .newest_map import newest_map
+from .read_plan import groups_of
 from .row_batches import DEFAULT_POLICY
 from .row_events import RowEvents
 from .schema_file import read_schema_file
@@ -22,10 +22,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from ibb.storage.directory import BinlogDirectory
-
+    from .event_groups import OpenGroups, ReadTask
     from .options import SourceOptions
-    from .read_plan import ReadTask
     from .row_events import TableRows
 
 _COLUMNS: Final = {"groups": GROUP_COLUMNS, "events": EVENT_COLUMNS, "changes": CHANGE_COLUMNS}
@@ -39,13 +37,13 @@ def columns_of(options: SourceOptions) -> tuple[Column, ...]:
     Raises:
         OptionError: there is no such column, or nothing of the table in the history.
         FormatError, DiskError: a directory cannot be read.
+        ServerRefused: a server is not there, or not to be read.
         SchemaMissing, SchemaMismatch: it is not known what the columns of the table are.
     """
     if options.table is None:
         return chosen(_COLUMNS[options.mode], options.columns)
     schemas = read_schema_file(options.schema_file)
-    with newest_view(options) as (view, end):
-        found = table_columns(view.pages, end, options.table, schemas)
+    found = table_columns(newest_map(options, options.table), options.table, schemas)
     return chosen(found, options.columns)
 
 
@@ -67,7 +65,7 @@ def rows_of(
         ValueRefused, SchemaMissing, SchemaMismatch: row changes cannot be decoded.
     """
     if options.mode == "groups":
-        yield from batches(columns, group_rows(task.path, groups_of(task), columns))
+        yield from batches(columns, group_rows(task.place, groups_of(task), columns))
     elif options.mode == "events":
         wanted = EventFilter(options.databases, options.tables)
         limit = options.event_bytes_max
@@ -85,17 +83,15 @@ def _changes(
     if options.table is not None:
         wanted = wanted_columns(columns, follows=follows and not options.columns)
         collected = CollectedRows(schemas, DEFAULT_POLICY, wanted, ops)
-    with closing(pages_of(task)) as pages:
-        for batch, tags in collected.batches(_row_events(pages, task, options)):
+    with task.open() as opened:
+        for batch, tags in collected.batches(_row_events(opened, options)):
             if options.table is None:
                 yield change_batch(batch, tags, columns)
             else:
                 yield table_batch(batch, tags, columns, both=options.images == "both")
 
 
-def _row_events(
-    pages: BinlogDirectory, task: ReadTask, options: SourceOptions
-) -> Iterator[TableRows]:
+def _row_events(opened: OpenGroups, options: SourceOptions) -> Iterator[TableRows]:
     def wants(database: str, table: str) -> bool:
         """Tell whether a table is wanted; without a name, any of a database."""
         if options.table is not None:
@@ -108,6 +104,6 @@ def _row_events(
             return any(database == wanted for wanted, _ in options.tables)
         return (database, table) in options.tables
 
-    events = RowEvents(pages, wants, options.keeps, allow_statements=options.allow_statements)
-    for group in groups_in(pages, task):
+    events = RowEvents(opened, wants, options.keeps, allow_statements=options.allow_statements)
+    for group in opened.groups():
         yield from events.of(group)

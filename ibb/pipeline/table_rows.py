@@ -7,29 +7,18 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from ibb.protocol.errors import FormatError
-from ibb.protocol.event import EventType
-from ibb.protocol.event_splitter import EventSplitter
 from ibb.protocol.rows.row_stage import DELETE, INSERT, UPDATE
 from ibb.protocol.rows.table_layout import layout_of
-from ibb.protocol.rows.table_map import TableMap
-from ibb.storage.group_reader import GroupReader
-from ibb.storage.gtid_search import find_oldest
 
 from .change_rows import TableSchemas, Tag, metadata_array
 from .columns import STRINGS, TIMESTAMP, Column
 from .errors import OptionError
-from .file_ranges import FileRange, cut_into_ranges
 from .row_batches import RowBatch, RowBatches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ibb.storage.group_reader import StoredGroup
-    from ibb.storage.page_source import PageSource
-
-    from .cuts import Cut
-
-LOOK_BYTES: Final = 4 << 20  # of the files, looked through at a time for a table
+    from ibb.protocol.rows.table_map import TableMap
 
 METADATA_COLUMNS: Final = (
     Column("_gtid", pa.string()),
@@ -47,23 +36,20 @@ _METADATA: Final = frozenset(column.name for column in METADATA_COLUMNS)
 
 
 def table_columns(
-    pages: PageSource, end: Cut, name: tuple[str, str], schemas: TableSchemas
+    found: TableMap | None, name: tuple[str, str], schemas: TableSchemas
 ) -> tuple[Column, ...]:
     """
-    Return the columns of a table as its last rows before a cut have them.
+    Return the columns of a table as its last rows have them.
 
     Args:
-        pages: the files.
-        end: the cut.
+        found: the table map of its last rows, or None.
         name: database and table.
         schemas: what is known besides.
 
     Raises:
         OptionError: there is no row of it, or a column has a name of ours.
-        FormatError: what has to be read is damaged.
         SchemaMissing, SchemaMismatch: it is not known what its columns are.
     """
-    found = _newest_map(pages, end, name)
     if found is None:
         raise OptionError(
             "table", f"the history has no row of {'.'.join(name)}; give the columns by schema()"
@@ -180,28 +166,3 @@ def _missing(batch: RowBatch, chosen: list[tuple[int, bool]]) -> list[list[str] 
         for row, after in chosen
     )
     return [found or None for found in lacking]
-
-
-def _newest_map(pages: PageSource, end: Cut, name: tuple[str, str]) -> TableMap | None:
-    """Return a table's last table map before a cut, files looked through backwards."""
-    whole = FileRange(find_oldest(pages), end.end)
-    for part in reversed(cut_into_ranges(pages, whole, bytes_max=LOOK_BYTES, count_min=1)):
-        found = None
-        reader = GroupReader(pages, part.start)
-        while (group := reader.next()) is not None and group.position < part.end:
-            if group.gtid is not None and end.is_before(group.gtid.domain, group.position):
-                found = _map_in(group, name) or found
-        if found is not None:
-            return found
-    return None
-
-
-def _map_in(group: StoredGroup, name: tuple[str, str]) -> TableMap | None:
-    splitter, found = EventSplitter(), None
-    for piece in group.pieces():
-        for part in splitter.feed(piece):
-            if part.first and part.last and part.header.type == EventType.TABLE_MAP:
-                table = TableMap.parse(part.data)
-                if (table.database, table.table) == name:
-                    found = table
-    return found

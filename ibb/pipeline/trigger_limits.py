@@ -15,11 +15,13 @@ from ibb.storage.position import Position
 from .cuts import just_behind
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from ibb.protocol.gtid import GtidPosition
-    from ibb.storage.group_reader import StoredGroup
     from ibb.storage.page_source import PageSource
 
     from .cuts import Cut
+    from .event_groups import EventGroup
 
 
 class Reached(NamedTuple):
@@ -58,28 +60,56 @@ def limited_end(
     Raises:
         FormatError: the pages that have to be read are damaged.
     """
+    return within_limits(
+        _groups_between(pages, start, end), position, groups_max=groups_max, bytes_max=bytes_max
+    )
+
+
+def within_limits(
+    groups: Iterable[EventGroup],
+    position: GtidPosition,
+    *,
+    groups_max: int | None,
+    bytes_max: int | None,
+) -> Reached:
+    """
+    Return how far groups keep within limits; one at least, however large it is.
+
+    Args:
+        groups: in their order.
+        position: the GTIDs before the first of them.
+        groups_max: at most so many groups; None: no limit.
+        bytes_max: at most so many bytes; None: no limit.
+
+    Raises:
+        FormatError: the groups that have to be read are damaged.
+    """
     reached, place = position.copy(), None
-    groups = size = 0
-    reader = GroupReader(pages, start.place)
-    while (group := reader.next()) is not None:
-        if group.gtid is None:
-            continue
-        domain = group.gtid.domain
-        if group.position >= end.end:
-            break
-        if start.is_before(domain, group.position) or not end.is_before(domain, group.position):
-            continue
-        groups += 1
+    size = 0
+    for number, group in enumerate(groups, 1):
+        assert group.gtid is not None
         if bytes_max is not None:
             size += _size(group)
-        too_many = groups_max is not None and groups > groups_max
-        if too_many or (bytes_max is not None and size > bytes_max and groups > 1):
+        too_many = groups_max is not None and number > groups_max
+        if too_many or (bytes_max is not None and size > bytes_max and number > 1):
             break
         reached.set(group.gtid)
         place = just_behind(group.position)
     return Reached(reached, place)
 
 
-def _size(group: StoredGroup) -> int:
+def _groups_between(pages: PageSource, start: Cut, end: Cut) -> Iterator[EventGroup]:
+    reader = GroupReader(pages, start.place)
+    while (group := reader.next()) is not None:
+        if group.gtid is None:
+            continue
+        domain = group.gtid.domain
+        if group.position >= end.end:
+            return
+        if not start.is_before(domain, group.position) and end.is_before(domain, group.position):
+            yield group
+
+
+def _size(group: EventGroup) -> int:
     """Return the bytes of a group; it is read, a piece at a time."""
     return sum(len(piece) for piece in group.pieces())

@@ -25,7 +25,7 @@ def server(tmp_path):
     made_store(tmp_path / "binlogs", 100)
     folder = tmp_path / "folder"
     folder.mkdir()
-    grants = "BINLOG MONITOR, BINLOG ADMIN"
+    grants = "REPLICATION SLAVE, BINLOG MONITOR, BINLOG ADMIN"
     process = ServeProcess(
         tmp_path / "binlogs", folder, user="spark", password=PASSWORD, grants=grants
     )
@@ -70,6 +70,17 @@ def test_a_lease_moves_with_the_batches(server, tmp_path, caplog):
     assert PASSWORD not in caplog.text
     with pytest.raises(LeaseFailed, match=r"lease the lake on 127\.0\.0\.1"):
         StreamReader(options, GROUP_COLUMNS).initialOffset()
+
+
+def test_a_server_that_is_read_keeps_the_lease(server):
+    url = f"ibb://spark@127.0.0.1:{server.port}"
+    options = {"url": url, "password": PASSWORD, "lease": "of the source"}
+    reader = StreamReader(SourceOptions.parse(options), GROUP_COLUMNS)
+    end = reader.latestOffset(reader.initialOffset())
+    reader.commit(end)
+    (lease,) = leases(server)
+    assert {"of the source", end["gtid"]} <= {str(value) for value in lease.values()}
+    reader.stop()
 
 
 @pytest.mark.parametrize(

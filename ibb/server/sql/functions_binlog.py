@@ -5,11 +5,20 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from ibb.protocol.error_codes import ILLEGAL_PARAMETER_DATA_TYPE, INCORRECT_GTID_STATE
+from ibb.protocol.binlog_state import BinlogState
+from ibb.protocol.error_codes import (
+    ERROR_WHEN_EXECUTING_COMMAND,
+    ILLEGAL_PARAMETER_DATA_TYPE,
+    INCORRECT_GTID_STATE,
+)
+from ibb.protocol.errors import FormatError
 from ibb.protocol.gtid import Gtid, parse_gtid_list
 from ibb.protocol.result_set import ColumnType
 from ibb.server.config import STREAM_NAME
-from ibb.storage.file_name import binlog_name, parse_binlog_name
+from ibb.storage.errors import DiskError
+from ibb.storage.file_name import parse_binlog_name
+from ibb.storage.gtid_search import find_oldest
+from ibb.storage.state_scan import read_state
 
 from .types import Kind, SqlType, Typed, as_number, as_text
 from .wait import wait_for
@@ -26,12 +35,22 @@ _NOT_REACHED: Final = -1
 
 
 def _binlog_gtid_pos(context: Context, arguments: _Arguments) -> Typed:
-    """Return the state at the start of the first file, which is all that has a position."""
+    """Return the position before a file's first group; no place inside a file has a position."""
     type_ = SqlType(Kind.TEXT, _GTID_CHARS, nullable=True, wire=ColumnType.LONG_BLOB)
     name, position = as_text(arguments[0].value), _number(context, arguments[1])
-    first = binlog_name(context.facts.history.pages.first_file())
-    at_start = isinstance(position, int) and position <= _FIRST_POSITION
-    return Typed("" if at_start and name in ("", STREAM_NAME, first) else None, type_)
+    if name is None or not isinstance(position, int) or position > _FIRST_POSITION:
+        return Typed(None, type_)
+    pages = context.facts.history.pages
+    try:
+        is_oldest = name in ("", STREAM_NAME)
+        file_no = find_oldest(pages).file_no if is_oldest else parse_binlog_name(name)
+        if file_no is None or not pages.first_file() <= file_no <= pages.last_file():
+            return Typed("" if is_oldest else None, type_)
+        before = read_state(pages, file_no, 1)
+    except (FormatError, DiskError) as error:
+        raise ERROR_WHEN_EXECUTING_COMMAND.error("BINLOG_GTID_POS", error) from error
+    entries = () if before is None else before.entries
+    return Typed(str(BinlogState(entries).position()), type_)
 
 
 def _gtid_wait(context: Context, arguments: _Arguments) -> Typed:
