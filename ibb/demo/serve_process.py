@@ -101,8 +101,10 @@ class ServeProcess:
         # readline has no time limit of its own; a killed process ends it.
         timer = threading.Timer(READY_SECONDS_MAX, self._process.kill)
         timer.start()
-        line = self._process.stdout.readline()
-        timer.cancel()
+        try:
+            line = self._process.stdout.readline()
+        finally:
+            timer.cancel()
         word, _, address = line.rstrip().partition(" ")
         if word != "ready":
             self.kill()

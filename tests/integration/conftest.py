@@ -52,7 +52,7 @@ class Rig:
     def ibb(self, *arguments: str, directory: Path | None = None) -> IbbProcess:
         """Return an `ibb serve` that is not started yet."""
         number = next(self._numbers)
-        folder = self._new_folder(f"ibb{number}")
+        folder = self.new_folder(f"ibb{number}")
         process = IbbProcess(
             directory or folder / "store",
             folder,
@@ -66,14 +66,15 @@ class Rig:
     def _server(self, installation: Installation, options: tuple[str, ...]) -> MariadbServer:
         number = next(self._numbers)
         server = MariadbServer(
-            installation, self._new_folder(f"s{number}"), server_id=number, options=options
+            installation, self.new_folder(f"s{number}"), server_id=number, options=options
         )
         server.initialise()
         self._ends.callback(server.kill)
         server.start()
         return server
 
-    def _new_folder(self, name: str) -> Path:
+    def new_folder(self, name: str) -> Path:
+        """Return a new folder that goes with the rig."""
         folder = self._folder / name
         folder.mkdir()
         return folder

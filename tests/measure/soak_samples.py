@@ -5,16 +5,35 @@ from __future__ import annotations
 import math
 from itertools import groupby
 from pathlib import Path
+from statistics import mean
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-WARM_UP = 0.2  # of each life of the process: caches fill
-SIGMAS = 3.0  # a slope within so many standard errors of 0 is noise
-MEMORY_GROWTH_MAX = 3 << 20  # bytes over the whole run that count as none
-DESCRIPTOR_GROWTH_MAX = 1.0
-SAMPLES_MIN = 5  # of a life that is looked at
+WARM_UP = 0.25  # of each life of the process: caches fill, pools get their threads
+BLOCKS = 24  # of the whole run; samples within one are alike, so that a block counts as one look
+SIGMAS = 3.0  # what is within so many standard errors of 0 is noise
+LIFE_SECONDS_MIN = 900.0  # of a life that is looked at: shorter ones are all warm-up
+
+
+class ProcessFigures(NamedTuple):
+    """
+    What a process takes.
+
+    Attributes:
+        life: its number among those that were started one after the other, from 0.
+        anonymous: bytes of anonymous resident memory.
+        resident: bytes of all its resident memory.
+        descriptors: files, sockets and the like that it has open.
+        threads: of it.
+    """
+
+    life: int
+    anonymous: int
+    resident: int
+    descriptors: int
+    threads: int
 
 
 class Sample(NamedTuple):
@@ -23,46 +42,48 @@ class Sample(NamedTuple):
 
     Attributes:
         at: seconds since the soak began.
-        life: number of the relay's process, from 0.
-        anonymous: bytes of anonymous resident memory of the relay.
-        resident: bytes of all its resident memory.
-        descriptors: files, sockets and the like that it has open.
-        threads: of it.
         lag: groups that the slower replica was behind the primary.
+        reader_lag: that the steady reader was.
+        pipeline_lag: that the change tables were.
         latency: seconds from a commit on the primary to its row on the first replica.
+        relay: what the relay takes.
+        pipeline: what the pipeline takes.
     """
 
     at: float
-    life: int
-    anonymous: int
-    resident: int
-    descriptors: int
-    threads: int
     lag: int
+    reader_lag: int
+    pipeline_lag: int
     latency: float
+    relay: ProcessFigures
+    pipeline: ProcessFigures
 
 
 class Growth(NamedTuple):
-    """How fast something grows: by how much a second, and the standard error of that."""
+    """
+    How something grows.
+
+    Attributes:
+        slope: by how much a second.
+        error: the standard error of that.
+        scatter: the standard deviation of looks within minutes.
+        seconds: for how long it was looked at.
+    """
 
     slope: float
     error: float
+    scatter: float
+    seconds: float
 
-    def is_noise(self, seconds: float, growth_max: float) -> bool:
-        """Tell whether nothing has grown in *seconds* but by chance, or less than matters."""
-        return self.slope <= SIGMAS * self.error or self.slope * seconds <= growth_max
-
-
-class ProcessFigures(NamedTuple):
-    """Of one process: bytes, bytes, numbers."""
-
-    anonymous: int
-    resident: int
-    descriptors: int
-    threads: int
+    @property
+    def is_noise(self) -> bool:
+        """Whether it grows by no more than chance, or than it moves up and down in minutes."""
+        return (
+            self.slope <= SIGMAS * self.error or self.slope * self.seconds <= SIGMAS * self.scatter
+        )
 
 
-def process_figures(pid: int) -> ProcessFigures:
+def process_figures(pid: int, life: int) -> ProcessFigures:
     """
     Return what a process takes now.
 
@@ -75,39 +96,48 @@ def process_figures(pid: int) -> ProcessFigures:
     kilobytes = {name: int(status[name].split()[0]) << 10 for name in ("RssAnon", "VmRSS")}
     descriptors = sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir())
     return ProcessFigures(
-        kilobytes["RssAnon"], kilobytes["VmRSS"], descriptors, int(status["Threads"])
+        life, kilobytes["RssAnon"], kilobytes["VmRSS"], descriptors, int(status["Threads"])
     )
 
 
-def growth(samples: Sequence[Sample], value: Callable[[Sample], float]) -> Growth:
+def growth(looks: Sequence[tuple[float, int, float]]) -> Growth:
     """
-    Fit one slope to all lives of the process, each with a level of its own.
+    Fit one slope to all lives of a process, each with a level of its own.
 
-    The beginning of each life is left out (`WARM_UP`), as are lives of a few samples.
+    The beginning of each life is left out (`WARM_UP`), as are short lives. The slope is that of the
+    blocks' means: memory moves slowly, and samples that follow each other say the same.
+
+    Args:
+        looks: when in seconds, at which life, and what was seen.
 
     Raises:
         ValueError: no life is long enough.
     """
-    lives = []
-    for _, of_life in groupby(samples, key=lambda sample: sample.life):
-        life = list(of_life)
-        life = life[int(len(life) * WARM_UP) :]
-        if len(life) >= SAMPLES_MIN:
-            lives.append([(sample.at, float(value(sample))) for sample in life])
+    length = (looks[-1][0] - looks[0][0]) / BLOCKS if looks else 0.0
+    lives, within, seconds = [], [], 0.0
+    for _, of_life in groupby(looks, key=lambda look: look[1]):
+        life = [(at, value) for at, _, value in of_life]
+        if life[-1][0] - life[0][0] >= LIFE_SECONDS_MIN:
+            life = life[int(len(life) * WARM_UP) :]
+            blocks = [list(block) for _, block in groupby(life, key=lambda look: look[0] // length)]
+            lives.append([(mean(at for at, _ in one), mean(y for _, y in one)) for one in blocks])
+            within += [point for one in blocks for point in _centred(one)]
+            seconds += life[-1][0] - life[0][0]
     if not lives:
-        raise ValueError(f"no process lived for {SAMPLES_MIN} samples")
+        raise ValueError(f"it did not live for {LIFE_SECONDS_MIN:.0f} s at a stretch")
     centred = [point for life in lives for point in _centred(life)]
     spread = sum(x * x for x, _ in centred)
     slope = sum(x * y for x, y in centred) / spread
     left = sum((y - slope * x) ** 2 for x, y in centred)
     freedom = max(len(centred) - len(lives) - 1, 1)
-    return Growth(slope, math.sqrt(left / freedom / spread))
+    scatter = math.sqrt(mean(y * y for _, y in within))
+    return Growth(slope, math.sqrt(left / freedom / spread), scatter, seconds)
 
 
-def _centred(life: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return the points of a life around their mean."""
-    x0, y0 = (sum(column) / len(life) for column in zip(*life, strict=True))
-    return [(x - x0, y - y0) for x, y in life]
+def _centred(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return the points around their mean."""
+    x0, y0 = (mean(column) for column in zip(*points, strict=True))
+    return [(x - x0, y - y0) for x, y in points]
 
 
 def percentile(values: Sequence[float], share: float) -> float:
@@ -123,13 +153,17 @@ def draw(samples: Sequence[Sample], restarts: Sequence[tuple[float, str]], path:
     from matplotlib import pyplot as plt
 
     minutes = [sample.at / 60 for sample in samples]
-    figure, axes = plt.subplots(4, 1, figsize=(9, 9), sharex=True, layout="constrained")
+    figure, axes = plt.subplots(5, 1, figsize=(9, 11), sharex=True, layout="constrained")
     lines = (
-        ("memory, MiB", (("anonymous", [s.anonymous / 2**20 for s in samples]),
-                         ("resident", [s.resident / 2**20 for s in samples]))),
-        ("number", (("descriptors", [s.descriptors for s in samples]),
-                    ("threads", [s.threads for s in samples]))),
-        ("lag, groups", (("slower replica", [s.lag for s in samples]),)),
+        ("relay, MiB", (("anonymous", [s.relay.anonymous / 2**20 for s in samples]),
+                        ("resident", [s.relay.resident / 2**20 for s in samples]))),
+        ("pipeline, MiB", (("anonymous", [s.pipeline.anonymous / 2**20 for s in samples]),)),
+        ("number", (("descriptors of the relay", [s.relay.descriptors for s in samples]),
+                    ("threads of the relay", [s.relay.threads for s in samples]),
+                    ("descriptors of the pipeline", [s.pipeline.descriptors for s in samples]))),
+        ("lag, groups", (("slower replica", [s.lag for s in samples]),
+                         ("reader", [s.reader_lag for s in samples]),
+                         ("change tables", [s.pipeline_lag for s in samples]))),
         ("latency, ms", (("commit to replica", [s.latency * 1000 for s in samples]),)),
     )  # fmt: skip
     for axis, (label, curves) in zip(axes, lines, strict=True):
@@ -140,7 +174,8 @@ def draw(samples: Sequence[Sample], restarts: Sequence[tuple[float, str]], path:
         axis.set_ylabel(label)
         axis.set_ylim(bottom=0)
         axis.legend(loc="upper right", fontsize="small")
-    axes[-1].set_yscale("symlog", linthresh=10)
+    for axis in axes[-2:]:
+        axis.set_yscale("symlog", linthresh=10)
     axes[-1].set_xlabel("minutes; dotted: a restart of one of the servers")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110)

@@ -1,12 +1,14 @@
-"""A soak tells a leak from noise, and a restart from a leak."""
+"""A soak tells a leak from noise and from a warm-up, and a restart from a leak."""
 
+import math
 import os
 import random
 
 import pytest
 
 from .soak_samples import (
-    MEMORY_GROWTH_MAX,
+    LIFE_SECONDS_MIN,
+    ProcessFigures,
     Sample,
     draw,
     growth,
@@ -15,49 +17,72 @@ from .soak_samples import (
 )
 
 HOUR = 3600.0
+LOOKS = 720
+STAYS = 0.9  # of what drifts, from one look to the next
 
 
-def samples_of(leak, *, restarts=(0.1, 0.2), noise=200_000, count=720):
-    """Return an hour's samples of a process that loses *leak* bytes a second."""
-    rng = random.Random(7)
-    found = []
-    for number in range(count):
-        at = number * HOUR / count
+def looks_of(leak=0.0, *, restarts=(0.1, 0.2), noise=200_000, warm=0.0, drift=0.0, seed=7):
+    """
+    Return an hour's looks at a process.
+
+    Args:
+        leak: bytes a second that it loses.
+        restarts: when, in shares of the hour.
+        noise: standard deviation in bytes of each look by itself.
+        warm: bytes that come in the first minutes of each life.
+        drift: standard deviation in bytes of what stays for about a minute.
+        seed: of chance.
+    """
+    rng = random.Random(seed)
+    found, slow = [], 0.0
+    for number in range(LOOKS):
+        at = number * HOUR / LOOKS
         began = max([0.0, *(share * HOUR for share in restarts if share * HOUR <= at)])
         life = sum(share * HOUR <= at for share in restarts)
-        memory = 50e6 + 3e6 * life + leak * (at - began) + rng.gauss(0, noise)
-        found.append(Sample(at, life, int(memory), int(memory) + 9_000_000, 60, 20, 0, 0.01))
+        slow = STAYS * slow + rng.gauss(0, drift * math.sqrt(1 - STAYS**2))
+        memory = 50e6 + 3e6 * life + leak * (at - began) + slow + rng.gauss(0, noise)
+        found.append((at, life, memory + warm * (1 - math.exp((began - at) / 120))))
     return found
 
 
-def memory(sample):
-    return sample.anonymous
-
-
 def test_noise_is_flat_though_each_life_has_another_level():
-    assert growth(samples_of(0), memory).is_noise(HOUR, MEMORY_GROWTH_MAX)
+    assert growth(looks_of()).is_noise
 
 
 def test_a_leak_is_found_in_noise():
-    found = growth(samples_of(2000), memory)
-    assert not found.is_noise(HOUR, MEMORY_GROWTH_MAX)
+    found = growth(looks_of(2000))
+    assert not found.is_noise
     assert found.slope == pytest.approx(2000, rel=0.05)
 
 
-def test_growth_that_matters_to_nobody_is_none():
-    assert growth(samples_of(100), memory).is_noise(HOUR, MEMORY_GROWTH_MAX)
+def test_a_leak_is_found_however_small_it_is_if_there_is_less_noise():
+    assert growth(looks_of(20)).is_noise
+    assert not growth(looks_of(20, noise=1000)).is_noise
+
+
+def test_a_warm_up_is_no_leak():
+    assert growth(looks_of(warm=20e6)).is_noise
+
+
+def test_memory_that_moves_slowly_is_no_leak_most_of_the_time():
+    wrong = [seed for seed in range(100) if not growth(looks_of(drift=1e6, seed=seed)).is_noise]
+    assert len(wrong) <= 5
 
 
 def test_a_descriptor_that_is_lost_now_and_then_is_found():
-    samples = [
-        one._replace(descriptors=60 + number // 120) for number, one in enumerate(samples_of(0))
-    ]
-    assert not growth(samples, lambda one: one.descriptors).is_noise(HOUR, 1.0)
+    looks = [(at, life, 60 + number // 120) for number, (at, life, _) in enumerate(looks_of())]
+    assert not growth(looks).is_noise
+
+
+def test_what_never_changes_is_flat():
+    assert growth([(at, life, 60) for at, life, _ in looks_of()]).is_noise
 
 
 def test_lives_too_short_to_tell_are_no_evidence():
-    with pytest.raises(ValueError, match="no process lived"):
-        growth(samples_of(0, count=3), memory)
+    with pytest.raises(ValueError, match=f"for {LIFE_SECONDS_MIN:.0f} s at a stretch"):
+        growth(looks_of(2000, restarts=(0.2, 0.4, 0.6, 0.8)))
+    with pytest.raises(ValueError, match="at a stretch"):
+        growth([])
 
 
 def test_percentiles_are_values_that_were_seen():
@@ -66,12 +91,15 @@ def test_percentiles_are_values_that_were_seen():
 
 
 def test_a_process_is_looked_at():
-    figures = process_figures(os.getpid())
+    figures = process_figures(os.getpid(), 3)
+    assert figures.life == 3
     assert figures.resident >= figures.anonymous > 1 << 20
     assert figures.descriptors > 2
     assert figures.threads >= 1
 
 
 def test_a_picture_is_drawn(tmp_path):
-    draw(samples_of(0, count=30), [(60.0, "relay")], tmp_path / "images" / "soak.png")
+    figures = ProcessFigures(0, 50_000_000, 60_000_000, 60, 20)
+    samples = [Sample(at, 0, 1, 2, 0.01, figures, figures) for at in range(30)]
+    draw(samples, [(60.0, "relay")], tmp_path / "images" / "soak.png")
     assert (tmp_path / "images" / "soak.png").read_bytes().startswith(b"\x89PNG")
