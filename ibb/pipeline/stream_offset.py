@@ -3,25 +3,23 @@ Offsets of a stream: GTID positions, as JSON that a person can read in a checkpo
 
     {"gtid": "0-1-100,1-2-7", "file": 3, "mark": "5f3a9c1e"}
 
-file and mark are of a file that the history had then: the mark is made from its header and its
-first group, so a checkpoint that meets another history under the same path is noticed, also when
-that one has groups of the same GTIDs.
+file and mark are a `HistoryMark`: a checkpoint that meets another history under the same path is
+noticed, also when that one has groups of the same GTIDs.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ibb.protocol.checksum import crc32
 from ibb.protocol.errors import SqlError
 from ibb.protocol.gtid import GtidPosition
-from ibb.storage.group_reader import GroupReader
-from ibb.storage.position import Position
 
 from .errors import DataLossError
+from .history_mark import HistoryMark, is_marked, mark_before
 
 if TYPE_CHECKING:
     from ibb.storage.page_source import PageSource
+    from ibb.storage.position import Position
 
 
 class StreamOffset(NamedTuple):
@@ -72,11 +70,7 @@ def offset_at(pages: PageSource, position: GtidPosition, place: Position) -> Str
     Raises:
         FormatError: the pages that have to be read are damaged.
     """
-    for file_no in range(min(place.file_no, pages.last_file()), pages.first_file() - 1, -1):
-        mark = _mark(pages, file_no, place)
-        if mark:
-            return StreamOffset(str(position), file_no, mark)
-    return StreamOffset(str(position))
+    return StreamOffset(str(position), *mark_before(pages, place))
 
 
 def check_same_history(pages: PageSource, offset: StreamOffset) -> None:
@@ -87,22 +81,8 @@ def check_same_history(pages: PageSource, offset: StreamOffset) -> None:
         DataLossError: another one is here.
         FormatError: the pages that have to be read are damaged.
     """
-    if offset.file < pages.first_file():
-        return  # nothing was marked, or it was purged
-    if offset.file > pages.last_file() or _mark(pages, offset.file, None) != offset.mark:
+    if not is_marked(pages, HistoryMark(offset.file, offset.mark)):
         raise DataLossError(
             f"the history was begun anew (RESET MASTER), or is another one, since the stream was at"
             f" '{offset.gtid}': its file {offset.file} is not the same. Begin with a new checkpoint"
         )
-
-
-def _mark(pages: PageSource, file_no: int, before: Position | None) -> str:
-    """Return the mark of a file; empty: it has no group whose record begins in it, *before*."""
-    header = pages.header(file_no)
-    reader = GroupReader(pages, Position(file_no, 0))
-    while header is not None and (group := reader.next()) is not None:
-        if group.position.file_no != file_no or (before is not None and group.position >= before):
-            break
-        if group.gtid is not None:
-            return f"{crc32(group.head, header.lsn & 0xFFFFFFFF):08x}"
-    return ""

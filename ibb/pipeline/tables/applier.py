@@ -11,6 +11,8 @@ from .replay import check_replay, furthest, is_done
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ibb.protocol.gtid import Gtid
+
     from .batch_work import OtherSteps
     from .change_target import ChangeTarget
     from .ledger import Ledger
@@ -65,7 +67,7 @@ class Applier:
         if is_done(batch, before):
             return Applied(0, 0, skipped=True)
         after = self.ledger.copy()  # ours stays right if this fails
-        work = BatchWork(batch, after, self._open_target, self._wants, self._others)
+        work = BatchWork(batch, after, self._open_target, self._wants, self._others, self._announce)
         for step in batch.steps:
             work.take(step)
         rows, tables = work.finish()
@@ -74,6 +76,11 @@ class Applier:
         after.move(Place(end, max(batch.time, before.time)))
         if follows:
             after.prepared = batch.prepared
+            after.mark = batch.mark
         after.store(self._folder)
         self.ledger = after
         return Applied(rows, tables, skipped=False)
+
+    def _announce(self, name: TableName, gtid: Gtid) -> None:
+        self.ledger.going[name] = gtid
+        self.ledger.store(self._folder)

@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 class OtherSteps(Protocol):
     """Takes the steps of a batch that are not rows."""
 
-    def vanishing(self, steps: Iterable[object]) -> set[TableName]:
-        """Return the tables that statements among *steps* drop, or give other names."""
-
     def making(self, steps: Iterable[object]) -> set[TableName]:
         """Return the tables that statements among *steps* create."""
 
@@ -39,8 +36,20 @@ class OtherSteps(Protocol):
     def keeps_key(self, name: TableName) -> bool:
         """Whether the table's key was chosen by configuration."""
 
-    def undecoded(self, steps: Sequence[Undecoded]) -> None:
-        """Keep what could not be decoded of one event group, or stop."""
+    def undecoded(
+        self, steps: Sequence[Undecoded], batch: MicroBatch, known: Place | None
+    ) -> Place | None:
+        """
+        Keep what could not be decoded, or stop.
+
+        Args:
+            steps: all of *batch*.
+            batch: under way.
+            known: how far such is kept, if nothing of *batch* is there.
+
+        Returns:
+            How far it is kept now, if nothing behind *batch* is.
+        """
 
 
 @dataclass
@@ -60,6 +69,7 @@ class BatchWork:
         open_target: opens the table of that name, whether it exists or not.
         wants: whether the table is one of the pipeline's.
         others: takes what is not rows.
+        announced: stores a table that is about to go, and the group it goes by, before it does.
     """
 
     def __init__(
@@ -69,6 +79,7 @@ class BatchWork:
         open_target: Callable[[TableName], ChangeTarget],
         wants: Callable[[TableName], bool],
         others: OtherSteps,
+        announced: Callable[[TableName, Gtid], None],
     ) -> None:
         self._batch = batch
         self._ledger = ledger
@@ -80,8 +91,8 @@ class BatchWork:
         self._follows = batch.start == ledger.place.position
         self._next = 0  # of the batch's groups: the first that is not in `_seen`
         self._rows = 0
-        self._letters: list[Undecoded] = []  # of one group: they are kept at once
-        self._vanishing = others.vanishing(batch.steps)
+        self._letters: list[Undecoded] = []
+        self._announced = announced
         self._making = others.making(batch.steps)
 
     def wants(self, name: TableName) -> bool:
@@ -104,8 +115,6 @@ class BatchWork:
         if not done and isinstance(step, Statement):
             self._others.statement(step, self)
         elif not done and isinstance(step, Undecoded):
-            if self._letters and self._letters[0].gtid != step.gtid:
-                self._flush_letters()
             self._letters.append(step)
 
     def open(self, name: TableName) -> ChangeTarget:
@@ -133,11 +142,16 @@ class BatchWork:
 
     def done(self, name: TableName, place: Place) -> None:
         """Take note that the table *name* was brought to *place*."""
-        self._ledger.left_at(name, place, ahead=self._table(name).has is not None)
+        touched = self._table(name)
+        if touched.has is not None:
+            touched.has = place
+        self._ledger.left_at(name, place, ahead=touched.has is not None)
 
     def truncate(self, name: TableName) -> None:
         """Take note that the table *name* was emptied."""
         touched = self._table(name)
+        if not touched.target.exists and name in self._ledger.going:
+            return  # it has gone before the crash that this batch follows
         if touched.builder is None:
             touched.builder = touched.target.builder()
         touched.builder.truncate()
@@ -152,6 +166,12 @@ class BatchWork:
         if place is not None and new not in self._ledger.tables:
             self._ledger.left_at(new, place, ahead=old in self._ledger.ahead)
 
+    def announce(self, name: TableName, gtid: Gtid) -> None:
+        """Have it stored that *gtid* makes the table *name* go: after a crash it may be gone."""
+        if self._ledger.going.get(name) != gtid:
+            self._announced(name, gtid)
+            self._ledger.going[name] = gtid
+
     def forget(self, name: TableName) -> None:
         """Take note that there is no table *name* any more, or that it is another one."""
         self._touched.pop(name, None)
@@ -163,7 +183,10 @@ class BatchWork:
 
     def finish(self) -> tuple[int, int]:
         """Write what is left; return how many rows changed in how many tables."""
-        self._flush_letters()
+        if self._letters:
+            self._ledger.letters = self._others.undecoded(
+                self._letters, self._batch, self._ledger.letters
+            )
         end = self._batch.end
         if not self._follows:
             end = furthest(end, self._ledger.place.position)
@@ -173,8 +196,12 @@ class BatchWork:
 
     def _add(self, name: TableName, changes: RowChanges) -> None:
         touched = self._table(name)
-        if not touched.target.exists and name in self._vanishing:
-            return  # it has gone before the crash that this batch follows
+        going = self._ledger.going.get(name)
+        if not touched.target.exists and going is not None:
+            # It has gone before the crash that this batch follows.
+            changes = changes.only(lambda gtid: is_behind(gtid, _position(going)))
+            if not changes.ops:
+                return
         if not touched.target.exists:
             raise PipelineError(
                 f"{name}: the stream changes it at {changes.groups[0].gtid}, but there is no such "
@@ -206,17 +233,19 @@ class BatchWork:
         known, stored = self._ledger.tables.get(name), target.place
         if stored == known and name not in self._ledger.ahead:
             return None
-        if stored is None and (name in self._vanishing or not self._ledger.tables.get(name)):
+        if stored is None and (name in self._ledger.going or known is None):
             return None
         if stored is None:
             raise PipelineError(
                 f"{name}: the table at {target.uri}, which the ledger knows, is gone: "
                 "it needs a snapshot"
             )
-        is_new = known is None and name in self._making
-        if is_new and covers(self._ledger.place.position, stored.position):
-            return None  # made by this batch, before a crash: it is made again
-        if name not in self._ledger.ahead and covers(self._ledger.place.position, stored.position):
+        if stored.position == self._ledger.place.position:
+            return None  # where the batch begins: made anew by its first group, before a crash
+        is_old = covers(self._ledger.place.position, stored.position)
+        if is_old and known is None and name in self._making:
+            return None  # of a table of that name that was left out: it is made again
+        if is_old and name not in self._ledger.ahead:
             left = f"left it at {known.position}" if known else "has none of that name"
             raise PipelineError(
                 f"{name}: the table at {target.uri} is at {stored.position}, and the pipeline at "
@@ -239,11 +268,6 @@ class BatchWork:
         touched.target.merge(touched.builder.merge(touched.target), place)
         touched.builder = None
         self.done(name, place)
-
-    def _flush_letters(self) -> None:
-        if self._letters:
-            self._others.undecoded(self._letters)
-        self._letters = []
 
     def _see_before(self, gtid: Gtid) -> None:
         """Bring the place of tables without anything left to write up to the group *gtid*."""

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
+from ibb.pipeline.cuts import just_behind
+from ibb.pipeline.history_mark import is_marked, mark_before
 from ibb.pipeline.row_batches import RowBatches
 from ibb.protocol.errors import IbbError
 from ibb.protocol.gtid import Gtid, GtidPosition
@@ -16,6 +18,7 @@ from ibb.storage.inspect.group_range import groups_between
 from ibb.storage.inspect.recovered_view import recovered_view
 from ibb.storage.read_only import ReadOnlyHistory
 
+from .errors import PipelineError
 from .group_steps import TableRows, steps_of
 from .prepared_xa import PreparedXa
 from .row_changes import (
@@ -31,35 +34,37 @@ from .row_changes import (
 from .storable import storable, storable_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Iterator
 
+    from ibb.pipeline.history_mark import HistoryMark
     from ibb.pipeline.row_batches import RowBatch
     from ibb.protocol.rows.table_map import TableMap
     from ibb.protocol.rows.table_schema import TableSchema
+    from ibb.storage.history import History
 
     from .config import PipelineConfig
+    from .ledger import Ledger
 
 _OPS: Final = {INSERT: Op.INSERT, UPDATE: Op.UPDATE, DELETE: Op.DELETE}
 
 
 def read_batches(
     config: PipelineConfig,
-    start: GtidPosition,
-    prepared: Collection[str],
+    ledger: Ledger,
     schema_of: Callable[[TableMap], TableSchema | None],
 ) -> Iterator[MicroBatch]:
     """
-    Yield what is behind *start* up to the end at the time of asking, in batches of whole groups.
+    Yield what is behind *ledger* up to the end at the time of asking, in batches of whole groups.
 
     A batch ends behind a statement, so that rows behind it meet tables that have followed it.
 
     Args:
         config: of the pipeline.
-        start: the position behind which the first batch begins.
-        prepared: XIDs of the transactions that are prepared at *start*.
+        ledger: where the first batch begins, and what is known of the history there.
         schema_of: what else is known of a table.
 
     Raises:
+        PipelineError: another history is there.
         SqlError: 1236, the position is not in the history.
         TooOld: groups behind it were purged.
         FormatError: the binlog is damaged.
@@ -68,7 +73,9 @@ def read_batches(
         recovered_view(OsDisk(), config.source), config.source, follow_unsynced=True
     )
     try:
-        batch, pending = _Batch(start, schema_of, config.table_name), PreparedXa(prepared)
+        check_history(config, history, ledger)
+        start = ledger.place.position
+        batch, pending = _Batch(start, schema_of, config.table_name), PreparedXa(ledger.prepared)
 
         def wants(name: TableName) -> bool:
             return config.wants(config.table_name(*name))
@@ -76,14 +83,33 @@ def read_batches(
         for group in groups_between(history, start):
             assert group.gtid is not None
             steps = steps_of(group, wants, pending)
-            ends = batch.take(group.gtid, group.timestamp, steps)
+            ends, place = (
+                batch.take(group.gtid, group.timestamp, steps),
+                just_behind(group.position),
+            )
             if ends or batch.groups >= config.batch_groups or batch.rows >= config.batch_rows:
-                yield batch.finished(pending.xids)
+                yield batch.finished(pending.xids, mark_before(history.pages, place))
                 batch = _Batch(batch.end, schema_of, config.table_name)
         if batch.groups:
-            yield batch.finished(pending.xids)
+            yield batch.finished(pending.xids, mark_before(history.pages, place))
     finally:
         history.close()
+
+
+def check_history(config: PipelineConfig, history: History, ledger: Ledger) -> None:
+    """
+    Check that *history* is the one that the tables follow.
+
+    Raises:
+        PipelineError: it is another one.
+        FormatError: it is damaged.
+    """
+    if not is_marked(history.pages, ledger.mark):
+        raise PipelineError(
+            f"source.path: the history in {config.source} was begun anew (RESET MASTER), or is "
+            f"another one, since the tables were at {ledger.place.position}: its file "
+            f"{ledger.mark.file} is not the same. Read all tables anew: --snapshot '*.*'"
+        )
 
 
 class _Batch:
@@ -120,11 +146,11 @@ class _Batch:
                 self._rows(step)
         return any(isinstance(step, Statement) for step in steps)
 
-    def finished(self, prepared: frozenset[str]) -> MicroBatch:
-        """Return the batch; *prepared*: the XA transactions that are prepared at its end."""
+    def finished(self, prepared: frozenset[str], mark: HistoryMark) -> MicroBatch:
+        """Return the batch; *prepared* XA transactions and *mark* of the history at its end."""
         self._close()
         steps, groups = tuple(self._steps), tuple(self._tags)
-        return MicroBatch(self._start, self.end, self._time, steps, groups, prepared)
+        return MicroBatch(self._start, self.end, self._time, steps, groups, prepared, mark)
 
     def _rows(self, step: TableRows) -> None:
         name = self._name_of(step.table_map.database, step.table_map.table)

@@ -35,7 +35,7 @@ class ChangeTarget(Protocol):
     def key(self) -> list[str]:
         """Names of the key's columns; empty: the table has no key."""
 
-    def create(self, schema: pa.Schema, key: Sequence[str], place: Place | None) -> None:
+    def create(self, schema: pa.Schema, key: Sequence[str], place: Place) -> None:
         """Make the table empty, in place of what may be there."""
 
     def builder(self) -> MergeBuilder:

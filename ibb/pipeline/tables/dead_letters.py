@@ -8,12 +8,13 @@ import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
 from .errors import PipelineError
-from .place import Place, is_behind, place_properties, stored_place
+from .place import Place, covers, is_behind, place_properties, stored_place
+from .replay import check_replay, furthest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from .row_changes import Undecoded
+    from .row_changes import MicroBatch, Undecoded
 
 SCHEMA: Final = pa.schema(
     [
@@ -46,12 +47,22 @@ class DeadLetters:
         self._keep = keep
         self._storage = dict(storage or {})
 
-    def add(self, letters: Sequence[Undecoded]) -> None:
+    def add(
+        self, letters: Sequence[Undecoded], batch: MicroBatch, known: Place | None
+    ) -> Place | None:
         """
-        Keep *letters*, all those of one event group, once.
+        Keep *letters* once, in one commit.
+
+        Args:
+            letters: all those of *batch*.
+            batch: under way.
+            known: the place of the table, if it is known to have nothing of the batch.
+
+        Returns:
+            The place of the table if it has nothing behind the batch, else None.
 
         Raises:
-            PipelineError: letters are not kept.
+            PipelineError: letters are not kept, or it cannot be told which are there.
         """
         letter = letters[0]
         if not self._keep:
@@ -63,10 +74,15 @@ class DeadLetters:
         if DeltaTable.is_deltatable(self._uri, self._storage):
             table = DeltaTable(self._uri, storage_options=self._storage)
             place = stored_place(table, self._application)
-        if place is not None and not is_behind(letter.gtid, place.position):
-            return
-        position = place.position.copy() if place else Place.nowhere().position
-        position.set(letter.gtid)
+        position = batch.end
+        if place is not None and place != known and not covers(batch.start, place.position):
+            check_replay(batch, place)
+            held = place.position
+            letters = [letter for letter in letters if is_behind(letter.gtid, held)]
+            position = furthest(position, held)
+            if not letters:
+                return None
+        place = Place(position, max(batch.time, place.time if place else 0))
         rows = [
             {
                 "gtid": str(letter.gtid),
@@ -83,5 +99,6 @@ class DeadLetters:
             pa.Table.from_pylist(rows, SCHEMA),
             mode="append",
             storage_options=self._storage,
-            commit_properties=place_properties(self._application, Place(position, letter.time)),
+            commit_properties=place_properties(self._application, place),
         )
+        return place if position == batch.end else None

@@ -79,7 +79,7 @@ class DeltaTarget:
         metadata = self._full_schema().field(KEY_COLUMN).metadata or {}
         return [str(name) for name in json.loads(metadata.get(KEY_METADATA, b"[]"))]
 
-    def create(self, schema: pa.Schema, key: Sequence[str], place: Place | None) -> None:
+    def create(self, schema: pa.Schema, key: Sequence[str], place: Place) -> None:
         """Make the table empty, in place of what may be there."""
         self._write(_described(schema, key).empty_table(), "overwrite", place)
 
@@ -90,10 +90,11 @@ class DeltaTarget:
             return LatestRows(self.name, self.schema, key)
         return CountedRows(self.name, self.schema)
 
-    def fill(self, batches: Iterable[pa.Table], place: Place) -> None:
-        """Put *batches* in place of all rows."""
-        names, key, schema = self.schema.names, self.key, self._full_schema()
-        self._replace(schema, _keyed(batches, names, key), place)
+    def fill(
+        self, schema: pa.Schema, key: Sequence[str], rows: Iterable[pa.Table], place: Place
+    ) -> None:
+        """Put a table of *rows* in place of what may be there, in one commit."""
+        self._replace(_described(schema, key), _keyed(rows, schema.names, key), place)
 
     def merge(self, changes: RowMerge, place: Place) -> None:
         """Bring the table to *place*, of which *changes* are the difference."""
@@ -131,8 +132,7 @@ class DeltaTarget:
             change: makes rows of the old shape into those of the new.
             place: where the table is then.
         """
-        rows = (change(batch) for batch in self.batches())
-        self._replace(_described(schema, key), _keyed(rows, schema.names, key), place)
+        self.fill(schema, key, (change(batch) for batch in self.batches()), place)
 
     def batches(self, version: int | None = None) -> Iterator[pa.Table]:
         """Yield the rows, without the hidden column, in pieces of a bounded number."""
@@ -194,10 +194,7 @@ class DeltaTarget:
         with read_ahead(batches) as ready:
             self._write(pa.RecordBatchReader.from_batches(schema, ready), "overwrite", place)
 
-    def _write(
-        self, data: object, mode: str, place: Place | None, schema_mode: str | None = None
-    ) -> None:
-        properties = None if place is None else place_properties(self._application, place)
+    def _write(self, data: object, mode: str, place: Place, schema_mode: str | None = None) -> None:
         write: Any = write_deltalake  # its overloads want literals
         write(
             self.uri if self._table is None else self._table,
@@ -205,7 +202,7 @@ class DeltaTarget:
             mode=mode,
             schema_mode=schema_mode or ("overwrite" if mode == "overwrite" else None),
             storage_options=self._storage or None,
-            commit_properties=properties,
+            commit_properties=place_properties(self._application, place),
         )
         if self._table is None:
             self._table = DeltaTable(self.uri, storage_options=self._storage)

@@ -11,10 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from ibb.pipeline.history_mark import NO_MARK, HistoryMark
 from ibb.protocol.errors import SqlError
+from ibb.protocol.gtid import Gtid
 
 from .errors import PipelineError
-from .place import Place, covers
+from .place import Place, covers, is_behind
 from .row_changes import TableName
 
 if TYPE_CHECKING:
@@ -35,6 +37,11 @@ class Ledger:
         ahead: those whose place is further than the pipeline's: a batch was cut short behind them.
         lower_case: whether the source compares names in lower case (lower_case_table_names).
         prepared: XIDs of the XA transactions that are prepared there, and change none of them.
+        mark: of the history, to tell another one under the same GTIDs (RESET MASTER).
+        letters: how far what could not be decoded is kept; None: its table knows.
+        going: tables that have gone or are about to, and the groups they go by, which the
+            pipeline has not reached yet: a batch was cut short, or is under way.
+        due: patterns of tables that are to be read anew; a crash leaves some of them done.
     """
 
     place: Place
@@ -42,6 +49,10 @@ class Ledger:
     ahead: set[TableName] = field(default_factory=set)
     lower_case: bool = False
     prepared: frozenset[str] = frozenset()
+    mark: HistoryMark = NO_MARK
+    letters: Place | None = None
+    going: dict[TableName, Gtid] = field(default_factory=dict)
+    due: tuple[str, ...] = ()
 
     @classmethod
     def load(cls, folder: StateFolder) -> Ledger | None:
@@ -60,8 +71,14 @@ class Ledger:
             ledger = cls(Place.from_json(value))
             ledger.lower_case = bool(value.get("lower_case", False))
             ledger.prepared = frozenset(value.get("prepared", ()))
+            ledger.mark = HistoryMark(**value.get("mark", {}))
+            letters = value.get("letters")
+            ledger.letters = None if letters is None else Place.from_json(letters)
+            ledger.due = tuple(value.get("due", ()))
+            for entry in value.get("going", ()):
+                ledger.going[_name(entry)] = Gtid.parse(entry["gtid"])
             for entry in value["tables"]:
-                name = TableName(entry["database"], entry["table"])
+                name = _name(entry)
                 ledger.tables[name] = Place.from_json(entry)
                 if entry["ahead"]:
                     ledger.ahead.add(name)
@@ -71,7 +88,9 @@ class Ledger:
 
     def copy(self) -> Ledger:
         """Return one that can be changed by itself."""
-        return replace(self, tables=dict(self.tables), ahead=set(self.ahead))
+        return replace(
+            self, tables=dict(self.tables), ahead=set(self.ahead), going=dict(self.going)
+        )
 
     def left_at(self, name: TableName, place: Place, *, ahead: bool) -> None:
         """Take note of the *place* that a table has stored."""
@@ -90,6 +109,9 @@ class Ledger:
         self.ahead = {
             name for name in self.ahead if not covers(place.position, self.tables[name].position)
         }
+        self.going = {
+            name: gtid for name, gtid in self.going.items() if is_behind(gtid, place.position)
+        }
 
     def store(self, folder: StateFolder) -> None:
         """Write the ledger into *folder*."""
@@ -97,5 +119,19 @@ class Ledger:
             {**name._asdict(), **place.as_json(), "ahead": name in self.ahead}
             for name, place in self.tables.items()
         ]
-        document = {"version": VERSION, **self.place.as_json(), "lower_case": self.lower_case}
-        folder.write(DOCUMENT, {**document, "prepared": sorted(self.prepared), "tables": tables})
+        document = {
+            "version": VERSION,
+            **self.place.as_json(),
+            "lower_case": self.lower_case,
+            "prepared": sorted(self.prepared),
+            "mark": self.mark._asdict(),
+            "letters": None if self.letters is None else self.letters.as_json(),
+            "going": [{**name._asdict(), "gtid": str(gtid)} for name, gtid in self.going.items()],
+            "due": list(self.due),
+            "tables": tables,
+        }
+        folder.write(DOCUMENT, document)
+
+
+def _name(entry: dict[str, Any]) -> TableName:
+    return TableName(entry["database"], entry["table"])

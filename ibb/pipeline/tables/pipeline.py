@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from ibb.pipeline.history_mark import NO_MARK, mark_before
 from ibb.protocol.rows.table_schema import ColumnSchema, TableSchema
 from ibb.storage.disk import OsDisk
 from ibb.storage.inspect.recovered_view import recovered_view
 from ibb.storage.read_only import ReadOnlyHistory
 
-from .change_stream import read_batches
+from .change_stream import check_history, read_batches
 from .config import matches
 from .errors import PipelineError
 from .lake import Lake
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Sequence
 
-    from ibb.protocol.gtid import GtidPosition
     from ibb.protocol.rows.table_map import TableMap
 
     from .applier import Applied
@@ -73,13 +74,10 @@ class Pipeline:
         """
         with self._lake.state.lock():
             ledger = self._ledger(snapshot)
-            self._wait_for(ledger.place.position, stop)
+            self._wait_for(ledger, stop)
             applier = self._lake.applier(ledger)
             while not stop.is_set():
-                known = applier.ledger
-                for batch in read_batches(
-                    self._config, known.place.position, known.prepared, self._schema_of
-                ):
+                for batch in read_batches(self._config, applier.ledger, self._schema_of):
                     applied = applier.apply(batch)
                     self._schemas.clear()
                     self._progress.batch(batch, applied)
@@ -91,55 +89,62 @@ class Pipeline:
     def _ledger(self, snapshot: Sequence[str]) -> Ledger:
         """Return where the pipeline is, after the snapshots that are due."""
         state, config = self._lake.state, self._config
-        ledger = Ledger.load(state)
-        is_new = ledger is None
+        ledger, due = Ledger.load(state), tuple(snapshot)
         if ledger is None:
             ledger = Ledger(Place.nowhere())
-        if config.server is not None and (is_new or EVERYTHING in snapshot):
+            due = due if config.server is None else (EVERYTHING,)
+        due = tuple(dict.fromkeys((*ledger.due, *due)))  # the first of a run that was cut short
+        if config.server is not None and EVERYTHING in due:
             ledger.lower_case = compares_in_lower_case(config.server)
         if ledger.lower_case:
             config = self._config = config.in_lower_case()
-        if config.server is not None and is_new:
-            place = self._snapshot(ledger, config.wants)
-            ledger.move(place)
+            due = tuple(map(str.lower, due))
         for name in [name for name in ledger.tables if not config.wants(name)]:
             ledger.forget(name)  # included again, it needs a snapshot
+        ledger.due = due
         ledger.store(state)
-        if snapshot:
-            patterns = tuple(map(str.lower, snapshot) if config.lower_case else snapshot)
-            for name in [name for name in ledger.tables if matches(name, patterns)]:
-                ledger.forget(name)  # so that a crash from here on is told by a table not known
-            ledger.store(state)
-            place = self._snapshot(
-                ledger, lambda name: config.wants(name) and matches(name, patterns)
-            )
-            if EVERYTHING in patterns:  # what the stream has before it is needed no more
-                ledger.move(place)
-                ledger.prepared = frozenset()
+        if due:
+            self._snapshot(ledger)
             ledger.store(state)
         return ledger
 
-    def _snapshot(self, ledger: Ledger, wants: Callable[[TableName], bool]) -> Place:
-        config = self._config
+    def _snapshot(self, ledger: Ledger) -> None:
+        """Read anew the tables that are due; until the ledger is stored they stay so."""
+        config, due = self._config, ledger.due
         if config.server is None:
             raise PipelineError("server: is missing: a snapshot needs the source's MariaDB")
-        place, tables = take_snapshot(
-            config.server, wants, self._lake.open, config.keys, self._progress.snapshot
+        place, found = take_snapshot(
+            config.server,
+            lambda name: config.wants(name) and matches(name, due),
+            self._lake.open,
+            config.keys,
+            self._progress.snapshot,
         )
-        for name in tables:
+        for name in found:
             ledger.left_at(name, place, ahead=True)
-        return place
+        if EVERYTHING in due:  # what the stream has before it is needed no more
+            for name in ledger.tables.keys() - set(found):  # the server has them no more
+                self._lake.put_aside(name, str(place.position))
+                ledger.forget(name)
+            ledger.move(place)
+            ledger.prepared, ledger.mark = frozenset(), NO_MARK
+        ledger.due = ()
 
-    def _wait_for(self, position: GtidPosition, stop: threading.Event) -> None:
+    def _wait_for(self, ledger: Ledger, stop: threading.Event) -> None:
         """Wait until the binlog has what the tables have: a snapshot may be ahead of a relay."""
+        position = ledger.place.position
         waited = 0.0
         while not stop.is_set():
             disk = recovered_view(OsDisk(), self._config.source)
             history = ReadOnlyHistory(disk, self._config.source, follow_unsynced=True)
-            state = history.state()
-            history.close()
-            if all(state.contains(gtid) for gtid in position):
-                return
+            with closing(history):
+                check_history(self._config, history, ledger)
+                state = history.state()
+                if all(state.contains(gtid) for gtid in position):
+                    if ledger.mark == NO_MARK:  # before anything of it is applied
+                        ledger.mark = mark_before(history.pages, history.end())
+                        ledger.store(self._lake.state)
+                    return
             if waited >= HISTORY_SECONDS_MAX:
                 raise PipelineError(
                     f"source.path: {self._config.source} ends at {state.position()}, the tables "

@@ -3,8 +3,8 @@ How far a change table is: a GTID position, stored in the very commit that made 
 
 Delta keeps for each application id a number, through checkpoints and log clean-up. A position
 has several numbers of several domains, so each gets an id of its own: `NAME/domains` counts them,
-`NAME/0/domain`, `NAME/0/server` and `NAME/0/seq` are the first. `NAME/time` is the commit time
-of the last group, by which a history that began anew under the same numbers is found out.
+`NAME/0/domain`, `NAME/0/server` and `NAME/0/seq` are the first. `NAME/time` is the commit time of
+the last group, for people.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Place:
 
     Args:
         position: the last group of each domain that it holds.
-        time: commit time of the last one, Unix seconds; 0 when nothing is known of it.
+        time: commit time of the last one, Unix seconds, for people; 0 when nothing is known of it.
     """
 
     position: GtidPosition

@@ -6,21 +6,24 @@ begin anew. GTIDs decide. Three cases are right, all others stop the pipeline:
 
 - the batch begins where the ledger is: the usual one;
 - it begins earlier: groups that the ledger has are passed over one by one, which asks that the
-  numbers of each domain rise, and that their commit times are not younger than what is stored
-  (else this is another history under the same numbers, as after RESET MASTER);
+  numbers of each domain rise;
 - a table is ahead of the ledger: a batch over several tables was cut short.
+
+That it is the same history at all, and not another one under the same numbers as after RESET
+MASTER, is told before by the ledger's `HistoryMark`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ibb.protocol.gtid import GtidPosition
-
 from .errors import PipelineError
-from .place import Place, covers, is_behind
+from .place import covers, is_behind
 
 if TYPE_CHECKING:
+    from ibb.protocol.gtid import GtidPosition
+
+    from .place import Place
     from .row_changes import MicroBatch
 
 
@@ -29,7 +32,7 @@ def is_done(batch: MicroBatch, place: Place) -> bool:
     Whether *place* holds all of *batch*.
 
     Raises:
-        PipelineError: there is a gap between the two, or they are of different histories.
+        PipelineError: there is a gap between the two.
     """
     if batch.start == place.position:
         return batch.end == batch.start
@@ -38,10 +41,7 @@ def is_done(batch: MicroBatch, place: Place) -> bool:
             f"the stream goes on behind '{batch.start}', and the tables end at '{place.position}': "
             "what lies between would be lost. Give the stream that position, or take a new snapshot"
         )
-    done = covers(place.position, batch.end)
-    if done and batch.time > place.time:
-        raise _other_history(batch.end, batch.time, place)
-    return done
+    return covers(place.position, batch.end)
 
 
 def check_replay(batch: MicroBatch, place: Place) -> None:
@@ -49,10 +49,10 @@ def check_replay(batch: MicroBatch, place: Place) -> None:
     Check that it can be told which groups of *batch* come after *place*.
 
     Raises:
-        PipelineError: it cannot: numbers of a domain fall, or times contradict.
+        PipelineError: it cannot: numbers of a domain fall, or are those of another server.
     """
     newest = batch.start.copy()
-    for gtid, time in batch.groups:
+    for gtid, _ in batch.groups:
         known = newest.get(gtid.domain)
         if known is not None and known.seq > gtid.seq:
             raise PipelineError(
@@ -62,9 +62,11 @@ def check_replay(batch: MicroBatch, place: Place) -> None:
             )
         newest.set(gtid)
         held = place.position.get(gtid.domain)
-        is_other = held is not None and held.seq == gtid.seq and held.server != gtid.server
-        if is_other or (not is_behind(gtid, place.position) and time > place.time):
-            raise _other_history(GtidPosition([gtid]), time, place)
+        if held is not None and held.seq == gtid.seq and held.server != gtid.server:
+            raise PipelineError(
+                f"the stream has {gtid}, and the tables {held}: these are two histories. Take a "
+                "new snapshot"
+            )
 
 
 def furthest(one: GtidPosition, other: GtidPosition) -> GtidPosition:
@@ -74,11 +76,3 @@ def furthest(one: GtidPosition, other: GtidPosition) -> GtidPosition:
         if is_behind(gtid, together):
             together.set(gtid)
     return together
-
-
-def _other_history(what: GtidPosition, time: int, place: Place) -> PipelineError:
-    return PipelineError(
-        f"{what} was committed at {time}, but the tables, which have it, end at {place.time} "
-        f"({place.position}): this is another history under the same numbers, as after "
-        "RESET MASTER. Take a new snapshot"
-    )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
+from ibb.pipeline.history_mark import NO_MARK, HistoryMark
 from ibb.protocol.gtid import Gtid, GtidPosition
 
 if TYPE_CHECKING:
@@ -142,6 +143,7 @@ class MicroBatch:
             one table may come together, so groups do not follow one another here.
         groups: every group with its commit time, in commit order.
         prepared: XIDs of the XA transactions that are prepared at its end.
+        mark: of the history up to its end.
     """
 
     start: GtidPosition
@@ -150,3 +152,4 @@ class MicroBatch:
     steps: tuple[Changed | Statement | Undecoded, ...]
     groups: tuple[tuple[Gtid, int], ...]
     prepared: frozenset[str] = frozenset()
+    mark: HistoryMark = NO_MARK

@@ -31,7 +31,8 @@ def take_snapshot(
     """
     Fill the tables that are wanted, in place of what they hold; return where they are, and which.
 
-    Nothing tells of an unfinished snapshot but that no ledger has it: it is begun anew.
+    Each table is filled in one commit. A snapshot that was cut short is due still in the ledger,
+    and begun anew.
 
     Args:
         config: the server.
@@ -48,8 +49,8 @@ def take_snapshot(
         tables = view.tables(wants)
         for table in tables:
             target = open_target(table.name)
-            target.create(table.schema, list(keys.get(table.name, table.key)), None)
-            target.fill(_rows(view, table, config), view.place)
+            key = keys.get(table.name, table.key)
+            target.fill(table.schema, key, _rows(view, table, config), view.place)
             report(table.name, target.rows)
         return view.place, [table.name for table in tables]
 

@@ -97,6 +97,8 @@ class StateFolder:
                 cannot move a table at once.
         """
         if not self._is_local:
+            if not self.is_there(source):
+                return False
             raise PipelineError(f"{source} cannot be moved to {target} in an object store at once")
         if not os.path.isdir(source):  # noqa: PTH112 - as above
             return False

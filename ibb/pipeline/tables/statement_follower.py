@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
     from .batch_work import BatchWork
     from .change_target import ChangeTarget
-    from .row_changes import Undecoded
+    from .place import Place
+    from .row_changes import MicroBatch, Undecoded
 
 SHOWN_CHARACTERS: Final = 200  # of a statement, in errors
 
@@ -55,7 +56,7 @@ class StatementFollower:
         wants: Callable[[TableName], bool],
         move: Callable[[TableName, TableName], bool],
         put_aside: Callable[[TableName, str], bool],
-        undecoded: Callable[[Sequence[Undecoded]], None],
+        undecoded: Callable[[Sequence[Undecoded], MicroBatch, Place | None], Place | None],
         *,
         lower_case: bool = False,
     ) -> None:
@@ -70,26 +71,12 @@ class StatementFollower:
         """Whether the table's key was chosen by configuration."""
         return name in self._keys
 
-    def undecoded(self, steps: Sequence[Undecoded]) -> None:
-        """Take what could not be decoded of one event group."""
+    def undecoded(
+        self, steps: Sequence[Undecoded], batch: MicroBatch, known: Place | None
+    ) -> Place | None:
+        """Take what could not be decoded of *batch*; return how far that is kept."""
         wanted = [step for step in steps if self._wants(step.name)]
-        if wanted:
-            self._undecoded(wanted)
-
-    def vanishing(self, steps: Iterable[object]) -> set[TableName]:
-        """Return the tables that statements among *steps* drop, or give other names."""
-        gone: set[TableName] = set()
-        for step in steps:
-            if not isinstance(step, Statement):
-                continue
-            effect = self._effect(step)
-            if isinstance(effect, DropTables):
-                gone.update(effect.tables)
-            elif isinstance(effect, RenameTables):
-                gone.update(old for old, _ in effect.pairs)
-            elif isinstance(effect, AlterTable) and effect.new_name:
-                gone.add(effect.table)
-        return gone
+        return self._undecoded(wanted, batch, known) if wanted else known
 
     def making(self, steps: Iterable[object]) -> set[TableName]:
         """Return the tables that statements among *steps* create."""
@@ -200,6 +187,7 @@ class StatementFollower:
             return
         target = work.open(name)
         if target.exists and not work.is_applied(name, step.gtid):
+            work.announce(name, step.gtid)
             self._put_aside(name, str(step.gtid))
             work.forget(name)
         elif not target.exists:
@@ -212,6 +200,7 @@ class StatementFollower:
         if not self._wants(old):
             raise UnclearError(f"{new} gets the rows of {old}, which is no change table")
         if work.open(old).exists:
+            work.announce(old, step.gtid)
             # After a crash the batch makes the old table again, which has become the new one.
             is_there = work.exists(new)
             if is_there:

@@ -36,9 +36,6 @@ class MemoryFolder:
 class NoOthers:
     """There is nothing but rows."""
 
-    def vanishing(self, steps):
-        return set()
-
     def making(self, steps):
         return set()
 
@@ -132,17 +129,6 @@ def test_a_checkpoint_that_is_ahead_stops():
     world.apply(0, 2)
     with pytest.raises(PipelineError, match="what lies between would be lost"):
         world.apply(3, 6)
-
-
-def test_another_history_under_the_same_numbers_stops():
-    """After RESET MASTER the numbers begin at 1 again: to skip them would lose everything."""
-    world = World(three_tables())
-    world.apply(0, 6)
-    again = three_tables()
-    again.groups = [(gtid, time + 10_000, steps) for gtid, time, steps in again.groups]
-    batch = again.batch(0, 3)
-    with pytest.raises(PipelineError, match="another history under the same numbers"):
-        world.process().apply(batch)
 
 
 def test_a_table_from_a_backup_stops():

@@ -1,18 +1,25 @@
 """What a pipeline knows after its snapshots."""
 
+import shutil
 import threading
 from dataclasses import replace
 
 import pytest
 
+from ibb.pipeline.history_mark import NO_MARK, HistoryMark
 from ibb.pipeline.tables.config import PipelineConfig, ServerConfig
+from ibb.pipeline.tables.errors import PipelineError
 from ibb.pipeline.tables.lake import Lake
 from ibb.pipeline.tables.ledger import Ledger
 from ibb.pipeline.tables.pipeline import Pipeline, Progress
 from ibb.pipeline.tables.place import Place
 from ibb.pipeline.tables.row_changes import TableName
+from ibb.protocol.gtid import Gtid
+from ibb.storage import Store
 
-from .changes import position
+from ...storage.events import transaction
+from ..published import made_store, publish_events
+from .changes import SCHEMA, position
 
 NAMES = [TableName("shop", "t"), TableName("shop", "u")]
 MODULE = "ibb.pipeline.tables.pipeline"
@@ -60,8 +67,55 @@ def test_the_first_snapshot_asks_how_names_are_compared(source, monkeypatch):
 
 
 def test_a_snapshot_of_everything_passes_over_the_stream_before_it(source):
-    replace(source.ledger(), prepared=frozenset({"'x'"})).store(source.state)
+    made = replace(source.ledger(), prepared=frozenset({"'x'"}), mark=HistoryMark(1, "a"))
+    made.store(source.state)
     source.place = Place(position("0-1-9"), 8)
     assert source.ledger("shop.t").prepared == {"'x'"}
     ledger = source.ledger("*.*")
     assert (ledger.place, ledger.ahead, ledger.prepared) == (source.place, set(), frozenset())
+    assert (ledger.mark, ledger.due) == (NO_MARK, ())
+
+
+def test_tables_that_the_server_has_no_more_are_put_aside_by_a_snapshot_of_everything(source):
+    gone = TableName("shop", "gone")
+    ledger = source.ledger()
+    ledger.left_at(gone, source.place, ahead=False)
+    ledger.store(source.state)
+    lake = Lake(source.config)
+    lake.open(gone).create(SCHEMA, [], source.place)
+    assert gone in source.ledger("shop.*").tables  # the stream tells what became of it
+    assert gone not in source.ledger("*.*").tables
+    assert not lake.open(gone).exists
+
+
+def run_on(folder, binlogs):
+    """Run a pipeline that has no tables on a directory; return its ledger."""
+    config = PipelineConfig("test", str(binlogs), str(folder / "lake"), include=("none.*",))
+    progress = Progress(lambda *_: None, lambda *_: None)
+    Pipeline(config, progress).run(threading.Event(), once=True)
+    return Ledger.load(Lake(config).state)
+
+
+def test_another_history_under_the_same_numbers_stops(tmp_path):
+    """After RESET MASTER numbers begin at 1 again, and the same second may have both of them."""
+    binlogs = tmp_path / "binlogs"
+    binlogs.mkdir()
+    gtids = [Gtid.parse(gtid) for gtid in made_store(binlogs, 30)]
+    ledger = run_on(tmp_path, binlogs)
+    assert run_on(tmp_path, binlogs) == ledger
+    shutil.rmtree(binlogs)
+    with Store.open(binlogs) as store:
+        for gtid in gtids:
+            publish_events(store, gtid, transaction("SELECT 1"))
+    with pytest.raises(PipelineError, match=r"begun anew \(RESET MASTER\).*--snapshot '\*\.\*'"):
+        run_on(tmp_path, binlogs)
+
+
+def test_a_history_is_marked_before_any_of_it_is_applied(tmp_path, monkeypatch):
+    """Tables that a first batch left behind, cut short, are of this history and of no other."""
+    (tmp_path / "binlogs").mkdir()
+    made_store(tmp_path / "binlogs", 30)
+    monkeypatch.setattr(f"{MODULE}.read_batches", lambda *_: ())
+    ledger = run_on(tmp_path, tmp_path / "binlogs")
+    assert ledger.place == Place.nowhere()
+    assert ledger.mark.mark
