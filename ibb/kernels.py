@@ -19,10 +19,13 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 KERNELS: Final = (
+    "ibb.protocol.fast_checksum",
     "ibb.protocol.rows.moment_values",
     "ibb.protocol.rows.number_values",
     "ibb.protocol.rows.row_stage",
     "ibb.protocol.rows.string_values",
+    "ibb.server.dump.run_encoder",
+    "ibb.storage.record_walker",
 )
 
 

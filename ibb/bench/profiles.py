@@ -19,8 +19,8 @@ from ibb.protocol.gtid import GtidPosition
 from ibb.server.config import READ_BYTES, SERVER_VERSION_DEFAULT
 from ibb.server.dump.dump_batch import Outcome
 from ibb.server.dump.dump_request import DumpRequest
-from ibb.server.dump.dump_stream import DumpStream
 from ibb.server.dump.pacing import Pacing
+from ibb.server.dump.run_stream import RunStream
 from ibb.server.relay.ingest import Ingest
 from ibb.storage import Store, StoreOptions
 from ibb.storage.clock import SystemClock
@@ -125,7 +125,7 @@ def _serve(data: DataSet, _: Path) -> None:
         needs_start_list=False,
         join_fragments=False,
     )
-    stream = DumpStream(
+    stream = RunStream(
         ReadOnlyHistory(OsDisk(), str(data.store)),
         request,
         server_id=_SERVER_ID + 1,

@@ -22,8 +22,8 @@ from .counted_stream import CountedStream
 from .dump_lease import DumpLease
 from .dump_request import heartbeat_period
 from .dump_session import DumpSession
-from .dump_stream import DumpStream
 from .readers import HeldUpBy
+from .run_stream import RunStream
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ibb.server.statements.variables import ServerFacts, SessionVariables
 
     from .dump_request import DumpRequest
+    from .dump_stream import DumpStream
     from .lease_renewals import LeaseRenewals
     from .pacing import Pace
     from .readers import Progress
@@ -183,7 +184,7 @@ class DumpService:
     def _new_stream(self) -> DumpStream:
         host, request = self._host, self._request
         counted = request.semi_sync or request.capability < CAPABILITY_GTID
-        make = partial(CountedStream, semi_sync=self._semi_sync) if counted else DumpStream
+        make = partial(CountedStream, semi_sync=self._semi_sync) if counted else RunStream
         return make(
             host.history,
             request,

@@ -20,6 +20,14 @@ from ibb.storage.gtid_search import StartPlace, find_file_start, find_start
 if TYPE_CHECKING:
     from ibb.storage.history import History
 
+BEGUN_ANEW: Final = (
+    "The binlog was deleted and begun anew (RESET MASTER) by the server that writes it, while it "
+    "was being read; connect again from a position that is in it."
+)
+PURGED: Final = (
+    "Could not find GTID state requested by slave in any binlog files. Probably the slave state "
+    "is too old and required binlog files have been purged."
+)
 _USE_GTID: Final = "connect with a GTID position (MASTER_USE_GTID=slave_pos) instead"
 
 

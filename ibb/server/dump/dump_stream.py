@@ -32,7 +32,7 @@ from ibb.storage.gtid_search import TooOld, find_start
 from ibb.storage.holds import HoldKind
 
 from .dump_batch import Batch, Outcome, Place
-from .dump_start import find_named_start
+from .dump_start import BEGUN_ANEW, PURGED, find_named_start
 from .group_age import GroupAge
 from .readers import Progress
 
@@ -52,14 +52,6 @@ if TYPE_CHECKING:
     from .pacing import Pace
 
 STATUS: Final = b"\0"  # first byte of a packet that holds an event
-_BEGUN_ANEW: Final = (
-    "The binlog was deleted and begun anew (RESET MASTER) by the server that writes it, while it "
-    "was being read; connect again from a position that is in it."
-)
-_PURGED: Final = (
-    "Could not find GTID state requested by slave in any binlog files. Probably the slave state "
-    "is too old and required binlog files have been purged."
-)
 
 
 class DumpStream:
@@ -215,7 +207,7 @@ class DumpStream:
                 )
                 place = find_start(self._history.pages, position)
         except TooOld as error:
-            raise MASTER_FATAL_ERROR_READING_BINLOG.error(_PURGED) from error
+            raise MASTER_FATAL_ERROR_READING_BINLOG.error(PURGED) from error
         self._reached = position.copy()
         self._sent = {gtid.domain: gtid for gtid in position}
         self._filter = DumpFilter(
@@ -260,9 +252,14 @@ class DumpStream:
     def _fill(self, out: list[Buffer]) -> Outcome:
         """Add packets to *out* until there are enough, or no more."""
         if self._history.generation != self._generation:
-            raise MASTER_FATAL_ERROR_READING_BINLOG.error(_BEGUN_ANEW)
+            raise MASTER_FATAL_ERROR_READING_BINLOG.error(BEGUN_ANEW)
         size = looked_at = 0
         while size < BATCH_BYTES:
+            if self._parts is None:
+                quick = self._send_run(BATCH_BYTES - size, out)
+                if quick is None:
+                    break
+                size += quick
             if self._parts is None:
                 if self._filter.finished:
                     out.append(self._until_reached())
@@ -287,6 +284,10 @@ class DumpStream:
                 self._parts = self._encoder.encode_group(group.pieces())
             size += self._send_parts(self._parts, BATCH_BYTES - size, out)
         return Outcome.MORE
+
+    def _send_run(self, _wanted: int, _out: list[Buffer]) -> int | None:
+        """Add what can be made in a quicker way; return its size, None: that can go on."""
+        return 0
 
     def _here(self) -> Place:
         """Return how far the batches so far have come."""

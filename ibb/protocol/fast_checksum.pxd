@@ -1,0 +1,23 @@
+cimport cython
+
+ctypedef unsigned int (*IsaCrc32)(unsigned int, const unsigned char*, unsigned long long) noexcept nogil
+ctypedef unsigned int (*IsaCrc32c)(const unsigned char*, int, unsigned int) noexcept nogil
+
+cdef unsigned int _tables[4096]
+cdef bint _has_functions
+cdef IsaCrc32 _isa_crc32
+cdef IsaCrc32c _isa_crc32c
+
+@cython.locals(ones="unsigned int")
+cdef unsigned int crc32_at(const unsigned char* data, Py_ssize_t size) noexcept nogil
+
+@cython.locals(ones="unsigned int")
+cdef unsigned int crc32c_at(const unsigned char* data, Py_ssize_t size) noexcept nogil
+
+@cython.locals(crc="unsigned int", at=Py_ssize_t, low="unsigned int")
+cdef unsigned int _by_table(const unsigned int* tables, const unsigned char* data, Py_ssize_t size) noexcept nogil
+
+@cython.locals(base=int, byte=int, crc="unsigned int", _=int, place=int, before="unsigned int")
+cdef void _fill_table(int table, unsigned int polynomial) noexcept
+
+cdef void _adopt(size_t crc32_address, size_t crc32c_address) noexcept

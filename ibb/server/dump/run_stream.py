@@ -1,0 +1,186 @@
+"""
+A dump that is made by the kernel as far as what comes is usual, and as ever otherwise.
+
+Between groups the kernel is asked first. What it leaves, a group from its beginning or from where
+it stopped inside one, is made by `DumpStream`; then it is asked again. So all rules have one home,
+and bytes and errors are the same whoever makes them.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from ibb.protocol.errors import FormatError
+from ibb.protocol.event import EventFlag
+from ibb.protocol.gtid import Gtid
+from ibb.server.config import BATCH_BYTES
+from ibb.storage.group_reader import GroupReader
+from ibb.storage.page_runs import PageRuns
+from ibb.storage.position import Position
+
+from . import run_encoder
+from .dump_batch import Place
+from .dump_stream import DumpStream
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ibb.protocol.event_encoder import EventEncoder, WirePart
+    from ibb.protocol.fields import Buffer
+    from ibb.storage.file_header import FileHeader
+    from ibb.storage.history import History
+
+    from .dump_request import DumpRequest
+    from .pacing import Pace
+
+_BUFFERS_MAX: Final = 8  # kept for whoever makes a batch next
+_BUFFER_BYTES: Final = BATCH_BYTES + run_encoder.EVENT_BYTES_MAX + run_encoder.FRAME_BYTES
+_buffers: Final[deque[bytearray]] = deque(maxlen=_BUFFERS_MAX)
+
+
+class RunStream(DumpStream):
+    """
+    One dump's packets, where they need no positions.
+
+    Args:
+        history, request, server_id, server_version, now, pace: as for `DumpStream`.
+    """
+
+    def __init__(
+        self,
+        history: History,
+        request: DumpRequest,
+        *,
+        server_id: int,
+        server_version: str,
+        now: int,
+        pace: Pace,
+    ) -> None:
+        super().__init__(
+            history,
+            request,
+            server_id=server_id,
+            server_version=server_version,
+            now=now,
+            pace=pace,
+        )
+        self._runs = PageRuns(history)
+        self._kernel = run_encoder.RunEncoder(
+            checksum=request.checksum,
+            fates=_fates_of(self._encoder),
+            marked=int(EventFlag.SKIP_REPLICATION) if request.skip_marked else 0,
+        )
+        self._header: FileHeader | None = None  # of the kernel's file, while it leads
+        self._led_from: Position
+
+    @property
+    def between_groups(self) -> bool:
+        """Whether the groups so far are whole."""
+        return self._parts is None and not self._kernel.in_group
+
+    def _send_run(self, wanted: int, out: list[Buffer]) -> int | None:
+        """Let the kernel add packets; None: it goes on, else the reader is where it stopped."""
+        kernel = self._kernel
+        kernel.is_last = self.stopping
+        if not kernel.in_group and (self.stopping or not self._begin_run()):
+            return None if self._header is not None else 0
+        buffer = _take_buffer()
+        code = self._run(buffer, wanted)
+        size = kernel.used
+        if size:
+            out.append(bytes(memoryview(buffer)[:size]))
+        _buffers.append(buffer)
+        self.seq = kernel.seq
+        self._place.position += kernel.event_bytes
+        for domain, server, number in kernel.take():
+            self._sent[domain] = Gtid(domain, server, number)
+        if code == run_encoder.FULL:
+            return None
+        self._lead_by_reader()
+        return size
+
+    def _begin_run(self) -> bool:
+        """Have the kernel lead if it can; return whether it does."""
+        if self._header is None and self._held is None and self._is_usual():
+            position = self._reader.position
+            self._header = self._runs.header(position.file_no)
+            if self._header is not None:
+                self._led_from = position
+                self._move_hold(position)
+                self._kernel.seek(*position)
+        return self._header is not None
+
+    def _is_usual(self) -> bool:
+        """Tell whether the reader knows where records begin, and all groups go out at once."""
+        if not self._reader._records.met_boundary:  # noqa: SLF001 - the start may be inside one
+            return False
+        is_all = self._request.until is None and not self._filter.skipping
+        return is_all and not self._pace.delay
+
+    def _run(self, buffer: bytearray, wanted: int) -> int:
+        """Run the kernel, with pages as it wants them, until it is full or cannot go on."""
+        kernel, header = self._kernel, self._header
+        assert header is not None
+        while (code := kernel.run(buffer, wanted, self.seq)) == run_encoder.NEED:
+            run = self._runs.load(header, kernel.wanted_page(header.page_size))
+            if run is None or not kernel.load(*run):
+                kernel.give_up()
+                break
+        return code
+
+    def _lead_by_reader(self) -> None:
+        """Go on as ever, behind the last group that the kernel has sent, or inside the next."""
+        kernel, header = self._kernel, self._header
+        assert header is not None
+        border, skip = Position(header.file_no, kernel.border), kernel.skip
+        if kernel.behind:
+            self._begun_at, self._last = Position(header.file_no, kernel.behind), None
+        self._header = None
+        kernel.seek(*border)  # holds no page any more
+        if border == self._led_from and not skip:
+            return
+        self._reader = GroupReader(self._history.pages, border)
+        if skip:
+            group = self._reader.next()
+            if group is None or group.gtid is None:
+                raise FormatError("a group is gone of which a part was sent")
+            self._group = group
+            self._parts = _behind(self._encoder.encode_group(group.pieces()), skip)
+
+    def _here(self) -> Place:
+        """Return how far the batches so far have come."""
+        if self._header is None:
+            return super()._here()
+        if self._kernel.behind:
+            return Place(Position(self._header.file_no, self._kernel.behind))
+        return Place(self._begun_at)
+
+    def _end_group(self) -> None:
+        """Note that all of the open group has been sent, and where it ends."""
+        super()._end_group()
+        self._begun_at, self._last = self._reader.position, None
+
+
+def _take_buffer() -> bytearray:
+    try:
+        return _buffers.pop()
+    except IndexError:
+        return bytearray(_BUFFER_BYTES)
+
+
+def _fates_of(encoder: EventEncoder) -> bytes:
+    """Return what the kernel does with each type of event that an encoder has a rule for."""
+    fates = bytearray(256)  # SEND
+    for code, fate in encoder._fates.items():  # noqa: SLF001 - the home of these rules
+        fates[code] = run_encoder.DROP if fate.name == "DROP" else run_encoder.LEAVE
+    return bytes(fates)
+
+
+def _behind(parts: Iterator[WirePart], skip: int) -> Iterator[WirePart]:
+    """Yield the parts behind *skip* bytes, which are whole events."""
+    for part in parts:
+        if skip > 0:
+            skip -= len(part.data)
+        else:
+            yield part

@@ -1,0 +1,231 @@
+"""What the kernel makes of a history is, byte for byte, what is made of it as ever."""
+
+import random
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+
+from ibb.protocol.event import EventFlag, EventType, build_event
+from ibb.protocol.gtid import Gtid, GtidPosition
+from ibb.server.dump import dump_stream, run_encoder
+from ibb.server.dump.dump_batch import Outcome
+from ibb.server.dump.dump_stream import DumpStream
+from ibb.server.dump.run_stream import RunStream
+from ibb.storage import Store, StoreOptions, page_runs
+from ibb.storage.options import REDO_SEGMENT_SIZE_MIN
+from ibb.storage.page import seal_page
+from ibb.storage.read_only import ReadOnlyHistory
+
+from ...faults.sim_disk import SimDisk
+from ...storage.events import TIMESTAMP, fragments, query, rows_event, xid
+from ...storage.random_history import DIRECTORY, RandomHistory
+from .made_streams import made_by, request, rest_of, stream
+
+pytestmark = pytest.mark.kernel
+
+KINDS = [
+    request(),
+    request(checksum=False),
+    request(annotate=False, skip_marked=True),
+    request(join_fragments=True),
+]
+USUAL = (EventType.TABLE_MAP, EventType.WRITE_ROWS_V1, EventType.ANNOTATE_ROWS, EventType.INTVAR)
+
+
+@pytest.fixture
+def quick_bytes(monkeypatch):
+    """Note how many bytes the kernel hands out each time."""
+    noted, send = [], RunStream._send_run
+
+    def send_run(self, wanted, out):
+        before = len(out)
+        quick = send(self, wanted, out)
+        noted.extend(map(len, out[before:]))
+        return quick
+
+    monkeypatch.setattr(RunStream, "_send_run", send_run)
+    return noted
+
+
+@contextmanager
+def often(monkeypatch, batch, run):
+    """Have batches and runs end all the time: after so many bytes."""
+    with monkeypatch.context() as patch:
+        patch.setattr(dump_stream, "BATCH_BYTES", batch)
+        patch.setattr(page_runs, "RUN_BYTES", run)
+        yield
+
+
+def assert_same(history, asked):
+    """Compare both ways; return what they made."""
+    plain, quick = made_by(DumpStream, history, asked), made_by(RunStream, history, asked)
+    assert quick == plain
+    return plain
+
+
+def events_of(rng, size):
+    """Return some events of a group, marked or not, below *size* bytes each."""
+    found = [query("a")]
+    for _ in range(rng.randrange(8)):
+        flags = rng.choice((0, 0, EventFlag.ACCEPT_OWN, EventFlag.SKIP_REPLICATION, 0xFFFF))
+        found.append(
+            build_event(
+                rng.choice(USUAL),
+                rng.randbytes(8 + rng.choice((0, 1, rng.randrange(size)))),
+                timestamp=TIMESTAMP,
+                server_id=rng.choice((1, 2**32 - 1)),
+                flags=flags,
+            )
+        )
+    rng.shuffle(found)
+    return b"".join(found)
+
+
+def publish(store, rng, number):
+    """Publish a group of any shape, some that the kernel leaves alone among them."""
+    events, shape = events_of(rng, rng.choice((40, 900, 9000))), rng.random()
+    if shape < 0.04:
+        events += rows_event(rng.choice((70_000, 131_000, 200_000))) + events_of(rng, 100)
+    elif shape < 0.07:
+        events += b"".join(fragments(rows_event(3000), 700))
+    with store.begin() as group:
+        group.write(events + xid(number))
+        domain = rng.choice((0, 0, 0, 1, 40))
+        group.commit(Gtid(domain, rng.choice((1, 2)), number), wait=False)
+
+
+@contextmanager
+def made_up(disk, rng, page_size, groups, **options):
+    """Open a store with so many groups in it."""
+    chosen = {
+        "page_size": page_size,
+        "max_binlog_size": max(64 * page_size, 1 << 20),
+        "redo_segment_size": max(REDO_SEGMENT_SIZE_MIN, 4 * page_size * 4),
+        "oob_piece_size": rng.choice((400, 8192, 32768)),
+        "server_id": 5,
+    } | options
+    with Store.open(DIRECTORY, StoreOptions(**chosen), disk=disk) as store:
+        for number in range(1, groups + 1):
+            publish(store, rng, number)
+        store.sync()
+        yield store
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_any_history_is_sent_as_ever(seed, monkeypatch):
+    life = RandomHistory(seed)
+    life.run()
+    rng = random.Random(seed)
+    history = ReadOnlyHistory(life.disk, DIRECTORY)
+    gtids = [gtid for gtid, _, _ in life.diary.published]
+    starts = [GtidPosition(), GtidPosition([rng.choice(gtids)]), history.state().position(), None]
+    with often(monkeypatch, rng.choice((1, 700, 1 << 18)), rng.choice((1024, 4096, 1 << 18))):
+        for start in starts:
+            for asked in rng.sample(KINDS, 2):
+                found = assert_same(history, replace(asked, connect_state=start))
+    assert found.outcome in (Outcome.IDLE, Outcome.END)
+    history.close()
+
+
+@pytest.mark.parametrize("page_size", [512, 1024, 4096, 16384, 65536])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_store_is_sent_as_ever_while_it_grows(seed, page_size, monkeypatch, quick_bytes):
+    rng = random.Random(f"{seed}-{page_size}")
+    batch, run = rng.choice((1, 5000, 1 << 18)), rng.choice((4 * page_size, 1 << 18))
+    with made_up(SimDisk(), rng, page_size, 60) as store, often(monkeypatch, batch, run):
+        for asked in KINDS:
+            both = [stream(kind, store, asked) for kind in (DumpStream, RunStream)]
+            starts = [one.start() for one in both]
+            assert starts[0] == starts[1]
+            for number in range(1, 8):
+                plain, quick = (rest_of(one) for one in both)
+                assert quick == plain
+                for _ in range(rng.choice((1, 1, 5))):
+                    publish(store, rng, 1000 * KINDS.index(asked) + 100 + number)
+            for one in both:
+                one.close()
+    assert sum(quick_bytes) > 0
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_damage_ends_a_dump_as_ever(seed, monkeypatch):
+    rng = random.Random(seed)
+    disk, page_size = SimDisk(), rng.choice((512, 4096, 16384))
+    with made_up(disk, rng, page_size, 40):
+        pass
+    name = f"{DIRECTORY}/{rng.choice([one for one in disk.list(DIRECTORY) if '.ibb' in one])}"
+    image = disk.contents(name)
+    used = len(image.rstrip(b"\0"))
+    at = rng.randrange(page_size, max(used, page_size + 1))
+    if seed % 2:  # damage that the page's checksum does not tell
+        page = bytearray(image[at - at % page_size :][:page_size])
+        page[at % page_size % (page_size - 4)] ^= 1 << rng.randrange(8)
+        seal_page(page)
+        disk.damage(name, at - at % page_size, bytes(page))
+    else:
+        disk.damage(name, at, bytes([image[at] ^ 1 << rng.randrange(8)]))
+    history = ReadOnlyHistory(disk, DIRECTORY)
+    with often(monkeypatch, rng.choice((700, 1 << 18)), rng.choice((4 * page_size, 1 << 18))):
+        for asked in KINDS[:2]:
+            assert_same(history, asked)
+    history.close()
+
+
+def test_nearly_everything_that_is_usual_is_made_by_the_kernel(quick_bytes):
+    rng = random.Random(1)
+    with made_up(SimDisk(), rng, 4096, 0) as store:
+        for number in range(1, 400):
+            with store.begin() as group:
+                size = rng.choice((100, 20_000))
+                group.write(query("a") + b"".join(rows_event(size) for _ in range(9)) + xid(1))
+                group.commit(Gtid(0, 1, number), wait=False)
+        store.sync()
+        made = assert_same(store, request())
+    assert sum(quick_bytes) > 0.8 * len(made.data)
+
+
+def test_an_event_that_is_too_large_goes_on_where_the_kernel_has_stopped(quick_bytes):
+    large = rows_event(run_encoder.EVENT_BYTES_MAX)
+    long = [*[rows_event(9000)] * 100, large, *[rows_event(90)] * 9]
+    with made_up(SimDisk(), random.Random(2), 16384, 0, max_binlog_size=8 << 20) as store:
+        for number, events in enumerate(([query("a")], long, [query("b")]), 1):
+            with store.begin() as group:
+                group.write(b"".join(events) + xid(number))
+                group.commit(Gtid(0, 1, number))
+        made = assert_same(store, request())
+    assert 2 * dump_stream.BATCH_BYTES < sum(quick_bytes) < len(made.data) - len(large)
+
+
+@pytest.mark.parametrize("batches", [1, 2, 3])
+def test_who_is_to_stop_ends_behind_the_group(batches, monkeypatch):
+    with made_up(SimDisk(), random.Random(3), 4096, 0) as store:
+        for number in (1, 2):
+            with store.begin() as group:
+                group.write(b"".join([rows_event(3000)] * 20 + [xid(number)]))
+                group.commit(Gtid(0, 1, number))
+        with often(monkeypatch, 10_000, 1 << 18):
+            ends = []
+            for kind in (DumpStream, RunStream):
+                one = stream(kind, store, request(connect_state=GtidPosition([Gtid(0, 1, 1)])))
+                one.start()
+                data = [one.next_batch().data for _ in range(batches)]
+                assert not one.between_groups
+                one.stopping = True
+                while not one.between_groups:
+                    data.append(one.next_batch().data)
+                assert one.next_batch().data == b""
+                ends.append(b"".join(data))
+                one.close()
+    assert ends[0] == ends[1]
+
+
+def test_a_kernel_refuses_what_would_have_it_reach_behind_a_buffer():
+    kernel = run_encoder.RunEncoder(checksum=True, fates=bytes(256), marked=0)
+    with pytest.raises(ValueError, match="bytes for"):
+        kernel.run(bytearray(100), 100, 0)
+    for pages, page_size, visible in [(1, 512, 509), (2, 512, 0), (0, 512, 0), (1, 256, 0)]:
+        with pytest.raises(ValueError, match="page"):
+            kernel.load(bytes(512), page_size, 1, pages, visible)
+    with pytest.raises(ValueError, match="fates"):
+        run_encoder.RunEncoder(checksum=True, fates=bytes(255), marked=0)
