@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
+from .known_schemas import NOTHING_KNOWN
 from .pushed_filters import narrowed_by
 from .read_plan import plan_read
 from .rows import rows_of
+from .schema_sources import schemas_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -17,11 +19,23 @@ if TYPE_CHECKING:
     from pyspark.sql.datasource import Filter
 
     from .columns import Column
+    from .event_groups import ReadTask
+    from .known_schemas import KnownSchemas
     from .options import SourceOptions
 
 
 class TaskPartition(InputPartition):
-    """A partition of which the value is a task."""
+    """
+    A partition.
+
+    Args:
+        task: what it reads.
+        schemas: what is known of tables for it.
+    """
+
+    def __init__(self, task: ReadTask, schemas: KnownSchemas) -> None:
+        super().__init__(task)
+        self.schemas = schemas
 
 
 class BatchReader(DataSourceReader):
@@ -45,8 +59,13 @@ class BatchReader(DataSourceReader):
             OptionError: an option does not fit what is there.
             FormatError, DiskError: a directory cannot be read.
             ServerRefused: a server is not there, or not to be read.
+            SchemaError: what a server or the history says of tables cannot be.
         """
-        return [TaskPartition(task) for task in plan_read(self._options)]
+        tasks = plan_read(self._options)
+        schemas = (
+            schemas_of(self._options) if tasks and self._options.has_changes else NOTHING_KNOWN
+        )
+        return [TaskPartition(task, schemas) for task in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """
@@ -56,10 +75,9 @@ class BatchReader(DataSourceReader):
             FormatError, DiskError: while iterating: the files cannot be read as planned.
             ServerRefused, DataLossError: nor can the server.
         """
-        task = partition.value  # None: Spark's own partition where there is nothing to read
-        if task is None:
-            return iter(())
-        return rows_of(task, self._options, self._columns)
+        if not isinstance(partition, TaskPartition):
+            return iter(())  # Spark's own partition where there is nothing to read
+        return rows_of(partition.value, self._options, self._columns, partition.schemas)
 
 
 class PushdownReader(BatchReader):

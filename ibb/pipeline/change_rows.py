@@ -14,7 +14,6 @@ import pyarrow as pa
 from ibb.protocol.event import TYPE_OFFSET
 from ibb.protocol.rows.rows_event import OPS
 from ibb.protocol.rows.table_layout import layout_of
-from ibb.protocol.rows.value_policy import NoDates, Times, ValuePolicy
 
 from .columns import MICROSECONDS, TEXTS, TIMESTAMP, Column
 from .group_rows import check_seq_no
@@ -26,12 +25,13 @@ if TYPE_CHECKING:
     from ibb.protocol.gtid_event import GtidEvent
     from ibb.protocol.rows.table_map import TableMap
     from ibb.protocol.rows.table_schema import TableSchema
+    from ibb.protocol.rows.value_policy import ValuePolicy
 
+    from .known_schemas import KnownSchemas
     from .row_events import TableRows
 
 VERSIONS_MAX: Final = 64  # of tables that are collected at a time
 HELD_BYTES_MAX: Final = 64 << 20  # of rows events, of all of them
-TEXT_POLICY: Final = ValuePolicy(no_dates=NoDates.TEXT, times=Times.TEXT)
 
 CHANGE_COLUMNS: Final = (
     Column("gtid", pa.string()),
@@ -57,27 +57,12 @@ class Tag(NamedTuple):
     position: int
 
 
-class TableSchemas(NamedTuple):
-    """
-    What is known of tables besides what the binlog says.
-
-    Attributes:
-        by_name: by (database, table).
-    """
-
-    by_name: dict[tuple[str, str], TableSchema]
-
-    def of(self, table: TableMap) -> TableSchema | None:
-        """Return a table's schema, or None."""
-        return self.by_name.get((table.database, table.table))
-
-
 class CollectedRows:
     """
     Rows events, collected by the version of their table.
 
     Args:
-        schemas: of tables.
+        schemas: what is known of tables besides what the binlog says.
         policy: for values without an exact counterpart.
         columns: by a table's columns, those that are wanted; None: all.
         ops: of the protocol's numbers, those that are wanted; empty: all.
@@ -85,7 +70,7 @@ class CollectedRows:
 
     def __init__(
         self,
-        schemas: TableSchemas,
+        schemas: KnownSchemas,
         policy: ValuePolicy,
         columns: Callable[[Sequence[str]], list[str] | None],
         ops: frozenset[int],
@@ -94,7 +79,7 @@ class CollectedRows:
         self._policy = policy
         self._columns = columns
         self._ops = ops
-        self._batches: dict[bytes, RowBatches] = {}
+        self._batches: dict[tuple[bytes, TableSchema | None], RowBatches] = {}
         self._tags: list[Tag] = []
         self._bytes = 0
 
@@ -108,11 +93,13 @@ class CollectedRows:
         for rows in events:
             if self._ops and OPS.get(rows.event[TYPE_OFFSET]) not in self._ops:  # type: ignore[call-overload]
                 continue
-            batches = self._batches.get(rows.table.layout)
+            schema = self._schemas.find(rows.table.database, rows.table.table, rows.group.gtid)
+            version = rows.table.layout, schema
+            batches = self._batches.get(version)
             if batches is None:
                 if len(self._batches) >= VERSIONS_MAX:
                     yield from self._all()
-                batches = self._batches[rows.table.layout] = self._made(rows.table)
+                batches = self._batches[version] = self._made(rows.table, schema)
             check_seq_no(rows.group)
             batches.add(rows.event, len(self._tags))
             self._tags.append(Tag(rows.group, rows.position))
@@ -123,8 +110,8 @@ class CollectedRows:
                 yield from self._all()
         yield from self._all()
 
-    def _made(self, table: TableMap) -> RowBatches:
-        layout = layout_of(table, self._schemas.of(table))
+    def _made(self, table: TableMap, schema: TableSchema | None) -> RowBatches:
+        layout = layout_of(table, schema)
         names = self._columns([column.name for column in layout.columns])
         return RowBatches(layout, self._policy, names)
 

@@ -6,7 +6,7 @@ It is looked for backwards, a part of the files at a time, or a file at a time o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ibb.protocol.event import EventType
 from ibb.protocol.event_splitter import EventSplitter
@@ -21,6 +21,7 @@ from .server_plan import parts_backwards
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from ibb.protocol.gtid import Gtid
     from ibb.storage.page_source import PageSource
 
     from .cuts import Cut
@@ -30,7 +31,14 @@ if TYPE_CHECKING:
 LOOK_BYTES: Final = 4 << 20  # of the files, looked through at a time for a table
 
 
-def newest_map(options: SourceOptions, name: tuple[str, str]) -> TableMap | None:
+class FoundMap(NamedTuple):
+    """A table map, and the group that it is in."""
+
+    table: TableMap
+    gtid: Gtid
+
+
+def newest_map(options: SourceOptions, name: tuple[str, str]) -> FoundMap | None:
     """
     Return the last table map of a table before the end of a read; None: there is none.
 
@@ -49,12 +57,15 @@ def newest_map(options: SourceOptions, name: tuple[str, str]) -> TableMap | None
         return _last_of(_backwards(view.pages, end), name)
 
 
-def _last_of(parts: Iterable[Iterator[EventGroup]], name: tuple[str, str]) -> TableMap | None:
+def _last_of(parts: Iterable[Iterator[EventGroup]], name: tuple[str, str]) -> FoundMap | None:
     """Return the last table map of the first part that has one."""
     for groups in parts:
         found = None
         for group in groups:
-            found = _map_in(group, name) or found
+            table = _map_in(group, name)
+            if table is not None:
+                assert group.gtid is not None
+                found = FoundMap(table, group.gtid)
         if found is not None:
             return found
     return None

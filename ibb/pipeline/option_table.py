@@ -43,6 +43,18 @@ OPTIONS: Final[dict[str, Option]] = {
     "nonTransactional": Option("", "tables whose engine cannot roll back: database.table or none"),
     "allowStatements": Option("false", "pass over changes that are logged as statements, not rows"),
     "schemaFile": Option("", "a JSON file that says of tables what the binlog does not"),
+    "schemaHistory": Option("false", "take it from the statements of the history that define them"),
+    "schemaUrl": Option(
+        "", "take it from a MariaDB, from its position on: mariadb://USER@HOST:PORT"
+    ),
+    "schemaPasswordFile": Option("", "a file of the driver that holds that user's password"),
+    "schemaPasswordEnv": Option("", "an environment variable of the driver that holds it instead"),
+    "schemaTlsCa": Option("", "certificates that vouch for a server on another machine"),
+    "schemaUnchanged": Option("false", "what schemaUrl says holds for all rows of before, too"),
+    "noDates": Option("", "of dates that are none: null, error or text; else as the mode has it"),
+    "times": Option("", "TIME as duration, microseconds or text; else as the mode has it"),
+    "badText": Option("error", "of bytes that are no characters: error or replace"),
+    "unknownColumns": Option("error", "of which nobody says enough: error, or bytes as they are"),
     "domains": Option("", "only groups of these GTID domains, commas between"),
     "minPartitions": Option("1", "cut into so many partitions, where there are places for it"),
     "maxPartitionBytes": Option("64m", "cut partitions that are larger than this in the files"),

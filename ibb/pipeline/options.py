@@ -6,10 +6,11 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ibb.protocol.errors import SqlError
 from ibb.protocol.gtid import GtidPosition
+from ibb.protocol.rows.value_policy import BadText, NoDates, Times, Unknown, ValuePolicy
 
 from .errors import OptionError
 from .option_table import OPTIONS
@@ -18,6 +19,7 @@ from .server_address import ServerAddress
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from enum import StrEnum
 
 MODES: Final = ("groups", "events", "changes", "table")
 IMAGES: Final = ("after", "both")
@@ -56,6 +58,10 @@ class SourceOptions:
         keeps: tables of engines that cannot roll back; None: nobody has said.
         allow_statements: pass over changes that are not rows.
         schema_file: path of one, or empty.
+        schema_history: follow the statements that define tables.
+        schema_server: that says what tables are, or None.
+        schema_unchanged: it says so for rows of before, too.
+        policy: for values without an exact counterpart.
         domains: of GTIDs; empty: all.
         partitions_min: wanted partitions.
         partition_bytes_max: size of one in the files.
@@ -82,6 +88,10 @@ class SourceOptions:
     keeps: frozenset[tuple[str, str]] | None
     allow_statements: bool
     schema_file: str
+    schema_history: bool
+    schema_server: ServerAddress | None
+    schema_unchanged: bool
+    policy: ValuePolicy
     domains: frozenset[int]
     partitions_min: int
     partition_bytes_max: int
@@ -90,6 +100,11 @@ class SourceOptions:
     trigger_bytes_max: int | None
     fail_on_data_loss: bool
     lease: PurgeLease | None
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether rows are changed rows, for which schemas matter."""
+        return self.mode in ("changes", "table")
 
     @classmethod
     def parse(cls, given: Mapping[str, str]) -> SourceOptions:
@@ -101,11 +116,12 @@ class SourceOptions:
         """
         texts = _Texts(given)
         server = ServerAddress.parse(texts.text)
+        mode = _mode(texts)
         lease_seconds = texts.number("leaseSeconds", 1, LEASE_SECONDS_MAX)
         return cls(
             paths=_paths(texts, server),
             server=server,
-            mode=_mode(texts),
+            mode=mode,
             table=_table("table", texts.text("table")) if texts.text("table") else None,
             images=texts.choice("images", IMAGES),
             columns=tuple(texts.names("columns")),
@@ -119,6 +135,10 @@ class SourceOptions:
             keeps=_keeps(texts),
             allow_statements=texts.flag("allowStatements"),
             schema_file=texts.text("schemaFile"),
+            schema_history=texts.flag("schemaHistory"),
+            schema_server=ServerAddress.parse(texts.text, "schema"),
+            schema_unchanged=texts.flag("schemaUnchanged"),
+            policy=_policy(texts, mode),
             domains=frozenset(_domain(name) for name in texts.names("domains")),
             partitions_min=texts.number("minPartitions", 1, PARTITIONS_MAX),
             partition_bytes_max=texts.size("maxPartitionBytes"),
@@ -244,6 +264,21 @@ def _mode(texts: _Texts) -> str:
     if named != (mode == "table"):
         raise OptionError("table", "it goes with mode table, or without option mode")
     return mode
+
+
+def _policy(texts: _Texts, mode: str) -> ValuePolicy:
+    """Return what becomes of values without an exact counterpart; mode changes has texts."""
+    as_texts = mode == "changes"
+
+    def chosen(name: str, kinds: type[StrEnum], default: StrEnum) -> Any:
+        return kinds(texts.choice(name, tuple(kinds)) if texts.is_given(name) else default)
+
+    return ValuePolicy(
+        no_dates=chosen("noDates", NoDates, NoDates.TEXT if as_texts else NoDates.NULL),
+        times=chosen("times", Times, Times.TEXT if as_texts else Times.DURATION),
+        bad_text=chosen("badText", BadText, BadText.ERROR),
+        unknown=chosen("unknownColumns", Unknown, Unknown.ERROR),
+    )
 
 
 def _op(name: str) -> str:

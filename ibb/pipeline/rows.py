@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Final
 
 from ibb.protocol.rows.row_stage import DELETE, INSERT, UPDATE
 
-from .change_rows import CHANGE_COLUMNS, TEXT_POLICY, CollectedRows, change_batch
+from .change_rows import CHANGE_COLUMNS, CollectedRows, change_batch
 from .columns import Column, batches, chosen
 from .event_rows import EVENT_COLUMNS, EventFilter, event_rows
 from .group_rows import GROUP_COLUMNS, group_rows
+from .known_schemas import NOTHING_KNOWN
 from .newest_map import newest_map
 from .read_plan import groups_of
-from .row_batches import DEFAULT_POLICY
 from .row_events import RowEvents
-from .schema_file import read_schema_file
+from .schema_sources import schemas_of
 from .table_rows import table_batch, table_columns, wanted_columns
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from .event_groups import OpenGroups, ReadTask
+    from .known_schemas import KnownSchemas
     from .options import SourceOptions
     from .row_events import TableRows
 
@@ -42,13 +43,19 @@ def columns_of(options: SourceOptions) -> tuple[Column, ...]:
     """
     if options.table is None:
         return chosen(_COLUMNS[options.mode], options.columns)
-    schemas = read_schema_file(options.schema_file)
-    found = table_columns(newest_map(options, options.table), options.table, schemas)
+    found = table_columns(
+        newest_map(options, options.table), options.table, schemas_of(options), options.policy
+    )
     return chosen(found, options.columns)
 
 
 def rows_of(
-    task: ReadTask, options: SourceOptions, columns: tuple[Column, ...], *, follows: bool = False
+    task: ReadTask,
+    options: SourceOptions,
+    columns: tuple[Column, ...],
+    schemas: KnownSchemas = NOTHING_KNOWN,
+    *,
+    follows: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """
     Yield the rows of one partition.
@@ -57,6 +64,7 @@ def rows_of(
         task: the partition.
         options: of the read.
         columns: what Spark expects.
+        schemas: what is known of tables besides what the binlog says.
         follows: it is a stream, which must not leave out columns that are new.
 
     Raises:
@@ -71,18 +79,22 @@ def rows_of(
         limit = options.event_bytes_max
         yield from batches(columns, event_rows(groups_of(task), columns, wanted, limit))
     else:
-        yield from _changes(task, options, columns, follows=follows)
+        yield from _changes(task, options, columns, schemas, follows=follows)
 
 
 def _changes(
-    task: ReadTask, options: SourceOptions, columns: tuple[Column, ...], *, follows: bool
+    task: ReadTask,
+    options: SourceOptions,
+    columns: tuple[Column, ...],
+    schemas: KnownSchemas,
+    *,
+    follows: bool,
 ) -> Iterator[pa.RecordBatch]:
-    schemas = read_schema_file(options.schema_file)
     ops = frozenset(_OPS[name] for name in options.ops)
-    collected = CollectedRows(schemas, TEXT_POLICY, lambda _: None, ops)
+    collected = CollectedRows(schemas, options.policy, lambda _: None, ops)
     if options.table is not None:
         wanted = wanted_columns(columns, follows=follows and not options.columns)
-        collected = CollectedRows(schemas, DEFAULT_POLICY, wanted, ops)
+        collected = CollectedRows(schemas, options.policy, wanted, ops)
     with task.open() as opened:
         for batch, tags in collected.batches(_row_events(opened, options)):
             if options.table is None:

@@ -65,7 +65,7 @@ class SchemaHistory:
     """
 
     def __init__(self, *, lower_case: bool = False) -> None:
-        self.schemas = TableSchemas()
+        self.schemas = TableSchemas(holds_in_new_domains=True)
         self._lower_case = lower_case
         self._tables: dict[TableName, _Table] = {}
         self._charsets: dict[str, str] = {}  # of databases
@@ -87,7 +87,8 @@ class SchemaHistory:
         Args:
             sql: as its Query event has it.
             database: the session's.
-            position: the GTID position behind its group.
+            position: its GTID, and of other domains the first behind it: what comes from there on
+                has what it makes.
             ansi_quotes: whether `"x"` is a name in it, by its sql_mode.
             server_charset: the server's default then, empty if it is not known.
         """
@@ -119,6 +120,12 @@ class SchemaHistory:
         if unclear and isinstance(effect, CreateTable | AlterTable):
             self._forget([self._name(effect.table)])
         self._tell(before, position)
+
+    def begin_with(self, known: TableSchemas) -> None:
+        """Know the tables of *known*, as they were before the first statement."""
+        for database, table, schema, since in known.newest():
+            self._tables[self._name(TableName(database, table))] = _Table(schema, None)
+            self.schemas.add(database, table, schema, since)
 
     def _name(self, table: TableName) -> TableName:
         if not self._lower_case:

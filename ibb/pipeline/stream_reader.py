@@ -8,17 +8,18 @@ nothing, so the reader keeps the last one it gave or was given. No group is spli
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from .batch_reader import TaskPartition
-from .directory_stream import DirectoryStream
 from .errors import LeaseFailed, OptionError
+from .known_schemas import NOTHING_KNOWN
 from .options import LATEST
 from .rows import rows_of
-from .server_stream import ServerStream
 from .stream_offset import StreamOffset
+from .streamed_history import streamed_history
+from .streamed_schemas import StreamedSchemas
 
 try:
     from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
@@ -29,55 +30,12 @@ except ImportError:  # before PySpark 4.2
 
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     import pyarrow as pa
 
     from .columns import Column
-    from .event_groups import ReadTask
-    from .lag import Lag
     from .options import SourceOptions
-
-
-class StreamedHistory(Protocol):
-    """What a stream follows: a directory, or a server."""
-
-    def first(self) -> StreamOffset:
-        """
-        Return where a stream without a checkpoint begins.
-
-        Raises:
-            OptionError: an option does not fit the history.
-        """
-
-    def end(self) -> StreamOffset:
-        """Return where the history ends now."""
-
-    def next(self, begun: StreamOffset, until: StreamOffset | None) -> StreamOffset:
-        """
-        Return where a micro-batch ends; *begun* if there is nothing new.
-
-        Args:
-            begun: where it begins.
-            until: not behind this; None: as far as the history goes now.
-
-        Raises:
-            DataLossError: groups were purged unread, or another history is here.
-        """
-
-    def tasks(self, first: StreamOffset, last: StreamOffset) -> Sequence[ReadTask]:
-        """
-        Return the tasks of a micro-batch.
-
-        Raises:
-            DataLossError: groups of it were purged, or another history is here.
-        """
-
-    def lag(self, last: StreamOffset) -> Lag:
-        """Return how far behind the end a stream is."""
-
-    def close(self) -> None:
-        """Close files and connections."""
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -97,9 +55,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             raise OptionError("endingGtid", "a stream has no end; use Trigger.AvailableNow")
         self._options = options
         self._columns = columns
-        self._history: StreamedHistory = (
-            DirectoryStream(options) if options.server is None else ServerStream(options)
-        )
+        self._history = streamed_history(options)
+        self._schemas = StreamedSchemas(options)
         self._last: StreamOffset | None = None  # given to Spark, or by it
         self._until: StreamOffset | None = None  # Trigger.AvailableNow
 
@@ -148,7 +105,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._last = last
         if first == last:
             return []
-        return [TaskPartition(task) for task in self._history.tasks(first, last)]
+        tasks = self._history.tasks(first, last)
+        schemas = self._schemas.between(first, last) if tasks else NOTHING_KNOWN
+        return [TaskPartition(task, schemas) for task in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """
@@ -158,10 +117,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             FormatError, DiskError: while iterating: the files cannot be read as planned.
             ServerRefused, DataLossError: nor can the server.
         """
-        task = partition.value
-        if task is None:
+        if not isinstance(partition, TaskPartition):
             return iter(())
-        return rows_of(task, self._options, self._columns, follows=True)
+        return rows_of(
+            partition.value, self._options, self._columns, partition.schemas, follows=True
+        )
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
         """Note where the history ends now: the query stops there."""
@@ -194,3 +154,4 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def stop(self) -> None:
         """Close the files or connections."""
         self._history.close()
+        self._schemas.close()

@@ -10,7 +10,7 @@ from ibb.protocol.errors import FormatError
 from ibb.protocol.rows.row_stage import DELETE, INSERT, UPDATE
 from ibb.protocol.rows.table_layout import layout_of
 
-from .change_rows import TableSchemas, Tag, metadata_array
+from .change_rows import Tag, metadata_array
 from .columns import STRINGS, TIMESTAMP, Column
 from .errors import OptionError
 from .row_batches import RowBatch, RowBatches
@@ -18,7 +18,10 @@ from .row_batches import RowBatch, RowBatches
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ibb.protocol.rows.table_map import TableMap
+    from ibb.protocol.rows.value_policy import ValuePolicy
+
+    from .known_schemas import KnownSchemas
+    from .newest_map import FoundMap
 
 METADATA_COLUMNS: Final = (
     Column("_gtid", pa.string()),
@@ -36,7 +39,7 @@ _METADATA: Final = frozenset(column.name for column in METADATA_COLUMNS)
 
 
 def table_columns(
-    found: TableMap | None, name: tuple[str, str], schemas: TableSchemas
+    found: FoundMap | None, name: tuple[str, str], schemas: KnownSchemas, policy: ValuePolicy
 ) -> tuple[Column, ...]:
     """
     Return the columns of a table as its last rows have them.
@@ -45,6 +48,7 @@ def table_columns(
         found: the table map of its last rows, or None.
         name: database and table.
         schemas: what is known besides.
+        policy: for values without an exact counterpart.
 
     Raises:
         OptionError: there is no row of it, or a column has a name of ours.
@@ -54,7 +58,8 @@ def table_columns(
         raise OptionError(
             "table", f"the history has no row of {'.'.join(name)}; give the columns by schema()"
         )
-    schema = RowBatches(layout_of(found, schemas.of(found))).schema
+    known = schemas.find(*name, found.gtid)
+    schema = RowBatches(layout_of(found.table, known), policy).schema
     ours = _METADATA & {field.name.lower() for field in schema}
     if ours:
         raise OptionError(

@@ -7,9 +7,14 @@ They come from a JSON file, or from the information_schema of a server as it is 
                  "columns": [{"name": "id", "type": "int(10) unsigned"},
                              {"name": "note", "type": "text", "charset": "utf8mb4"}]}]}
 
-A schema holds from the GTID position `since` on, without one from the beginning, until the next of
-its table. Rows of before the first are left without: today's definition is not yesterday's.
-Whether a schema is that of the rows is checked as far as table maps tell (`layout_of`).
+or, for tables that never change, in short:
+
+    {"shop.orders": {"columns": [...], "key": ["id"]}}
+
+A schema holds from `since` on, a list of the first GTIDs that it holds for, one of each domain;
+without one from the beginning; until the next of its table. Rows of before the first are left
+without: today's definition is not yesterday's. Whether a schema is that of the rows is checked as
+far as table maps tell (`layout_of`).
 """
 
 from __future__ import annotations
@@ -53,10 +58,17 @@ class _Version(NamedTuple):
 
 
 class TableSchemas:
-    """Schemas of tables, each from a position on."""
+    """
+    Schemas of tables, each from a position on.
 
-    def __init__(self) -> None:
+    Args:
+        holds_in_new_domains: a version whose position does not name a domain holds for all of its
+            groups: they came later.
+    """
+
+    def __init__(self, *, holds_in_new_domains: bool = False) -> None:
         self._versions: dict[tuple[str, str], list[_Version]] = {}
+        self._holds_in_new_domains = holds_in_new_domains
 
     def add(
         self,
@@ -66,7 +78,7 @@ class TableSchemas:
         since: GtidPosition | None = None,
     ) -> None:
         """
-        Let a table have *schema* from *since* on; versions of a table come in their order.
+        Let a table have *schema* from the GTIDs *since* on; its versions come in their order.
 
         A *schema* of None is one that is not known.
 
@@ -81,14 +93,24 @@ class TableSchemas:
         """
         Return the schema that a table had in the group *gtid*, None if it is not known.
 
-        A version whose position does not name the group's domain holds for none of its groups.
+        A version whose position does not name the group's domain holds for none of its groups,
+        if it was not said otherwise.
         """
         found = None
         for version in self._versions.get((database, table), ()):
             begin = None if version.since is None else version.since.get(gtid.domain)
-            if version.since is None or (begin is not None and begin.seq <= gtid.seq):
+            is_open = version.since is None or (begin is None and self._holds_in_new_domains)
+            if is_open or (begin is not None and begin.seq <= gtid.seq):
                 found = version.schema
         return found
+
+    def newest(self) -> list[tuple[str, str, TableSchema, GtidPosition | None]]:
+        """Return database, table, schema and its beginning, of each table as it is known last."""
+        return [
+            (*name, versions[-1].schema, versions[-1].since)
+            for name, versions in self._versions.items()
+            if versions[-1].schema is not None
+        ]
 
     def names(self) -> list[tuple[str, str]]:
         """Return database and table of all that have had a schema."""
@@ -103,8 +125,9 @@ class TableSchemas:
             SchemaError: it is no JSON, or not of the form above; the text names the place.
         """
         try:
-            tables = json.loads(text)["tables"]
-        except (ValueError, KeyError, TypeError) as error:
+            content = json.loads(text)
+            tables = content["tables"] if "tables" in content else _of_short_form(content)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise SchemaError(f'schemas are a JSON object {{"tables": [...]}}: {error!r}') from None
         if not isinstance(tables, list):
             raise SchemaError('schemas: "tables" is no list')
@@ -128,7 +151,7 @@ class TableSchemas:
 
         Args:
             query: runs a statement there and returns its rows.
-            assume_unchanged: they hold for rows of before, too; else from the server's position on.
+            assume_unchanged: they hold for rows of before, too; else behind the server's position.
 
         Raises:
             SchemaError: the server went on writing during each of `READS_MAX` tries.
@@ -138,7 +161,7 @@ class TableSchemas:
             columns = list(query(_COLUMNS))
             keys = list(query(_KEYS))
             if assume_unchanged or before == _position(query):
-                since = None if assume_unchanged else GtidPosition.parse(before)
+                since = None if assume_unchanged else behind(GtidPosition.parse(before))
                 return cls._of_rows(columns, keys, since)
         raise SchemaError(
             f"the server's position moved in each of {READS_MAX} reads of its definitions: read "
@@ -164,6 +187,21 @@ class TableSchemas:
             schema = TableSchema(tuple(table_columns), tuple(key_names.get(place, ())))
             schemas.add(*place, schema, since)
         return schemas
+
+
+def behind(position: GtidPosition) -> GtidPosition:
+    """Return the first GTIDs behind a position."""
+    return GtidPosition(gtid._replace(seq=gtid.seq + 1) for gtid in position)
+
+
+def _of_short_form(content: dict[str, Any]) -> list[dict[str, Any]]:
+    tables = []
+    for name, said in content.items():
+        database, dot, table = name.partition(".")
+        if not dot:
+            raise ValueError(f"'{name}' is not database.table")
+        tables.append({"database": database, "table": table, **said})
+    return tables
 
 
 def _position(query: Callable[[str], Iterable[Sequence[Any]]]) -> str:

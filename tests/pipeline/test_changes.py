@@ -8,6 +8,7 @@ from ibb.pipeline.errors import OptionError
 from ibb.pipeline.options import SourceOptions
 from ibb.pipeline.read_plan import plan_read
 from ibb.pipeline.rows import columns_of, rows_of
+from ibb.pipeline.schema_sources import schemas_of
 from ibb.protocol.errors import FormatError
 from ibb.protocol.event import EventType, build_event
 from ibb.protocol.gtid import Gtid
@@ -39,7 +40,7 @@ def changes(path, **options):
     tables = [
         batch.to_pylist()
         for task in plan_read(parsed)
-        for batch in rows_of(task, parsed, columns_of(parsed))
+        for batch in rows_of(task, parsed, columns_of(parsed), schemas_of(parsed))
     ]
     return [row for rows in tables for row in rows]
 

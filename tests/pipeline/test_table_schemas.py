@@ -73,8 +73,8 @@ def test_schemas_of_a_server_hold_from_where_it_is():
         ("b", "a"),
     )
     schemas = TableSchemas.from_server(answers("0-1-4", "0-1-5", "0-1-6"))
-    assert schemas.find("d", "t", Gtid(0, 1, 5)) is None
-    assert schemas.find("d", "t", Gtid(0, 1, 6)) == wanted
+    assert schemas.find("d", "t", Gtid(0, 1, 6)) is None
+    assert schemas.find("d", "t", Gtid(0, 1, 7)) == wanted
     schemas = TableSchemas.from_server(answers("0-1-6"), assume_unchanged=True)
     assert schemas.find("d", "t", Gtid(9, 1, 1)) == wanted
     with pytest.raises(SchemaError, match="the server's position moved in each of 10 reads"):

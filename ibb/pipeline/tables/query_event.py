@@ -21,7 +21,7 @@ TEXT_BYTES_MAX: Final = 64 << 20  # of a compressed text when it is inflated
 ANSI_QUOTES: Final = 4  # in sql_mode
 
 _SQL_MODE: Final = Struct("<Q")
-_CHARSET: Final = Struct("<H")
+_CHARSETS: Final = Struct("<HHH")  # collations of client, connection and server
 _UTF8: Final = 45  # the collation utf8mb4_general_ci
 # Bytes of the settings that may come before the character set, by their code.
 _FLAGS2_CODE, _SQL_MODE_CODE, _AUTO_INCREMENT_CODE, _CHARSET_CODE = 0, 1, 3, 4
@@ -37,11 +37,13 @@ class QueryEvent(NamedTuple):
         database: the session's.
         sql: its text.
         ansi_quotes: whether `"x"` is a name in it.
+        server_charset: of the session's collation_server: of databases made without one; or empty.
     """
 
     database: str
     sql: str
     ansi_quotes: bool
+    server_charset: str = ""
 
     @classmethod
     def parse(cls, event: bytes) -> QueryEvent:
@@ -55,7 +57,7 @@ class QueryEvent(NamedTuple):
         if len(event) < place:
             raise FormatError("Query event: it is cut", offset=len(event))
         name_bytes, settings_bytes = QUERY_SIZES.unpack_from(event, HEADER_SIZE)
-        sql_mode, collation = _settings(event[place : place + settings_bytes])
+        sql_mode, collation, server_collation = _settings(event[place : place + settings_bytes])
         place += settings_bytes
         database = event[place : place + name_bytes].decode(errors="replace")
         text = event[place + name_bytes + 1 :]
@@ -65,17 +67,19 @@ class QueryEvent(NamedTuple):
             database,
             text_of(text, charset_of_collation(collation) or "utf8mb4"),
             bool(sql_mode & ANSI_QUOTES),
+            charset_of_collation(server_collation) or "",
         )
 
 
-def _settings(data: bytes) -> tuple[int, int]:
-    """Return sql_mode and the collation's number."""
+def _settings(data: bytes) -> tuple[int, int, int]:
+    """Return sql_mode and the numbers of the text's and the server's collation."""
     sql_mode, place = 0, 0
     while place < len(data):
         code = data[place]
         place += 1
-        if code == _CHARSET_CODE and len(data) >= place + _CHARSET.size:
-            return sql_mode, int(_CHARSET.unpack_from(data, place)[0])
+        if code == _CHARSET_CODE and len(data) >= place + _CHARSETS.size:
+            client, _, server = _CHARSETS.unpack_from(data, place)
+            return sql_mode, client, server
         if code == _SQL_MODE_CODE and len(data) >= place + _SQL_MODE.size:
             sql_mode = int(_SQL_MODE.unpack_from(data, place)[0])
         if code in _FIXED_BYTES:
@@ -84,7 +88,7 @@ def _settings(data: bytes) -> tuple[int, int]:
             place += 1 + data[place]
         else:
             break
-    return sql_mode, _UTF8
+    return sql_mode, _UTF8, 0
 
 
 def _inflated(data: bytes) -> bytes:
