@@ -15,7 +15,7 @@ from ibb.protocol.event import TYPE_OFFSET
 from ibb.protocol.rows.rows_event import OPS
 from ibb.protocol.rows.table_layout import layout_of
 
-from .columns import MICROSECONDS, TEXTS, TIMESTAMP, Column
+from .columns import GROUP_KEY_COLUMNS, MICROSECONDS, TEXTS, TIMESTAMP, Column
 from .group_rows import check_seq_no
 from .row_batches import RowBatch, RowBatches
 
@@ -34,11 +34,7 @@ VERSIONS_MAX: Final = 64  # of tables that are collected at a time
 HELD_BYTES_MAX: Final = 64 << 20  # of rows events, of all of them
 
 CHANGE_COLUMNS: Final = (
-    Column("gtid", pa.string()),
-    Column("domain", pa.int64()),
-    Column("server", pa.int64()),
-    Column("seq_no", pa.int64()),
-    Column("commit_time", TIMESTAMP),
+    *GROUP_KEY_COLUMNS,
     Column("position", pa.int32()),
     Column("row", pa.int32()),
     Column("database", pa.string()),

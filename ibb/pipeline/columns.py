@@ -107,6 +107,15 @@ def schema_ddl(columns: Sequence[Column]) -> str:
     return ", ".join(column.ddl for column in columns)
 
 
+GROUP_KEY_COLUMNS: Final = (  # what says whose group a row is of; the lists of all modes begin so
+    Column("gtid", pa.string()),
+    Column("domain", pa.int64()),
+    Column("server", pa.int64()),
+    Column("seq_no", pa.int64()),
+    Column("commit_time", TIMESTAMP),
+)
+
+
 class WeighedRow(NamedTuple):
     """
     A row and how many bytes it takes, about.

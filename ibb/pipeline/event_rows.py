@@ -14,7 +14,7 @@ from ibb.protocol.event_splitter import EventSplitter
 from ibb.protocol.fields import FieldReader
 from ibb.protocol.gtid_event import GtidEvent
 
-from .columns import MICROSECONDS, TIMESTAMP, Column, WeighedRow
+from .columns import GROUP_KEY_COLUMNS, MICROSECONDS, TIMESTAMP, Column, WeighedRow
 from .group_rows import check_seq_no, commit_time
 
 if TYPE_CHECKING:
@@ -25,11 +25,7 @@ if TYPE_CHECKING:
     from .event_groups import EventGroup
 
 EVENT_COLUMNS: Final = (
-    Column("gtid", pa.string()),
-    Column("domain", pa.int64()),
-    Column("server", pa.int64()),
-    Column("seq_no", pa.int64()),
-    Column("commit_time", TIMESTAMP),
+    *GROUP_KEY_COLUMNS,
     Column("position", pa.int32()),
     Column("type", pa.string()),
     Column("type_code", pa.int32()),

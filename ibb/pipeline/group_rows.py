@@ -11,7 +11,7 @@ from ibb.protocol.gtid_event import GtidEvent, GtidFlag
 from ibb.storage.file_name import binlog_name
 from ibb.storage.inspect.group_summary import GroupSummary, summarise
 
-from .columns import MICROSECONDS, STRINGS, TIMESTAMP, Column, WeighedRow
+from .columns import GROUP_KEY_COLUMNS, MICROSECONDS, STRINGS, Column, WeighedRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,11 +23,7 @@ if TYPE_CHECKING:
 SEQ_NO_MAX: Final = 2**63 - 1  # what a bigint holds
 
 GROUP_COLUMNS: Final = (
-    Column("gtid", pa.string()),
-    Column("domain", pa.int64()),
-    Column("server", pa.int64()),
-    Column("seq_no", pa.int64()),
-    Column("commit_time", TIMESTAMP),
+    *GROUP_KEY_COLUMNS,
     Column("kind", pa.string()),
     Column("xid", pa.string()),
     Column("file", pa.string()),

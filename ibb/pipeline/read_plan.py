@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Self
 
 from ibb.protocol.errors import FormatError, SqlError
 from ibb.protocol.gtid import GtidPosition
-from ibb.protocol.gtid_event import GtidEvent, GtidFlag
 from ibb.storage.group_reader import GroupReader
 from ibb.storage.gtid_search import TooOld
 from ibb.storage.position import Position
@@ -30,6 +29,7 @@ from .directories import (
 from .errors import OptionError
 from .file_ranges import FileRange, cut_into_ranges, within_times
 from .options import EARLIEST, LATEST, SourceOptions
+from .prepared_groups import PreparedGroups
 from .server_plan import plan_server_read
 
 if TYPE_CHECKING:
@@ -119,6 +119,7 @@ class FileGroups:
     def __init__(self, task: FileTask) -> None:
         self._task = task
         self._pages = open_for_task(task.path, recovered=task.recovered)
+        self._prepared = PreparedGroups(self._pages, task.part.end)
         try:
             check_not_begun_anew(self._pages, task.part.start.file_no, task.lsn)
         except BaseException:
@@ -163,21 +164,8 @@ class FileGroups:
         return again
 
     def prepared(self, before: EventGroup, xa_id: XaId) -> EventGroup | None:
-        """Return the last group before one that prepared an XA transaction; files backwards."""
-        place: Position | None = None
-        for file_no in range(before.position.file_no, self._pages.first_file() - 1, -1):
-            reader = GroupReader(self._pages, Position(file_no, 0))
-            while (group := reader.next()) is not None:
-                if group.position >= before.position or group.position.file_no > file_no:
-                    break
-                if group.gtid is None:
-                    continue
-                event = GtidEvent.parse(group.head)
-                if event.flags2 & GtidFlag.PREPARED_XA and event.xa_id == xa_id:
-                    place = group.position
-            if place is not None:
-                return GroupReader(self._pages, place).next()
-        return None
+        """Return the last group before one that prepared an XA transaction."""
+        return self._prepared.last(xa_id, before.position)
 
 
 def plan_read(options: SourceOptions) -> Sequence[ReadTask]:

@@ -11,7 +11,7 @@ from ibb.protocol.rows.row_stage import DELETE, INSERT, UPDATE
 from ibb.protocol.rows.table_layout import layout_of
 
 from .change_rows import Tag, metadata_array
-from .columns import STRINGS, TIMESTAMP, Column
+from .columns import GROUP_KEY_COLUMNS, STRINGS, Column
 from .errors import OptionError
 from .row_batches import RowBatch, RowBatches
 
@@ -24,11 +24,7 @@ if TYPE_CHECKING:
     from .newest_map import FoundMap
 
 METADATA_COLUMNS: Final = (
-    Column("_gtid", pa.string()),
-    Column("_domain", pa.int64()),
-    Column("_server", pa.int64()),
-    Column("_seq_no", pa.int64()),
-    Column("_commit_time", TIMESTAMP),
+    *(Column(f"_{column.name}", column.type) for column in GROUP_KEY_COLUMNS),
     Column("_position", pa.int32()),
     Column("_row", pa.int32()),
     Column("_op", pa.string()),

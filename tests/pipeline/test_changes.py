@@ -4,8 +4,10 @@ import struct
 
 import pytest
 
+from ibb.pipeline import prepared_groups
 from ibb.pipeline.errors import OptionError
 from ibb.pipeline.options import SourceOptions
+from ibb.pipeline.prepared_groups import PreparedGroups
 from ibb.pipeline.read_plan import plan_read
 from ibb.pipeline.rows import columns_of, rows_of
 from ibb.pipeline.schema_sources import schemas_of
@@ -124,22 +126,22 @@ def test_what_lies_behind_a_savepoint_goes_with_it(store):
         changes(store.path)
 
 
-def xa_group(store, gtid, flag, *events):
+def xa_group(store, gtid, flag, *events, name):
     gtid = Gtid.parse(gtid)
-    head = GtidEvent(gtid, 1_700_000_000, flag | GtidFlag.TRANSACTIONAL, xa_id=XA)
+    head = GtidEvent(gtid, 1_700_000_000, flag | GtidFlag.TRANSACTIONAL, xa_id=name)
     with store.begin() as group:
         group.write(head.encode() + b"".join(events))
         group.commit(gtid)
 
 
-def prepare(store, gtid, *events):
+def prepare(store, gtid, *events, name=XA):
     prepared = event(EventType.XA_PREPARE, struct.pack("<BIII", 0, 1, 8, 0) + b"transfer")
-    xa_group(store, gtid, GtidFlag.PREPARED_XA, *events, prepared)
+    xa_group(store, gtid, GtidFlag.PREPARED_XA, *events, prepared, name=name)
 
 
-def complete(store, gtid, word):
+def complete(store, gtid, word, name=XA):
     flags = GtidFlag.COMPLETED_XA | GtidFlag.STANDALONE
-    xa_group(store, gtid, flags, query(f"XA {word} X'7472616e73666572',X'',1"))
+    xa_group(store, gtid, flags, query(f"XA {word} {name}"), name=name)
 
 
 def test_rows_of_an_xa_transaction_come_when_it_is_committed(store):
@@ -156,6 +158,24 @@ def test_rows_of_an_xa_transaction_come_when_it_is_committed(store):
         assert found[-1] == ("0-1-300", "1")
         assert len(found) == 291
     assert ids(store.path, startingGtid="0-1-299") == [("0-1-300", "1")]
+
+
+@pytest.mark.parametrize("places", [1000, 5])
+def test_files_are_looked_through_once_for_all_that_they_prepared(store, monkeypatch, places):
+    names = [XaId(1, b"%d" % number, b"") for number in range(20)]
+    for number, name in enumerate(names, 1):
+        prepare(store, f"0-1-{number}", write(number), name=name)
+    for number in range(100, 250):
+        publish_events(store, f"0-1-{number}", query("." * 3000), xid(1))
+    for number, name in enumerate(reversed(names), 300):
+        complete(store, f"0-1-{number}", "COMMIT", name)
+    looked, look = [], PreparedGroups._prepared_in
+    monkeypatch.setattr(prepared_groups, "PLACES_MAX", places)
+    monkeypatch.setattr(
+        PreparedGroups, "_prepared_in", lambda *given: looked.append(given[1]) or look(*given)
+    )
+    assert [row for _, row in ids(store.path)] == [str(number) for number in range(20, 0, -1)]
+    assert (len(looked) == len(set(looked)) > 1) == (places == 1000)
 
 
 def test_an_xa_transaction_whose_rows_were_purged_stops_the_read(store):

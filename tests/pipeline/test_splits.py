@@ -1,15 +1,18 @@
 """Every group is read exactly once, however a history is cut into partitions."""
 
 import random
+from dataclasses import replace
 
 import pytest
 
+from ibb.pipeline.file_ranges import FileRange
 from ibb.pipeline.options import SourceOptions
 from ibb.pipeline.read_plan import groups_of, plan_read
 from ibb.protocol.binlog_state import BinlogState
 from ibb.storage.file_name import binlog_name
 
 from ..storage.random_history import FIRST_DOMAIN, RandomHistory
+from .published import made_store
 
 HISTORIES = 200
 HISTORIES_A_TEST = 25
@@ -63,3 +66,16 @@ def read_between(history, directory, rng):
     options = {"startingGtid": start or "earliest", "minPartitions": "6"}
     found, _ = read(directory, endingGtid=end, **options)
     assert [gtid for gtid, _ in found] == gtids[first:last]
+
+
+def test_a_group_that_begins_where_a_range_ends_is_of_the_next(tmp_path):
+    """Ranges of a plan end where no group can begin; whoever makes others gets none twice."""
+    wanted = made_store(tmp_path, 40)
+    (task,) = plan_read(SourceOptions.parse({"path": str(tmp_path)}))
+    places = [group.position for group in groups_of(task)]
+    for place in places[1:]:
+        halves = FileRange(task.part.start, place), FileRange(place, task.part.end)
+        found = [
+            str(group.gtid) for part in halves for group in groups_of(replace(task, part=part))
+        ]
+        assert found == wanted

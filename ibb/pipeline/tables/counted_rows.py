@@ -15,7 +15,7 @@ import pyarrow as pa
 from .errors import PipelineError
 from .row_changes import Op
 from .row_key import row_keys
-from .row_merge import RowMerge, check_columns, with_keys
+from .row_merge import RowMerge, check_images, with_keys
 
 if TYPE_CHECKING:
     from .row_changes import RowChanges
@@ -62,8 +62,7 @@ class CountedRows:
         Raises:
             PipelineError: the images do not fit the table, or are not whole.
         """
-        check_columns(self._table, self._schema, changes.before.schema)
-        check_columns(self._table, self._schema, changes.after.schema)
+        check_images(self._table, self._schema, changes)
         self.rows += len(changes.ops)
         gone = [row for row, op in enumerate(changes.ops) if op != Op.INSERT]
         come = [row for row, op in enumerate(changes.ops) if op != Op.DELETE]

@@ -17,7 +17,7 @@ import pyarrow as pa
 from .errors import PipelineError
 from .row_changes import Op
 from .row_key import KEY_COLUMN, row_key, row_keys
-from .row_merge import RowMerge, check_columns, with_keys
+from .row_merge import RowMerge, check_images, with_keys
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,8 +63,7 @@ class LatestRows:
         Raises:
             PipelineError: the images do not fit the table, or lack its key.
         """
-        check_columns(self._table, self._schema, changes.before.schema)
-        check_columns(self._table, self._schema, changes.after.schema)
+        check_images(self._table, self._schema, changes)
         self.rows += len(changes.ops)
         if set(self._schema.names) <= set(changes.after.column_names):
             self._add_whole(changes)

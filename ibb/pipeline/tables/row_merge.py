@@ -64,6 +64,17 @@ def with_keys(rows: pa.Table, keys: Sequence[str], columns: Sequence[str]) -> pa
     return pa.table(arrays, names=[KEY_COLUMN, *columns])
 
 
+def check_images(table: str, known: pa.Schema, changes: RowChanges) -> None:
+    """
+    Check that the images before and after *changes* fit the table.
+
+    Raises:
+        PipelineError: they do not.
+    """
+    check_columns(table, known, changes.before.schema)
+    check_columns(table, known, changes.after.schema)
+
+
 def check_columns(table: str, known: pa.Schema, found: pa.Schema) -> None:
     """
     Check that a row image fits the table.
