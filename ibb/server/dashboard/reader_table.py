@@ -16,6 +16,7 @@ from ibb.server.dump.readers import (
     SENT_ALL,
     HeldUpBy,
     ReaderLine,
+    ack_age,
     bytes_between,
     reader_lines,
 )
@@ -46,6 +47,7 @@ COLUMNS: Final = (  # of SHOW BINLOG READERS
     "Seconds_behind",
     "Holds_from",
     "State",
+    "Ack_age",
 )
 ORDERS: Final = (*COLUMNS, "Rate")
 KEEPS_UP: Final = "keeps up"
@@ -148,7 +150,8 @@ def reader_page(
     offset = max(0, query.offset)
     chosen = found[offset : offset + limit]
     lines = _looked_up(server, chosen, LOOK_SECONDS_MAX if seconds is None else seconds)
-    return ReaderPage(len(readers), len(found), [_row(reader, lines) for reader in chosen])
+    rows = [_row(reader, lines, server.now()) for reader in chosen]
+    return ReaderPage(len(readers), len(found), rows)
 
 
 def _looked_up(
@@ -165,7 +168,7 @@ def _looked_up(
     return lines
 
 
-def _row(reader: PlacedReader, lines: Mapping[int, ReaderLine]) -> Row:
+def _row(reader: PlacedReader, lines: Mapping[int, ReaderLine], now: float) -> Row:
     session = reader.session
     line = lines.get(session.id)
     if line is None:
@@ -173,7 +176,8 @@ def _row(reader: PlacedReader, lines: Mapping[int, ReaderLine]) -> Row:
         number, text = session.dump_server_id or 0, str(reader.progress.reached)
         file, held = binlog_name(reader.file_no), binlog_name(reader.progress.held_file)
         known: tuple[Value, ...] = (session.id, session.user, session.host, number, text, file)
-        values = (*known, reader.offset, None, reader.bytes_behind, None, held, state)
+        acknowledged = ack_age(reader.progress, now)
+        values = (*known, reader.offset, None, reader.bytes_behind, None, held, state, acknowledged)
     else:
         values = tuple(line)
     row: Row = dict(zip(COLUMNS, values, strict=True))
@@ -244,6 +248,7 @@ _ORDERS: Final[dict[str, Callable[[PlacedReader], tuple[int | float | str, ...]]
     "Seconds_behind": _by_place,
     "Holds_from": lambda reader: (reader.progress.held_file, reader.session.id),
     "State": lambda reader: (reader.bytes_behind > 0, reader.session.id),
+    "Ack_age": lambda reader: (-(reader.progress.acknowledged_at or 0.0), reader.session.id),
     "Rate": lambda reader: (reader.rate, reader.session.id),
 }
 

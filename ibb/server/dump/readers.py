@@ -57,6 +57,7 @@ class ReaderLine(NamedTuple):
         bytes_behind: of the files, up to the durable end.
         seconds_behind: age of the oldest group that was not sent; None: nobody knows.
         holds_from: the oldest file that is kept for it.
+        ack_age: seconds since it acknowledged a group last; None: it never did.
     """
 
     id: int
@@ -71,6 +72,7 @@ class ReaderLine(NamedTuple):
     seconds_behind: int | None
     holds_from: str
     state: str
+    ack_age: int | None = None
 
 
 class LeaseLine(NamedTuple):
@@ -154,7 +156,14 @@ def reader_lines(history: History, sessions: Iterable[Session], now: float) -> I
             seconds,
             binlog_name(held),
             SENT_ALL if behind == 0 else SENDING,
+            ack_age(progress, now),
         )
+
+
+def ack_age(progress: Progress, now: float) -> int | None:
+    """Return the seconds since a reader's last acknowledgement; *now* is seconds since 1970."""
+    at = progress.acknowledged_at
+    return None if at is None else max(0, int(now - at))
 
 
 def bytes_between(start: Position, end: Position, sizes: dict[int, int]) -> int:

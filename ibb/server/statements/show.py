@@ -334,6 +334,7 @@ def _readers(_: Show, context: Context) -> ResultSet:
         Column.longlong("Seconds_behind", 20, nullable=True),
         _text(context, "Holds_from", 255),
         _text(context, "State", 64),
+        Column.longlong("Ack_age", 20, nullable=True),
     ]
     rows: list[Sequence[Value]] = []
     for line in () if context.probing else context.facts.readers():

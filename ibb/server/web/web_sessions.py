@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ibb.server.login.accounts import Account, AccountBook
 
 SESSIONS_MAX: Final = 256  # the one that was used longest ago ends first
-IDLE_SECONDS_MAX: Final = 3600.0
+IDLE_SECONDS_MAX: Final = 3600.0  # without a request, and without a stream that is watched
 SESSION_SECONDS_MAX: Final = 12 * 3600.0
 TOKEN_BYTES: Final = 32
 PRIVILEGE: Final = "BINLOG MONITOR"  # REPLICATION CLIENT: who may see how replication goes
@@ -71,29 +71,24 @@ class WebSessions:
         session = self._sessions.get(key)
         if session is None:
             return None
-        if not self.holds(session):
+        if not self._is_good(session):
             del self._sessions[key]
             return None
-        session.used_at = self._monotonic()
-        self._sessions.move_to_end(key)
+        self._use(key, session)
         return session
 
     def holds(self, session: WebSession) -> bool:
         """
         Tell whether a session is still good; what streams asks from time to time.
 
-        It ends with its time, with a logout, and when its account is changed or gone.
+        Who watches a stream uses the session. It ends with its time all the same, with a logout,
+        and when its account is changed or gone.
         """
-        now = self._monotonic()
-        if now - session.used_at > IDLE_SECONDS_MAX or now - session.began_at > SESSION_SECONDS_MAX:
+        key = next((key for key, each in self._sessions.items() if each is session), None)
+        if key is None or not self._is_good(session):
             return False
-        account = self._accounts().find(session.user, session.hosts)
-        return (
-            account is not None
-            and account.auth == session.account.auth
-            and account.may(PRIVILEGE)
-            and any(each is session for each in self._sessions.values())
-        )
+        self._use(key, session)
+        return True
 
     def end(self, token: str) -> None:
         """End the session of *token*, if there is one."""
@@ -101,6 +96,19 @@ class WebSessions:
 
     def __len__(self) -> int:
         return len(self._sessions)
+
+    def _use(self, key: bytes, session: WebSession) -> None:
+        session.used_at = self._monotonic()
+        self._sessions.move_to_end(key)
+
+    def _is_good(self, session: WebSession) -> bool:
+        now = self._monotonic()
+        if now - session.used_at > IDLE_SECONDS_MAX or now - session.began_at > SESSION_SECONDS_MAX:
+            return False
+        account = self._accounts().find(session.user, session.hosts)
+        return (
+            account is not None and account.auth == session.account.auth and account.may(PRIVILEGE)
+        )
 
 
 def _digest(token: str) -> bytes:

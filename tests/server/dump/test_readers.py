@@ -76,6 +76,7 @@ async def test_a_reader_that_has_everything_is_not_behind(server, dba):
     assert (reader["Groups_behind"], reader["Bytes_behind"]) == ("0", "0")
     assert (reader["Seconds_behind"], reader["State"]) == ("0", SENT_ALL)
     assert reader["Holds_from"] == "binlog-000000.ibb"
+    assert reader["Ack_age"] is None
     await dump.client.close()
 
 

@@ -77,6 +77,9 @@ async def test_a_commit_returns_when_its_group_is_acknowledged(waiting_server, s
     await dump.client.acknowledge(NAME, position)
     await commit.returned()
     assert waiting_server.status()["Rpl_semi_sync_master_yes_tx"] == "1"
+    (line,) = waiting_server.readers()
+    assert line.ack_age is not None
+    assert 0 <= line.ack_age < 60
     await dump.client.close()
 
 

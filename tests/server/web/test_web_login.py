@@ -83,6 +83,27 @@ def test_sessions_are_few_and_end_by_the_clock(accounts, monkeypatch):
     assert sessions.find(token) is None
 
 
+def test_who_watches_a_stream_uses_the_session_though_not_for_ever(accounts, monkeypatch):
+    now = [0.0]
+    account = accounts.find("watcher", ["10.0.0.1"])
+    sessions = WebSessions(lambda: accounts, lambda: now[0])
+    token = sessions.begin(account, ("10.0.0.1",))
+    watched = sessions.find(token)
+    while now[0] <= web_sessions.SESSION_SECONDS_MAX:
+        assert sessions.holds(watched)
+        now[0] += web_sessions.IDLE_SECONDS_MAX / 2
+    assert not sessions.holds(watched)
+    assert sessions.find(token) is None
+    monkeypatch.setattr(web_sessions, "SESSIONS_MAX", 2)
+    token = sessions.begin(account, ("10.0.0.1",))
+    watched = sessions.find(token)
+    for _ in range(2):  # the one that is not watched goes
+        sessions.begin(account, ("10.0.0.1",))
+        assert sessions.holds(watched)
+    sessions.end(token)
+    assert not sessions.holds(watched)
+
+
 async def test_nothing_is_shown_without_a_login(pages, store):
     shown = await pages(store)
     async with shown.browser() as browser:

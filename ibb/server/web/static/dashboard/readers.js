@@ -20,6 +20,7 @@ const COLUMNS = [
   { name: "Position", kind: "number", show: (row) => row.Position },
   { name: "Holds_from", kind: "code name", show: (row) => row.Holds_from },
   { name: "State", kind: "text wide", show: (row) => row.State },
+  { name: "Ack_age", kind: "number", show: (row) => number(row.Ack_age) },
 ];
 const SIZES = [25, 50, 100, 200];
 
