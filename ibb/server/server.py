@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from ibb.protocol.error_codes import OPTION_PREVENTS_STATEMENT, SERVER_SHUTDOWN
 from ibb.storage.clock import SystemClock
+from ibb.storage.page_runs import PageRuns
 from ibb.storage.store import Store
 
 from .automatic_purge import AutomaticPurge
@@ -124,6 +125,7 @@ class Server:
             self._clock,
             delay=self.config.dump_delay,
         )
+        self.page_runs = PageRuns(self.history)
         self.purging = AutomaticPurge(self.history, days=self.config.expire_logs_days)
         self.guard = LoginGuard(self.config.max_connect_errors, self._clock.monotonic)
         self.refusals = RefusalLog(self._clock.monotonic)

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ibb.protocol.authentication import Method
+    from ibb.storage.page_runs import PageRuns
 
     from .connections.refusal_log import RefusalLog
     from .dump.semi_sync import SemiSync
@@ -34,6 +35,7 @@ class SessionHost(ServerFacts, Protocol):
     signal: DurableSignal
     gtid_waits: GtidWaits
     memory: SharedMemory
+    page_runs: PageRuns
     pools: Pools
     semi_sync: SemiSync
     questions: int  # commands answered so far, of all sessions

@@ -8,6 +8,8 @@ by one, which knows what to do about either.
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ibb.protocol.errors import FormatError
@@ -16,6 +18,7 @@ from .chunk import chunk_area_end
 from .errors import DiskError
 from .file_header import MAJOR_FINAL
 from .page_source import PageStatus
+from .position import Position
 from .record_walker import count_good
 
 if TYPE_CHECKING:
@@ -24,6 +27,9 @@ if TYPE_CHECKING:
     from .open_files import OpenFiles
 
 RUN_BYTES: Final = 256 << 10  # read at a time
+LONG_RUNS: Final = 4  # times as much, for a record that does not fit into that
+OVERLAP_BYTES: Final = 64 << 10  # of a run and the next
+KEPT_BYTES_MAX: Final = 4 << 20
 SINGLE_PAGES_MAX: Final = 16  # that are asked for one by one
 
 
@@ -48,57 +54,128 @@ class PageRun(NamedTuple):
 
 class PageRuns:
     """
-    The runs of a history's files.
+    The runs of a history's files, shared by all who read it. Safe to use from several threads.
+
+    Runs that are whole begin at fixed places, so that readers who pass the same pages within a
+    while have them read and checked once; neighbours overlap, for the records at their borders.
+    Nothing is kept when nobody reads: by then the history may begin anew.
 
     Args:
         history: where they are.
+        bytes_max: bytes of pages that are kept for others.
     """
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: History, bytes_max: int = KEPT_BYTES_MAX) -> None:
         self._history = history
-        self._pages = history.pages
-        self._files: OpenFiles = history.pages._files  # type: ignore[attr-defined] # noqa: SLF001 - of one house
+        self._bytes_max = bytes_max
+        self._mutex = threading.Lock()
+        self._readers = 0
+        self._kept: OrderedDict[tuple[int, int, int], PageRun] = OrderedDict()  # oldest use first
+        self._bytes = 0
+        self._end = Position(0, 0)  # of the history, when it was looked at last
+        self._generation = history.generation
+
+    def join(self) -> None:
+        """Note one who reads."""
+        with self._mutex:
+            self._readers += 1
+
+    def leave(self) -> None:
+        """Note that one reads no more; the last one takes everything along."""
+        with self._mutex:
+            self._readers -= 1
+            if not self._readers:
+                self._kept.clear()
+                self._bytes = 0
+                self._end = Position(0, 0)
 
     def header(self, file_no: int) -> FileHeader | None:
         """Return the header of a file whose records can be walked over, or None."""
         try:
-            header = self._pages.header(file_no)
+            header = self._history.pages.header(file_no)
         except (FormatError, DiskError):
             return None  # who reads on is told
         if header is None or header.major != MAJOR_FINAL or header.lowest_oob_file > file_no:
             return None
         return header
 
-    def load(self, header: FileHeader, page_no: int) -> PageRun | None:
-        """Return pages of a file from one on, or None if it is not there, or damaged."""
-        file_no, page_size = header.file_no, header.page_size
+    def load(self, header: FileHeader, page_no: int, known_end: int) -> PageRun | None:
+        """
+        Return pages of a file, or None if the first wanted is not there, or damaged.
+
+        Args:
+            header: of the file.
+            page_no: a page that is wanted.
+            known_end: number of the page behind those that are known from that one on, 0: none.
+        """
         try:
-            whole = self._whole_pages(header) - page_no
-            count = min(RUN_BYTES // page_size, whole)
+            run = self._shared(header, page_no)
+            if run is not None and run.first + run.pages > known_end:
+                return run
+            most = RUN_BYTES * (LONG_RUNS if page_no < known_end else 1) // header.page_size
+            count = min(most, self._whole_pages(header, page_no + most) - page_no)
             if count > 1:
-                data = self._files.read(file_no, page_no * page_size, count * page_size)
-                good = count_good(data, page_size)
-                if good < count:
-                    good -= 1  # the last one that was written may have grown since
-                if good > 1 or good == count:
-                    return PageRun(data, page_size, page_no, good, chunk_area_end(page_size))
+                run = self._read(header, page_no, count)
+                # The last page that was written may have grown since.
+                if run.pages == count or run.pages > 2:
+                    return run if run.pages == count else run._replace(pages=run.pages - 1)
         except DiskError:
             pass  # one by one it will be seen which page is at fault
         return self._singly(header, page_no)
 
-    def _whole_pages(self, header: FileHeader) -> int:
-        """Return the number of a file's first page that is not there as a whole, or may not be."""
-        end = self._history.end()
-        if header.file_no < end.file_no:
-            return self._files.size(header.file_no) // header.page_size
-        return end.offset // header.page_size if header.file_no == end.file_no else 0
+    def _shared(self, header: FileHeader, page_no: int) -> PageRun | None:
+        """Return the run of all pages around one, if they are whole and right."""
+        page_size, generation = header.page_size, self._history.generation
+        count = max(RUN_BYTES // page_size, 1)
+        first = page_no - page_no % count
+        key = generation, header.file_no, first
+        with self._mutex:
+            run = self._kept.get(key)
+            if run is not None:
+                self._kept.move_to_end(key)
+                return run
+        stop = first + count + max(OVERLAP_BYTES // page_size, 1)
+        first = max(first, 1)
+        whole = self._whole_pages(header, stop)
+        if whole < stop and header.file_no >= self._end.file_no:
+            return None
+        count = min(stop, whole) - first
+        if page_no >= first + count:
+            return None
+        run = self._read(header, first, count)
+        if run.pages < count:
+            return None
+        with self._mutex:
+            if self._readers and key not in self._kept:
+                self._kept[key] = run
+                self._bytes += len(run.data)
+                while self._bytes > self._bytes_max:
+                    self._bytes -= len(self._kept.popitem(last=False)[1].data)
+        return run
+
+    def _read(self, header: FileHeader, first: int, count: int) -> PageRun:
+        """Read pages that are whole; return those of them that are right, up to the first not."""
+        page_size, files = header.page_size, _files_of(self._history)
+        data = files.read(header.file_no, first * page_size, count * page_size)
+        return PageRun(data, page_size, first, count_good(data, page_size), page_size - 4)
+
+    def _whole_pages(self, header: FileHeader, stop: int) -> int:
+        """Return how many pages of a file are whole, or *stop* if there are as many."""
+        page_size, file_no = header.page_size, header.file_no
+        if self._generation != self._history.generation:
+            self._generation, self._end = self._history.generation, Position(0, 0)
+        if Position(file_no, stop * page_size) > self._end:
+            self._end = self._history.end()
+        if file_no < self._end.file_no:
+            return min(_files_of(self._history).size(file_no) // page_size, stop)
+        return min(self._end.offset // page_size, stop) if file_no == self._end.file_no else 0
 
     def _singly(self, header: FileHeader, page_no: int) -> PageRun | None:
         page_size, images, visible = header.page_size, [], 0
         area_end = chunk_area_end(page_size)
         try:
             for number in range(page_no, page_no + SINGLE_PAGES_MAX):
-                read = self._pages.read_page(header.file_no, number)
+                read = self._history.pages.read_page(header.file_no, number)
                 if not read.end or len(read.data) < page_size:
                     break
                 images.append(read.data)
@@ -110,3 +187,8 @@ class PageRuns:
         if not images:
             return None
         return PageRun(b"".join(images), page_size, page_no, len(images), visible)
+
+
+def _files_of(history: History) -> OpenFiles:
+    files: OpenFiles = history.pages._files  # type: ignore[attr-defined] # noqa: SLF001 - one house
+    return files

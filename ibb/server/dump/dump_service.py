@@ -26,7 +26,7 @@ from .readers import HeldUpBy
 from .run_stream import RunStream
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Callable, Coroutine
     from typing import Protocol
 
     from ibb.protocol.errors import SqlError
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ibb.server.login.accounts import Account
     from ibb.server.pools import Pools
     from ibb.server.statements.variables import ServerFacts, SessionVariables
+    from ibb.storage.page_runs import PageRuns
 
     from .dump_request import DumpRequest
     from .dump_stream import DumpStream
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     class DumpHost(ServerFacts, Protocol):
         """What a dump needs of the server around it."""
 
+        page_runs: PageRuns
         signal: DurableSignal
         pools: Pools
         semi_sync: SemiSync
@@ -183,8 +185,9 @@ class DumpService:
 
     def _new_stream(self) -> DumpStream:
         host, request = self._host, self._request
-        counted = request.semi_sync or request.capability < CAPABILITY_GTID
-        make = partial(CountedStream, semi_sync=self._semi_sync) if counted else RunStream
+        make: Callable[..., DumpStream] = partial(RunStream, runs=host.page_runs)
+        if request.semi_sync or request.capability < CAPABILITY_GTID:
+            make = partial(CountedStream, semi_sync=self._semi_sync)
         return make(
             host.history,
             request,

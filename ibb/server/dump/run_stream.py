@@ -16,7 +16,7 @@ from ibb.protocol.event import EventFlag
 from ibb.protocol.gtid import Gtid
 from ibb.server.config import BATCH_BYTES
 from ibb.storage.group_reader import GroupReader
-from ibb.storage.page_runs import PageRuns
+from ibb.storage.page_runs import PageRun, PageRuns
 from ibb.storage.position import Position
 
 from . import run_encoder
@@ -45,6 +45,7 @@ class RunStream(DumpStream):
 
     Args:
         history, request, server_id, server_version, now, pace: as for `DumpStream`.
+        runs: pages of the history, which its readers share; None: for this one alone.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class RunStream(DumpStream):
         server_version: str,
         now: int,
         pace: Pace,
+        runs: PageRuns | None = None,
     ) -> None:
         super().__init__(
             history,
@@ -65,7 +67,10 @@ class RunStream(DumpStream):
             now=now,
             pace=pace,
         )
-        self._runs = PageRuns(history)
+        self._runs = runs or PageRuns(history)
+        self._runs.join()
+        self._has_left = False
+        self._known: PageRun | None = None
         self._kernel = run_encoder.RunEncoder(
             checksum=request.checksum,
             fates=_fates_of(self._encoder),
@@ -123,10 +128,13 @@ class RunStream(DumpStream):
         kernel, header = self._kernel, self._header
         assert header is not None
         while (code := kernel.run(buffer, wanted, self.seq)) == run_encoder.NEED:
-            run = self._runs.load(header, kernel.wanted_page(header.page_size))
-            if run is None or not kernel.load(*run):
+            page, known = kernel.wanted_page(header.page_size), self._known
+            known_end = known.first + known.pages if known and known.first <= page else 0
+            known = self._runs.load(header, page, known_end if page < known_end else 0)
+            if known is None or not kernel.load(*known):
                 kernel.give_up()
                 break
+            self._known = known
         return code
 
     def _lead_by_reader(self) -> None:
@@ -136,7 +144,7 @@ class RunStream(DumpStream):
         border, skip = Position(header.file_no, kernel.border), kernel.skip
         if kernel.behind:
             self._begun_at, self._last = Position(header.file_no, kernel.behind), None
-        self._header = None
+        self._header = self._known = None
         kernel.seek(*border)  # holds no page any more
         if border == self._led_from and not skip:
             return
@@ -147,6 +155,13 @@ class RunStream(DumpStream):
                 raise FormatError("a group is gone of which a part was sent")
             self._group = group
             self._parts = _behind(self._encoder.encode_group(group.pieces()), skip)
+
+    def close(self) -> None:
+        """Let files and pages go; from any thread, may wait for a purge."""
+        if not self._has_left:
+            self._has_left = True
+            self._runs.leave()
+        super().close()
 
     def _here(self) -> Place:
         """Return how far the batches so far have come."""

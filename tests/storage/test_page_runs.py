@@ -1,0 +1,113 @@
+"""Runs of pages: read once for all who pass, and no others than `PageSource` would give."""
+
+import random
+
+import pytest
+
+from ibb.protocol.gtid import Gtid
+from ibb.storage import Store, StoreOptions
+from ibb.storage.page_runs import OVERLAP_BYTES, RUN_BYTES, PageRuns
+from ibb.storage.read_only import ReadOnlyHistory
+
+from ..faults.sim_disk import SimDisk
+from .events import transaction
+
+DIRECTORY = "/s"
+
+
+@pytest.fixture
+def disk():
+    """Hold a file of 1 MiB in pages of 4 KiB, and the beginning of another."""
+    disk = SimDisk()
+    options = StoreOptions(page_size=4096, max_binlog_size=1 << 20, redo_segment_size=1 << 20)
+    with Store.open(DIRECTORY, options, disk=disk) as store:
+        for number in range(1, 28):
+            with store.begin() as group:
+                group.write(transaction(f"{number}", 40_000))
+                group.commit(Gtid(0, 1, number), wait=False)
+    return disk
+
+
+@pytest.fixture
+def history(disk):
+    history = ReadOnlyHistory(disk, DIRECTORY)
+    yield history
+    history.close()
+
+
+def run_of(runs, page_no, known_end=0, file_no=0):
+    return runs.load(runs.header(file_no), page_no, known_end)
+
+
+def test_runs_hold_the_pages_that_are_there(history):
+    runs = PageRuns(history)
+    for file_no in (0, 1):
+        header, page_no = runs.header(file_no), 1
+        while (run := runs.load(header, page_no, 0)) is not None:
+            for number in range(run.first, run.first + run.pages):
+                read = history.pages.read_page(file_no, number)
+                at = (number - run.first) * 4096
+                is_last = number == run.first + run.pages - 1
+                assert (run.visible if is_last else 4092) == read.end
+                assert run.data[at : at + read.end] == read.data[: read.end]
+            page_no = run.first + run.pages
+        assert history.pages.read_page(file_no, page_no).end == 0
+
+
+def test_pages_are_read_once_for_all_who_pass_until_nobody_does(disk, history, monkeypatch):
+    reads, read = [], PageRuns._read
+    monkeypatch.setattr(PageRuns, "_read", lambda self, *a: reads.append(a) or read(self, *a))
+    runs = PageRuns(history)
+    for _ in range(2):
+        runs.join()
+    first = run_of(runs, 1)
+    assert first.pages == (RUN_BYTES + OVERLAP_BYTES) // 4096 - 1
+    assert run_of(runs, 40) is first
+    assert len(reads) == 1
+    runs.leave()
+    assert run_of(runs, 40) is first
+    runs.leave()
+    assert run_of(runs, 40) is not first
+    assert len(reads) == 2
+
+
+def test_no_more_is_kept_than_may_be(history):
+    runs = PageRuns(history, bytes_max=RUN_BYTES * 2)
+    runs.join()
+    kept = [run_of(runs, page_no) for page_no in (1, 70, 130)]
+    assert run_of(runs, 130) is kept[2]
+    assert run_of(runs, 1) is not kept[0]
+
+
+def test_a_record_that_no_run_holds_gets_a_longer_one(history):
+    runs = PageRuns(history)
+    known = run_of(runs, 10)
+    end = known.first + known.pages
+    longer = run_of(runs, 10, known_end=end)
+    assert longer.first == 10
+    assert longer.first + longer.pages > end
+
+
+def test_a_run_ends_before_a_damaged_page(disk, history):
+    disk.damage(f"{DIRECTORY}/binlog-000000.ibb", 33 * 4096 + 7, b"\x01\x02\x03")
+    runs = PageRuns(history)
+    run = run_of(runs, 5)
+    assert run.first <= 5
+    assert 31 <= run.first + run.pages <= 33
+    assert run_of(runs, 33) is None
+
+
+def test_pages_that_are_not_written_yet_come_from_who_holds_them():
+    options = StoreOptions(page_size=4096, max_binlog_size=1 << 20, redo_segment_size=1 << 20)
+    rng = random.Random(1)
+    with Store.open(DIRECTORY, options, disk=SimDisk()) as store:
+        for number in range(1, 40):
+            with store.begin() as group:
+                group.write(transaction(f"{number}", rng.randrange(9000)))
+                group.commit(Gtid(0, 1, number))
+        end = store.end()
+        runs, page_no = PageRuns(store), 1
+        while page_no * 4096 < end.offset:
+            run = run_of(runs, page_no)
+            page_no = run.first + run.pages
+        assert (page_no - 1) * 4096 + run.visible == end.offset
