@@ -20,11 +20,13 @@ if TYPE_CHECKING:
 
 KERNELS: Final = (
     "ibb.protocol.fast_checksum",
+    "ibb.protocol.group_run",
     "ibb.protocol.rows.moment_values",
     "ibb.protocol.rows.number_values",
     "ibb.protocol.rows.row_stage",
     "ibb.protocol.rows.string_values",
     "ibb.server.dump.run_encoder",
+    "ibb.storage.record_run",
     "ibb.storage.record_walker",
 )
 

@@ -108,6 +108,11 @@ class GroupTracker:
         self.gtid: Gtid | None = None
         self._standalone = False
 
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a group is open that ends with XID, XA_PREPARE, COMMIT or ROLLBACK."""
+        return self.gtid is not None and not self._standalone
+
     @classmethod
     def inside(cls, gtid: Gtid, *, standalone: bool) -> GroupTracker:
         """Return a tracker that has seen the GTID event of a group and nothing else."""

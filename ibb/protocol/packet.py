@@ -238,6 +238,11 @@ class PacketStream:
         """Whether everything fed so far was whole payloads."""
         return self._first and not self._chunk_left and not self._held
 
+    @property
+    def wanted(self) -> int:
+        """How many bytes more complete the fragment that has begun, or its header; 0: none has."""
+        return self._held_until - len(self._held) if self._held else self._chunk_left
+
     def feed(self, data: Buffer) -> Iterator[PacketFragment]:
         """
         Yield the fragments that *data* completes; run it to its end before the next call.
@@ -294,6 +299,13 @@ class PacketStream:
         if last:
             self._payload_bytes = 0
         return fragment
+
+
+def packet_size(header: Buffer) -> int:
+    """Return the bytes of a packet, header and all, by its first bytes; of a header, without."""
+    if len(header) < HEADER_BYTES:
+        return HEADER_BYTES
+    return HEADER_BYTES + (header[0] | header[1] << 8 | header[2] << 16)
 
 
 def _header(length: int, seq: int) -> bytes:

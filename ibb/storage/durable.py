@@ -79,13 +79,13 @@ class DurableOffset:
         with self._mutex:
             return self._state.copy()
 
-    def add(self, lsn: int, end: Position, gtid: Gtid | None) -> None:
+    def add(self, lsn: int, end: Position, gtids: BinlogState | Gtid | None) -> None:
         """
         Note what becomes durable with an LSN; called in LSN order.
 
         Another thread may have synced the log up to there already: then it is durable now.
         """
-        pending: PendingLsn = tuple.__new__(PendingLsn, (lsn, end, gtid))  # faster than a call
+        pending: PendingLsn = tuple.__new__(PendingLsn, (lsn, end, gtids))  # faster than a call
         with self._mutex:
             # Later entries are told of when the ones before them become durable.
             is_news = self._tells_of_pending and not self._pending

@@ -8,8 +8,8 @@ Source: ibb-format 9, 10.
 """
 
 import threading
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.gtid import Gtid
@@ -23,6 +23,7 @@ from .file_shape import FileShape
 from .healed_reads import HealedReads
 from .housekeeper import Housekeeper
 from .live_pages import LivePages
+from .new_record import Appended, NewRecord, gtid_of
 from .opening import Opened, open_writer
 from .options import StoreOptions
 from .page_fifo import PageFifo
@@ -31,19 +32,14 @@ from .position import Position
 from .purge import WriterNeeds
 from .record import RecordType
 from .record_bound import RecordBound, bound_of, check_first_state, switch_bound
+from .record_run import RecordRun
 from .redo import RedoLog
 from .reset_marker import ResetMarker
+from .room import Room
 from .synced_note import SyncedNote
-from .writer import NewRecord, Writer
+from .writer import Writer
 
 FLUSH_PAGES_MIN = 16  # pages in the FIFO for which the housekeeper is woken at once
-
-
-class Appended(NamedTuple):
-    """Records that were written: the end of the binlog behind them, and their redo LSN."""
-
-    end: Position
-    lsn: int
 
 
 class Engine:
@@ -122,6 +118,9 @@ class Engine:
             clock=self._clock,
             on_file_made=self._on_file_made,
         )
+        self._room = Room(
+            self.writer, self._fifo, self._redo, self._flusher, self.files, self._housekeeper
+        )
 
     def start(self) -> None:
         """Make what opening did durable, and begin to work in the background."""
@@ -185,15 +184,44 @@ class Engine:
             self._make_room(
                 bound_of(self.writer, records, self._next_shape, self._redo.group_size_max)
             )
-            try:
+            with self._whole_or_failed():
                 _, lsn = self.writer.append(*records)
-                appended = self._appended(lsn, _gtid_of(records))
-            except BaseException as error:
-                self._redo.fail(error)  # pages in memory may hold half a record
-                raise
-            if not self._options.background:
-                self._work()
-            return appended
+                return self._appended(lsn, gtid_of(records))
+
+    def append_run(
+        self, run: RecordRun, bound: RecordBound, newest: Callable[[], BinlogState]
+    ) -> Appended | None:
+        """
+        Write records of a run, as `append` would one by one; None: the next one is for `append`.
+
+        Args:
+            run: it tells then how far it came.
+            bound: what it takes at most.
+            newest: returns the GTIDs of what was written, then.
+
+        Raises:
+            GroupError, StoreFull, StoreFailed: as `append`; nothing was written.
+        """
+        with self.writing:
+            self.check()
+            self._make_room(bound)
+            with self._whole_or_failed():
+                lsn = self.writer.append_run(run)
+                if lsn is None:
+                    return None
+                gtids = newest()
+                for gtid in gtids.entries():
+                    self.writer.note(gtid)
+                return self._appended(lsn, gtids)
+
+    @contextmanager
+    def _whole_or_failed(self) -> Iterator[None]:
+        """Stop the store if what goes on inside fails: pages in memory may hold half of it."""
+        try:
+            yield
+        except BaseException as error:
+            self._redo.fail(error)
+            raise
 
     def append_commit(self, data: bytes, gtid: Gtid) -> Appended:
         """Write a commit record; as `append`, but most of them take a short way."""
@@ -201,19 +229,18 @@ class Engine:
             self.check()
             try:
                 lsn = self.writer.append_small(RecordType.COMMIT, data, gtid)
-                appended = None if lsn is None else self._appended(lsn, gtid)
+                if lsn is not None:
+                    return self._appended(lsn, gtid)
             except BaseException as error:
                 self._redo.fail(error)
                 raise
-            if appended is None:
-                return self.append(NewRecord(RecordType.COMMIT, data, gtid))
-            if not self._options.background:
-                self._work()
-            return appended
+            return self.append(NewRecord(RecordType.COMMIT, data, gtid))
 
-    def _appended(self, lsn: int, gtid: Gtid | None) -> Appended:
+    def _appended(self, lsn: int, gtids: BinlogState | Gtid | None) -> Appended:
         end = self.writer.end
-        self.durable.add(lsn, end, gtid)
+        self.durable.add(lsn, end, gtids)
+        if not self._options.background:
+            self._work()
         return Appended(end, lsn)
 
     def sync_to(self, lsn: int) -> None:
@@ -255,16 +282,13 @@ class Engine:
             self._make_room(switch_bound(self.writer, delete_domains, shape, room))
             self._housekeeper.make_file(self.writer.file_no + 1)
             ended, page_size = self.writer.file_no, self.writer.page_size
-            try:
+            with self._whole_or_failed():
                 pages = self.writer.finish_file()
                 self.sync()
                 self._flusher.flush()
                 self.files.truncate(ended, pages * page_size)
                 self.writer.delete_domains(delete_domains)
                 lsn = self.writer.begin_next_file()
-            except BaseException as error:
-                self._redo.fail(error)
-                raise
             self.durable.add(lsn, self.writer.end, None)
             self.sync_to(lsn)
             self.durable.delete_domains(delete_domains)
@@ -286,14 +310,11 @@ class Engine:
             check_first_state(state, self._options, self._redo.group_size_max)
             self.sync()
             self._housekeeper.stop()
-            try:
+            with self._whole_or_failed():  # only an opening can tell then what is there
                 self._marker.write(state)
                 self._close_files()
                 self._build()
                 self.start()
-            except BaseException as error:
-                self._redo.fail(error)  # only opening the directory again can tell what is there
-                raise
 
     def settle(self) -> None:
         """
@@ -315,6 +336,11 @@ class Engine:
         pins, oldest_open = self.writer.pins, self._housekeeper.oldest_open
         return WriterNeeds(oldest_open, pins.lowest_open(), pins.prepared())
 
+    @property
+    def redo_group_size_max(self) -> int:
+        """The bytes that the redo log takes at once at most."""
+        return self._redo.group_size_max
+
     def remove_file(self, file_no: int) -> None:
         """Remove a file that nobody needs, durably, so that no later one can go before it."""
         self._disk.unlink(self.files.path(file_no))
@@ -332,16 +358,7 @@ class Engine:
 
     def checkpoint(self) -> None:
         """Bring everything written to the files, durably; the caller holds `writing`."""
-        self.sync()
-        try:
-            self._flusher.flush()
-            tail = self.writer.tail
-            if tail is not None and not tail.flushed_clean:
-                self._flusher.flush_partial(tail)
-            self.files.sync_all()
-        except DiskError as error:
-            self._redo.fail(error)
-            raise
+        self._room.checkpoint()
 
     def _make_room(self, bound: RecordBound) -> None:
         """
@@ -351,23 +368,10 @@ class Engine:
             StoreFull, StoreFailed: as `append`; nothing was written.
         """
         try:
-            self._make_room_for(bound)
+            self._room.make(bound)
         except DiskError as error:
             self._redo.fail(error)
             self.check()
-
-    def _make_room_for(self, bound: RecordBound) -> None:
-        writer = self.writer
-        if writer.pages_left() <= bound.pages:
-            self._housekeeper.make_file(writer.file_no + 1)
-        if self._redo.wants_write:
-            self._redo.write_to(self._redo.next_lsn)
-        if not self._redo.fits(bound.redo_bytes):
-            self.checkpoint()
-            self._redo.begin_next_segment(writer.end)
-        if self._fifo.is_full:
-            self.sync()
-            self._flusher.flush()
 
     def _work(self) -> None:
         """Do the background's work in between."""
@@ -390,9 +394,3 @@ class Engine:
         self._redo.close()
         self.files.close_all()
         self.pages.close()
-
-
-def _gtid_of(records: tuple[NewRecord, ...]) -> Gtid | None:
-    gtids = [record.gtid for record in records if record.gtid is not None]
-    assert len(gtids) <= 1
-    return gtids[0] if gtids else None

@@ -7,14 +7,17 @@ written. Source: ibb-format 5.5, 5.6, 9.2, 9.6.
 
 from collections.abc import Callable, Hashable
 
+from ibb.protocol.group_run import GroupRun
 from ibb.protocol.gtid import Gtid
 
 from .commit_gate import CommitGate
 from .commit_position import CommitPosition
-from .engine import Appended, Engine
+from .engine import Engine
 from .errors import GroupError
+from .new_record import Appended, NewRecord
 from .oob import OobForest
 from .record import (
+    NO_LISTS,
     OobReference,
     RecordType,
     XaComplete,
@@ -25,7 +28,8 @@ from .record import (
     encode_xa_complete,
     encode_xa_prepare,
 )
-from .writer import NewRecord
+from .record_bound import run_bound
+from .record_run import RecordRun
 from .xa import PreparedXa
 
 
@@ -59,16 +63,48 @@ class GroupCommitter:
         self, group: Hashable, gtid: Gtid, lists: list[OobReference], payload: bytes
     ) -> CommitPosition:
         """Write the commit record of an open group."""
-        engine = self._engine
-        data = encode_commit_prefix(lists) + payload
-        with engine.writing:
-            if self.gate is None:
-                end, lsn = engine.append_commit(data, gtid)
-                position = CommitPosition(gtid, *end, lsn)
-            else:
-                position = self._append_noted(gtid, lambda: engine.append_commit(data, gtid))
-            engine.writer.pins.unpin(group)
+        with self._engine.writing:
+            position = self._commit(gtid, encode_commit_prefix(lists) + payload)
+            self._engine.writer.pins.unpin(group)
         return position
+
+    def commit_run(self, groups: GroupRun) -> CommitPosition:
+        """Write the commit records of whole groups, of which there is one at least."""
+        done, position = 0, None
+        while done < groups.count:
+            with self._engine.writing:
+                at, position = done, None
+                if self.gate is None:
+                    done, position = self._commit_many(groups, at)
+                if position is None:
+                    data = NO_LISTS + groups.data[groups.bounds[at] : groups.bounds[at + 1]]
+                    done, position = at + 1, self._commit(groups.gtid(at), data)
+        assert position is not None
+        return position
+
+    def _commit_many(self, groups: GroupRun, first: int) -> tuple[int, CommitPosition | None]:
+        """Write as many groups as go into the file's pages just so; return the next one."""
+        engine, bounds = self._engine, groups.bounds
+        redo_bytes_max, page_size = engine.redo_group_size_max, engine.writer.page_size
+        count = groups.count - first
+        bound = run_bound(count, bounds[first + count] - bounds[first], page_size)
+        while bound.redo_bytes > redo_bytes_max:
+            count //= 2
+            if not count:
+                return first, None
+            bound = run_bound(count, bounds[first + count] - bounds[first], page_size)
+        run = RecordRun(RecordType.COMMIT, NO_LISTS, groups.data, bounds, first, count)
+        appended = engine.append_run(run, bound, lambda: groups.newest(first, run.next))
+        if appended is None:
+            return first, None
+        return run.next, commit_position(groups.gtid(run.next - 1), appended)
+
+    def _commit(self, gtid: Gtid, data: bytes) -> CommitPosition:
+        engine = self._engine
+        if self.gate is None:
+            end, lsn = engine.append_commit(data, gtid)
+            return CommitPosition(gtid, *end, lsn)
+        return self._append_noted(gtid, lambda: engine.append_commit(data, gtid))
 
     def prepare_group(
         self, group: Hashable, xid: Xid, engines: int, oob: OobReference | None

@@ -20,6 +20,10 @@ class ChangeLog(Protocol):
         """Where the next group begins."""
 
     @property
+    def synced_lsn(self) -> int:
+        """Everything before is durable."""
+
+    @property
     def takes_small(self) -> bool:
         """Whether a change inside one page can be appended as things are."""
 
@@ -28,6 +32,9 @@ class ChangeLog(Protocol):
 
     def append_small(self, change: Change) -> int:
         """As `append` for a single change, faster; only if `takes_small`."""
+
+    def append_run(self, groups: memoryview) -> int:
+        """Add groups that are encoded already, from `next_lsn` on; return the LSN behind them."""
 
 
 class MiniTransaction:

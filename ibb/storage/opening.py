@@ -34,7 +34,8 @@ from .redo import RedoLog
 from .redo_record import Change
 from .redo_segment import FIRST_LSN
 from .state_scan import FoundState, find_state
-from .writer import NextFile, Writer, WriterPlace
+from .writer import Writer
+from .writer_place import NextFile, WriterPlace
 from .xa import PreparedXa, find_prepared
 
 

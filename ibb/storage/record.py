@@ -28,7 +28,7 @@ OOB_LISTS_MAX = 2  # statement list and transaction list
 
 _XID = struct.Struct("<BIBB")  # engines or kind, formatID, length of gtrid, length of bqual
 _ROLLBACK = 1
-_NO_LISTS = compint.encode(0)
+NO_LISTS = compint.encode(0)
 
 Bytes = bytes | bytearray | memoryview
 
@@ -132,7 +132,7 @@ def encode_commit_prefix(lists: Sequence[OobReference], major: int = MAJOR_FINAL
     assert len(lists) <= (1 if major == MAJOR_DRAFT else OOB_LISTS_MAX)
     assert all(reference.count for reference in lists)
     if not lists:
-        return _NO_LISTS
+        return NO_LISTS
     encoded = [_encode_reference(reference) for reference in lists]
     if major != MAJOR_DRAFT and len(lists) == 1:
         encoded.append(compint.encode(0))

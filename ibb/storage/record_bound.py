@@ -15,12 +15,13 @@ from ibb.protocol.gtid import Gtid
 from .chunk import CHUNK_HEADER_SIZE
 from .errors import GroupError, StateTooLarge
 from .file_shape import FileShape, state_fits
+from .new_record import NewRecord
 from .options import STATE_BYTES_MAX, StoreOptions
 from .page import CHECKSUM_SIZE
 from .page_fifo import FifoPage
 from .record import encode_state
 from .redo_record import CHANGE_HEADER_SIZE, GROUP_HEADER_SIZE, Change, group_size
-from .writer import NewRecord, Writer, state_bytes_max
+from .writer import Writer, state_bytes_max
 
 
 class RecordBound(NamedTuple):
@@ -102,6 +103,22 @@ def bound_with(record_bytes: int, state_bytes: int, states: int, page_size: int)
     return RecordBound(content + overhead, pages)
 
 
+def run_bound(records: int, size: int, page_size: int) -> RecordBound:
+    """
+    Return the most that a run takes, each record a redo group of its own.
+
+    Args:
+        records: how many.
+        size: bytes of all.
+        page_size: of the pages they go to. No other file is begun for them.
+    """
+    content = size + records * CHUNK_HEADER_SIZE
+    pages = content // (page_size - CHECKSUM_SIZE - 2 * CHUNK_HEADER_SIZE) + 2
+    groups = records * (GROUP_HEADER_SIZE + CHANGE_HEADER_SIZE)
+    overhead = pages * (CHANGE_HEADER_SIZE + 2 * CHUNK_HEADER_SIZE)
+    return RecordBound(content + groups + overhead + page_size, 0)
+
+
 def check_first_state(state: BinlogState, options: StoreOptions, redo_bytes_max: int) -> None:
     """
     Raise unless file 0 can hold *state*, which no older file would know, and a record behind it.
@@ -134,6 +151,7 @@ class _NoLog:
     """Takes redo groups and keeps their size."""
 
     next_lsn = 0
+    synced_lsn = 0
     takes_small = False
 
     def __init__(self) -> None:
@@ -145,6 +163,10 @@ class _NoLog:
 
     def append_small(self, change: Change) -> int:
         return self.append([change])
+
+    def append_run(self, groups: memoryview) -> int:
+        self.bytes += len(groups)
+        return 0
 
 
 class _NoFiles:

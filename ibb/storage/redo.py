@@ -64,7 +64,7 @@ class RedoLog:
         self._on_synced = on_synced
         self._file: File | None = None
         self._offset = 0  # of the next byte handed to the disk
-        self._buffer: list[bytes] = []
+        self._buffer: list[bytes | memoryview] = []
         self._buffered = 0
         self._mutex = threading.Lock()
         self._turns = LogTurns()
@@ -154,6 +154,20 @@ class RedoLog:
         """As `append` for a single change, faster; call it only if `takes_small`."""
         return self._add(encode_single(self.next_lsn, self.synced_lsn, change))
 
+    def append_run(self, groups: memoryview) -> int:
+        """
+        Add groups that are encoded already, the first at `next_lsn`; return the LSN behind them.
+
+        Args:
+            groups: they belong to the log from now on.
+
+        Raises:
+            StoreFailed: the log failed before.
+        """
+        self._check()
+        assert self.fits(len(groups))
+        return self._add(groups)
+
     @property
     def takes_small(self) -> bool:
         """A change inside one page can be appended as things are."""
@@ -164,7 +178,7 @@ class RedoLog:
             and self.failure is None
         )
 
-    def _add(self, group: bytes) -> int:
+    def _add(self, group: bytes | memoryview) -> int:
         size = len(group)
         with self._mutex:
             self._buffer.append(group)

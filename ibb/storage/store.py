@@ -11,6 +11,7 @@ from typing import Self
 
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.format_description import FormatDescription
+from ibb.protocol.group_run import GroupRun
 from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.protocol.gtid_event import encode_gtid_event, read_gtid
 
@@ -32,13 +33,13 @@ from .history import BinlogFileInfo
 from .holds import Hold, HoldKind, Holds
 from .leases import Leases
 from .live_pages import LivePages
+from .new_record import NewRecord
 from .options import StoreOptions
 from .position import Position
 from .purge import PurgeHost, Purger, PurgeResult, PurgeSettings
 from .record import RecordType, Xid, encode_commit_prefix
 from .redo_segment import damaged_headers
 from .synced_note import LOCK_NAME, SyncedNote
-from .writer import NewRecord
 from .xa import PreparedXa
 
 
@@ -50,6 +51,7 @@ class Store:
         commits: writes them; its `gate` stands behind each.
         leases: named positions for which files are kept.
         purger: lets old files go by themselves.
+        piece_size: bytes of events from which on a group is stored in pieces.
         damaged_headers: files of the redo log that opening passed over.
     """
 
@@ -60,12 +62,14 @@ class Store:
         self._disk = disk
         self._directory = directory
         self._options = options
-        self._piece_size = options.piece_size
+        self.piece_size = options.piece_size
         self._clock = clock
         self._lock = lock
         self.damaged_headers = damaged_headers(disk, directory)
         self._engine = Engine(
-            disk, directory, options, clock, self._on_file_made, self._on_begun_anew,
+            disk, directory, options, clock,
+            lambda: self.purger.purge_automatically(),  # noqa: PLW0108 - not there yet
+            lambda: self.leases.forget_history(),  # noqa: PLW0108 - nor is this
             SyncedNote(lock),
         )  # fmt: skip
         self.commits = GroupCommitter(self._engine)
@@ -147,7 +151,19 @@ class Store:
         """Begin an event group; several may be open at a time."""
         self._engine.check()
         self._describe_format()
-        return GroupWriter(self.commits, self._piece_size, self._engine.check)
+        return GroupWriter(self.commits, self.piece_size, self._engine.check)
+
+    def commit_run(self, groups: GroupRun) -> CommitPosition:
+        """
+        Publish whole groups in order, many at a time; as `GroupWriter.commit` with *wait* False.
+
+        Args:
+            groups: at least one, each smaller than `piece_size`; where there is no room for all
+                (StoreFull), those before are stored.
+        """
+        self._engine.check()
+        self._describe_format()
+        return self.commits.commit_run(groups)
 
     def write_format_description(self, event: bytes) -> CommitPosition:
         """
@@ -194,14 +210,7 @@ class Store:
         return self.commits.commit_prepared(xid, gtid, gtid_event)
 
     def rollback_prepared(self, xid: Xid) -> None:
-        """
-        Give a prepared XA transaction up.
-
-        Raises:
-            GroupError: no such transaction is prepared.
-            StoreFull: there is no room.
-            StoreFailed: the store has stopped writing.
-        """
+        """Give a prepared XA transaction up; raises as `commit_prepared`."""
         self.commits.rollback_prepared(xid)
 
     def wait_for(self, position: CommitPosition) -> None:
@@ -282,12 +291,7 @@ class Store:
         return self.purger.purge_to(name)
 
     def purge_before(self, moment: float) -> PurgeResult:
-        """
-        Remove files last changed before *moment* (seconds since 1970), unless somebody needs them.
-
-        Raises:
-            DiskError: a file could not be removed.
-        """
+        """Remove files last changed before *moment*, in seconds since 1970; as `purge_to`."""
         self._engine.settle()
         return self.purger.purge_before(moment)
 
@@ -377,12 +381,6 @@ class Store:
     def hold(self, kind: HoldKind, name: str) -> Hold:
         """Keep all files from purge, for *name*, until the hold is moved on or released."""
         return self._holds.take(kind, name, self.pages.first_file)
-
-    def _on_begun_anew(self) -> None:
-        self.leases.forget_history()
-
-    def _on_file_made(self) -> None:
-        self.purger.purge_automatically()
 
     def _describe_format(self) -> None:
         """Note the opening, in a program's store; where that cannot be, before the next group."""

@@ -6,9 +6,6 @@ redo log is full; making changes durable is the store's business. All calls belo
 of the store's write lock. Source: ibb-format 9.1, 9.2, 12.1.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple, Protocol
-
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.gtid import Gtid
 
@@ -24,11 +21,14 @@ from .file_header import NO_XA, FileHeader
 from .file_pins import FilePins
 from .file_shape import FileShape, state_fits
 from .mini_transaction import ChangeLog, MiniTransaction
+from .new_record import NewRecord
 from .options import STATE_BYTES_MAX
 from .page_fifo import FifoPage
 from .position import Position
 from .record import RecordType, encode_state
+from .record_run import RecordRun
 from .redo_record import Change
+from .writer_place import NextFile, Pages, WriterPlace
 
 STATE_ENTRY_BYTES_MAX = 5 + 5 + 9  # domain, server, sequence number as compressed integers
 
@@ -36,55 +36,6 @@ STATE_ENTRY_BYTES_MAX = 5 + 5 + 9  # domain, server, sequence number as compress
 def state_bytes_max(pairs: int) -> int:
     """Return at least the size of a state record's data, with one pair more than *pairs*."""
     return (pairs + 2) * STATE_ENTRY_BYTES_MAX
-
-
-class WriterPlace(NamedTuple):
-    """Where a writer goes on."""
-
-    header: FileHeader
-    page_no: int  # the page that takes the next byte; may be one past the file's last
-    tail: FifoPage | None  # that page, if it has bytes already
-    full: BinlogState  # of everything written
-    differential: BinlogState  # what was written behind page 1 of this file
-
-
-class NewRecord(NamedTuple):
-    """
-    A record to be written.
-
-    Attributes:
-        type: its type.
-        data: its contents, at least one byte, less than a file.
-        gtid: enters the state exactly when the first chunk is placed.
-        on_start: called with that place before anything is logged.
-    """
-
-    type: RecordType
-    data: bytes
-    gtid: Gtid | None = None
-    on_start: Callable[[Position], None] | None = None
-
-
-class Pages(Protocol):
-    """Takes the writer's pages: the page FIFO."""
-
-    def append(self, file_no: int, page_no: int, page_size: int) -> FifoPage:
-        """Add the next page and return it."""
-
-
-class NextFile(Protocol):
-    """Gives the writer its files; implemented by the store."""
-
-    def next_file(self, file_no: int) -> FileShape:
-        """
-        Return what a file is like, made if it is missing.
-
-        Raises:
-            StoreFull: there is no room for it.
-        """
-
-    def file_entered(self, file_no: int) -> None:
-        """Learn that the writer has gone over to a file."""
 
 
 class Writer:
@@ -206,14 +157,65 @@ class Writer:
         if end >= page.end:
             return None
         if gtid is not None:
-            self._note(gtid)
+            self.note(gtid)
         chunk = chunk_header(record_type | LAST, len(data)) + data
         page.data[start:end] = chunk
         page.used = end
         page.last_lsn = lsn = redo.append_small(Change(page.file_no, page.page_no, start, chunk))
         return lsn
 
-    def _note(self, gtid: Gtid) -> None:
+    def append_run(self, run: RecordRun) -> int | None:
+        """
+        Write records of a run, each as `append` would, until one is in the way of a state or file.
+
+        The caller notes their GTIDs; nothing that it writes before depends on them.
+
+        Returns:
+            The LSN behind them; None: nothing was written, the next one is for `append`.
+
+        Raises:
+            StoreFailed: the redo log takes nothing more.
+        """
+        redo = self._redo
+        run.begin(self.file_no, redo.next_lsn, redo.synced_lsn)
+        payload = self.shape.page_payload
+        changed: list[FifoPage] = []
+        while not run.is_done:
+            page = self._tail
+            after = self._pages_to_state(self._page_no + (page is not None))
+            if page is None:
+                if not run.is_open and not run.fits(after * payload):
+                    break
+                page = self._tail = self._fifo.append(self.file_no, self._page_no, self.page_size)
+                after -= 1
+            since = 0 if page.flushed_clean else page.used
+            used = run.fill(page.data, page.used, since, page.page_no, after)
+            if used == page.used:
+                break
+            page.used, page.flushed_clean = used, False
+            changed.append(page)
+            if page.room == 0:
+                self._tail = None
+                self._page_no += 1
+        if not changed:
+            return None
+        assert not run.is_open
+        lsn = redo.append_run(run.redo[: run.redo_size])
+        for page in changed:
+            page.last_lsn = lsn
+            page.complete = page.room == 0
+        return lsn
+
+    def _pages_to_state(self, page_no: int) -> int:
+        """Return how many pages from *page_no* on begin with neither a state nor a file."""
+        if page_no == 1 or self._is_behind_state:
+            return 0
+        end, interval = self._header.page_count, self._header.state_interval
+        if interval:
+            end = min(end, -(-page_no // interval) * interval)
+        return max(end - page_no, 0)
+
+    def note(self, gtid: Gtid) -> None:
         """Enter *gtid* into the states."""
         self._pairs += self._full.seq(gtid.domain, gtid.server) is None
         self._full.update(gtid)
@@ -225,7 +227,7 @@ class Writer:
         if record.on_start is not None:
             record.on_start(start)
         if record.gtid is not None:
-            self._note(record.gtid)
+            self.note(record.gtid)
         self._write(transaction, record.type, record.data, in_state=False)
         return start
 

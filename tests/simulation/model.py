@@ -47,7 +47,8 @@ class Item:
             of a prepared transaction.
         xid: of a prepare, of a rollback, and of the group that a prepared transaction became.
         domains: that are forgotten with the next file.
-        end: the end of the binlog behind it, once it was written.
+        end: the end of the binlog behind it, once it was written; None also for those of a run
+            before its last.
     """
 
     kind: Kind
@@ -132,11 +133,12 @@ class Model:
 
     def durable(self, end: Position) -> None:
         """Learn that the store calls everything before *end* durable."""
-        while self.safe < len(self.items):
-            reached = self.items[self.safe].end
-            if reached is None or reached > end:
+        for number in range(self.safe, len(self.items)):
+            reached = self.items[number].end
+            if reached is not None and reached > end:
                 break
-            self.safe += 1
+            if reached is not None:
+                self.safe = number + 1
         self.kept = max(self.kept, self.safe)
 
     def all_durable(self) -> None:

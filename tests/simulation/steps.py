@@ -18,6 +18,8 @@ from ibb.storage.gtid_search import TooOld
 from ibb.storage.position import Position
 from ibb.storage.record import Xid
 
+from ..storage.events import query, xid
+from ..storage.runs import run_of
 from .follower import Follower
 from .model import Item, Kind, WrongError
 from .open_group import GTID_FLAGS, OpenGroup
@@ -154,6 +156,48 @@ def publish_one(world: World, rng: random.Random) -> None:
         refuse(world, group)
         raise
     publish(world, rng, group, wait=rng.random() < 0.7)
+
+
+@step(6)
+def commit_run(world: World, rng: random.Random) -> None:
+    """Publish whole groups as a relay does, many at a time."""
+    groups = []
+    for _ in range(rng.choice((1, 2, 3, 10, 40))):
+        gtid = new_gtid(world, rng)
+        groups.append((gtid, query(text(world, rng)) + xid(7)))
+    run = run_of(
+        (GtidEvent(gtid, 5, GTID_FLAGS).encode() + data for gtid, data in groups),
+        world.store.piece_size - 1,
+    )
+    world.said = f"{run.count} groups from {groups[0][0]} on"
+    groups = groups[: run.count]
+    before = world.written_end()
+    items = [Item(Kind.GROUP, before, gtid, data) for gtid, data in groups]
+    if not items:
+        return
+    for item in items:
+        world.model.send(item)
+    try:
+        position = world.store.commit_run(run)
+    except (StoreFull, DiskError, StoreFailed):
+        if not world.has_failed:
+            written = world.store._engine.writer.state_without(frozenset())
+            world.take_back(items, len([gtid for gtid, _ in groups if is_in(written, gtid)]))
+        raise
+    world.take_back(items, len(items))
+    if Position(position.file_no, position.offset) != items[-1].end:
+        raise WrongError(f"commit of {groups[-1][0]} answers {position}, not {items[-1].end}")
+    if rng.random() < 0.7:
+        world.store.wait_for(position)
+        if world.options.flush_log_at_commit == 1:
+            world.model.all_durable()
+        elif world.options.flush_log_at_commit == 2:
+            world.model.kept = len(world.model.items)
+
+
+def is_in(state: list[Gtid], gtid: Gtid) -> bool:
+    """Tell whether a state has a number, where all numbers ascend."""
+    return any(known[:2] == gtid[:2] and known.seq >= gtid.seq for known in state)
 
 
 @step(0.4)

@@ -209,6 +209,13 @@ class World:
             raise
         item.end = self.written_end()
 
+    def take_back(self, items: list[Item], written: int) -> None:
+        """Learn that only the first of the *items* that were sent last were written."""
+        for item in reversed(items[written:]):
+            self.model.take_back(item)
+        if written:
+            items[written - 1].end = self.written_end()
+
     def note_durable(self) -> None:
         self.model.durable(self.store.end())
 

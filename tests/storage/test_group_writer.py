@@ -9,11 +9,11 @@ from ibb.protocol.gtid_event import GtidEvent
 from ibb.storage import Store, StoreOptions
 from ibb.storage.errors import GroupError, StoreFull
 from ibb.storage.file_header import NO_XA
+from ibb.storage.new_record import NewRecord
 from ibb.storage.position import Position
 from ibb.storage.record import RecordType, Xid
 from ibb.storage.record_reader import RecordReader
 from ibb.storage.state_scan import read_state
-from ibb.storage.writer import NewRecord
 
 from .events import query, transaction, xid
 

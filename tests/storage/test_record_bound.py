@@ -13,12 +13,14 @@ from ibb.storage import Store, StoreOptions
 from ibb.storage.errors import GroupError, StateTooLarge
 from ibb.storage.file_header import FileHeader
 from ibb.storage.file_shape import FileShape
+from ibb.storage.new_record import NewRecord
 from ibb.storage.options import STATE_BYTES_MAX
 from ibb.storage.page_fifo import PageFifo
 from ibb.storage.record import RecordType
 from ibb.storage.record_bound import bound_of
 from ibb.storage.redo_record import group_size
-from ibb.storage.writer import STATE_ENTRY_BYTES_MAX, NewRecord, Writer, WriterPlace
+from ibb.storage.writer import STATE_ENTRY_BYTES_MAX, Writer
+from ibb.storage.writer_place import WriterPlace
 
 from ..faults.sim_disk import SimDisk
 from .events import transaction

@@ -9,12 +9,14 @@ from ibb.protocol.gtid import Gtid
 from ibb.protocol.gtid_event import GtidEvent
 from ibb.storage.file_header import FileHeader
 from ibb.storage.file_shape import FileShape
+from ibb.storage.new_record import NewRecord
 from ibb.storage.oob import OobForest
 from ibb.storage.page import page_is_zero, seal_page
 from ibb.storage.page_fifo import PageFifo
 from ibb.storage.position import Position
 from ibb.storage.record import RecordType, encode_commit_prefix, encode_oob_header, parse_state
-from ibb.storage.writer import NewRecord, Writer, WriterPlace
+from ibb.storage.writer import Writer
+from ibb.storage.writer_place import WriterPlace
 
 TIME = 0x6553F100
 

@@ -22,12 +22,14 @@ from ibb.protocol.event_group import GroupStep, GroupTracker
 from ibb.protocol.event_splitter import EventSplitter
 from ibb.protocol.fields import U32
 from ibb.protocol.format_description import CHECKSUM_CRC32, FormatDescription
+from ibb.protocol.group_run import GroupRun
 from ibb.protocol.incident import Incident
-from ibb.protocol.packet import PacketStream
-from ibb.protocol.reply import EOF_BYTES_MAX, parse_err
+from ibb.protocol.packet import HEADER_BYTES, PacketStream, packet_size
 from ibb.protocol.rotate import Rotate
 from ibb.server.log import get_log
 
+from .dump_end import STATUS_EVENT, what_ended
+from .large_event import LargeEvent, check_crc
 from .stored_numbers import StoredNumbers
 from .upstream_place import UpstreamPlace
 
@@ -43,16 +45,9 @@ if TYPE_CHECKING:
     from ibb.storage.group_writer import GroupWriter
     from ibb.storage.store import Store
 
-_STATUS_EVENT: Final = 0x00
-_STATUS_EOF: Final = 0xFE
-_STATUS_ERR: Final = 0xFF
 _SEMI_SYNC: Final = bytes([SEMI_SYNC_ACK])  # begins the marks of a packet, as it begins replies
 _ASKING: Final = b"\1"  # a semi-synchronous packet that is to be acknowledged
 _STAGED_BYTES: Final = 32 << 10  # small events that are handed to the store together
-
-
-class UpstreamEnded(IbbError):  # noqa: N818 - a state of the world
-    """The upstream ended the dump with EOF: it stops, or restarts."""
 
 
 class NotAscending(IbbError):  # noqa: N818 - a state of the world
@@ -112,6 +107,7 @@ class Ingest:
         self._marks_size = 2 if semi_sync else 0  # bytes between the status and the event
         self._marks = b""  # of the packet that comes in, as far as it has come
         self._asked: SemiSyncAck | None = None  # for this, by what has come
+        self._run = GroupRun()
         self._splitter = EventSplitter()
         self._tracker = GroupTracker()
         self._gtid: Gtid | None = None  # of the group that comes in
@@ -119,7 +115,7 @@ class Ingest:
         self._committed: CommitPosition | None = None  # the last one that nobody has waited for
         self._staged: list[bytes] = []
         self._staged_bytes = 0
-        self._large = _LargeEvent()
+        self._large = LargeEvent()
 
     def feed(self, pieces: Sequence[Buffer]) -> SemiSyncAck | None:
         """
@@ -140,8 +136,7 @@ class Ingest:
         self.synced_in = None
         try:
             for piece in pieces:
-                for fragment in self._packets.feed(piece):
-                    self._take(fragment)
+                self._take_piece(memoryview(piece))
         finally:
             committed, self._committed = self._committed, None
             if committed is not None:
@@ -161,14 +156,71 @@ class Ingest:
             self._writer.rollback()
             self._writer = None
 
+    def _take_piece(self, piece: memoryview) -> None:
+        """Take many groups or events at once where they are ordinary, else packet by packet."""
+        at, size = 0, len(piece)
+        while at < size:
+            if self._place is None and self._packets.at_boundary:
+                at = self._take_run(piece, at)
+            end = at + (self._packets.wanted or packet_size(piece[at : at + HEADER_BYTES]))
+            for fragment in self._packets.feed(piece[at:end]):
+                self._take(fragment)
+            at = end
+
+    def _take_run(self, piece: memoryview, at: int) -> int:
+        """Take what is ordinary from a packet's beginning on; return where it ends."""
+        run, seq = self._run, self._packets.expected_seq
+        assert seq is not None
+        checksum = CHECKSUM_SIZE if self._has_checksum else 0
+        while True:
+            if self._tracker.gtid is None:
+                end = run.take(piece, at, seq, checksum, self._store.piece_size - 1)
+                if run.count:
+                    self._store_run(run)
+            elif self._tracker.in_transaction:
+                end = run.take_events(piece, at, seq, checksum)
+                if self._writer is not None and run.used:
+                    self._stage(bytes(run.data[: run.used]))
+            else:
+                return at
+            if end == at:
+                return at
+            at, seq = end, run.seq
+            self._packets.expected_seq = seq
+
+    def _store_run(self, run: GroupRun) -> None:
+        """Store whole groups."""
+        self.timestamp = run.timestamp
+        if self._is_ascending(run):
+            self._committed = self._store.commit_run(run)
+            self._state.load(run.newest(0, run.count).entries())
+            self._numbers.note_run(run)
+            self.groups += run.count
+            return
+        for index in range(run.count):
+            self._begin(run.gtid(index))
+            if self._writer is not None:
+                self._writer.write(run.data[run.bounds[index] : run.bounds[index + 1]])
+                self._commit()
+
+    def _is_ascending(self, run: GroupRun) -> bool:
+        """Tell whether every group is above all of its domain before it."""
+        newest: dict[int, int] = {}
+        for start, stop, domain, _ in run.stretches():
+            known = self._state.newest(domain)
+            if run.seqs[start] <= newest.get(domain, known.seq if known is not None else 0):
+                return False
+            newest[domain] = run.seqs[stop - 1]
+        return True
+
     def _take(self, fragment: PacketFragment) -> None:
         data = memoryview(fragment.data)
         if fragment.first:
             if not data:
                 raise ProtocolError("the upstream sent an empty packet")
             status = data[0]
-            if status != _STATUS_EVENT:
-                self._end(status, data)
+            if status != STATUS_EVENT:
+                raise what_ended(status, data)
             data = data[1:]
             self._marks = b""
         if len(self._marks) < self._marks_size:
@@ -199,14 +251,6 @@ class Ingest:
         if self._tracker.gtid is None:
             self._asked = place.acknowledgement()
 
-    def _end(self, status: int, data: memoryview) -> None:
-        """Raise what a packet means that holds no event."""
-        if status == _STATUS_ERR:
-            raise parse_err(data)
-        if status == _STATUS_EOF and len(data) < EOF_BYTES_MAX:
-            raise UpstreamEnded("the upstream ended the dump")
-        raise ProtocolError(f"the upstream sent a packet that begins with {status:02x}")
-
     def _whole_event(self, event: memoryview) -> None:
         header = EventHeader.unpack(event)
         if header.length != len(event):
@@ -228,7 +272,7 @@ class Ingest:
         size = len(event) - CHECKSUM_SIZE
         if size < HEADER_SIZE:
             raise FormatError(f"event of {len(event)} bytes has no room for a checksum")
-        _check_crc(header, crc32(event[:size]), event[size:])
+        check_crc(header, crc32(event[:size]), event[size:])
         bare = bytearray(event[:size])
         U32.pack_into(bare, LENGTH_OFFSET, size)
         self._group_event(header._replace(length=size), bytes(bare))
@@ -246,12 +290,16 @@ class Ingest:
             self.timestamp = header.timestamp
             self._begin(self._tracker.gtid)
         if self._writer is not None:
-            self._staged.append(event)
-            self._staged_bytes += len(event)
-            if self._staged_bytes >= _STAGED_BYTES:
-                self._hand_over()
+            self._stage(event)
         if step is GroupStep.END:
             self._commit()
+
+    def _stage(self, events: bytes) -> None:
+        """Keep events of the group that comes in until there is enough for the store."""
+        self._staged.append(events)
+        self._staged_bytes += len(events)
+        if self._staged_bytes >= _STAGED_BYTES:
+            self._hand_over()
 
     def _meet_incident(self, event: bytes) -> None:
         """
@@ -281,7 +329,7 @@ class Ingest:
                 raise FormatError(
                     f"{type_name(header.type)} event of {header.length} bytes is impossible"
                 )
-            self._large = _LargeEvent(header, checksum_size, ends_group=step is GroupStep.END)
+            self._large = LargeEvent(header, checksum_size, ends_group=step is GroupStep.END)
             self._hand_over()
         data = self._large.take(part)
         if self._writer is not None and len(data):
@@ -347,50 +395,3 @@ class Ingest:
         self._store.write_format_description(described.to_store())
         self._store.sync()
         self._format = described
-
-
-class _LargeEvent:
-    """
-    Takes the checksum off an event that comes in parts, and verifies it.
-
-    Args:
-        header: of the event as received.
-        checksum_size: bytes of checksum at its end, 0 or 4.
-    """
-
-    def __init__(
-        self,
-        header: EventHeader | None = None,
-        checksum_size: int = 0,
-        *,
-        ends_group: bool = False,
-    ) -> None:
-        self.ends_group = ends_group
-        self._checksum_size = checksum_size
-        self._left = 0 if header is None else header.length - checksum_size  # bytes of event
-        self._crc = 0
-        self._stored = b""  # the checksum, as far as it has come
-
-    def take(self, part: EventPart) -> Buffer:
-        """Return the bytes of *part* that belong to the event without checksum."""
-        data: Buffer = memoryview(part.data)
-        body = data[: self._left]
-        self._left -= len(body)
-        if not self._checksum_size:
-            return body
-        self._crc = crc32(body, self._crc)
-        self._stored += bytes(data[len(body) :])
-        if part.last:
-            _check_crc(part.header, self._crc, self._stored)
-        if part.first:
-            body = bytearray(body)
-            U32.pack_into(body, LENGTH_OFFSET, part.header.length - self._checksum_size)
-        return body
-
-
-def _check_crc(header: EventHeader, computed: int, stored: Buffer) -> None:
-    (expected,) = U32.unpack(stored)
-    if expected != computed:
-        raise FormatError(
-            f"{type_name(header.type)} event has checksum {expected:08x}, its bytes {computed:08x}"
-        )

@@ -10,7 +10,8 @@ from ibb.protocol.errors import FormatError, ProtocolError, SqlError
 from ibb.server.latencies import Latencies
 from ibb.storage.errors import DiskError, StoreFailed, StoreFull
 
-from .ingest import NotAscending, UpstreamEnded
+from .dump_end import UpstreamEnded
+from .ingest import NotAscending
 from .upstream_login import UpstreamRefused
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from ibb.storage.group_reader import GroupReader
 from ibb.storage.position import Position
 
 if TYPE_CHECKING:
+    from ibb.protocol.group_run import GroupRun
     from ibb.protocol.gtid import Gtid
     from ibb.storage.history import History
 
@@ -84,6 +85,14 @@ class StoredNumbers:
         runs = self._pairs.get((gtid.domain, gtid.server))
         if runs is not None:
             runs.add(gtid.seq)
+
+    def note_run(self, groups: GroupRun) -> None:
+        """Learn that groups have been stored."""
+        for start, stop, domain, server in groups.stretches() if self._pairs else ():
+            runs = self._pairs.get((domain, server))
+            if runs is not None:
+                for seq in groups.seqs[start:stop]:
+                    runs.add(seq)
 
     def _read(self, pair: tuple[int, int]) -> Runs:
         self._history.refresh()

@@ -1,5 +1,6 @@
 """Taking a dump apart, however its bytes are cut."""
 
+import random
 from dataclasses import replace
 
 import pytest
@@ -10,16 +11,19 @@ from ibb.protocol.errors import FormatError, ProtocolError, SqlError
 from ibb.protocol.event import with_checksum
 from ibb.protocol.format_description import CHECKSUM_CRC32, FormatDescription
 from ibb.protocol.gtid import Gtid
+from ibb.protocol.gtid_event import GtidEvent, GtidFlag
 from ibb.protocol.incident import Incident, IncidentKind
 from ibb.protocol.packet import frame_all
 from ibb.protocol.reply import eof
-from ibb.server.relay.ingest import Ingest, UpstreamEnded
+from ibb.server.relay.dump_end import UpstreamEnded
+from ibb.server.relay.ingest import Ingest
 from ibb.server.relay.stored_numbers import Runs, StoredNumbers
 from ibb.storage.errors import GroupError
 from ibb.storage.group_reader import GroupReader
 from ibb.storage.position import Position
 from ibb.storage.store import Store
 
+from ...storage.events import query, xid
 from ...tiny import SMALL
 from .fake_primary import group, preamble, stored
 
@@ -196,3 +200,45 @@ def test_an_incident_is_passed_over_only_if_asked_for(target, capfd):
     assert contents(target) == [stored(Gtid(0, 1, 1)), stored(Gtid(0, 1, 2))]
     output = capfd.readouterr()
     assert "incident_skipped" in output.out + output.err
+
+
+def one_by_one(taking, monkeypatch):
+    monkeypatch.setattr(taking, "_take_run", lambda _, at: at)
+    return taking
+
+
+def kinds_of_groups(rng, count):
+    """Return groups as they go over the wire: ordinary ones, odd ones, numbers that come again."""
+    found, seq = [], 0
+    for _ in range(count):
+        seq = max(1, seq + rng.choice((1, 1, 1, 1, 5, 0, -1)))
+        gtid = Gtid(rng.randrange(2), rng.randrange(1, 3), seq)
+        flags2 = rng.choice((GtidFlag.TRANSACTIONAL, GtidFlag.TRANSACTIONAL, GtidFlag.STANDALONE))
+        head = GtidEvent(gtid=gtid, timestamp=seq, flags2=flags2).encode()
+        body = [query("x" * rng.choice((5, 300, 5000, 70_000)), server=gtid.server)]
+        if flags2 == GtidFlag.TRANSACTIONAL:
+            body *= rng.choice((1, 1, 3))
+            body.append(rng.choice((xid(7), query("COMMIT"), query("ROLLBACK"))))
+        found += map(with_checksum, (head, *body))
+    return found
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("seed", range(12))
+def test_many_at_a_time_is_the_same_as_one_by_one(tmp_path, monkeypatch, seed):
+    rng = random.Random(seed)
+    stream = framed(*preamble(), *kinds_of_groups(rng, 60))
+    cuts = sorted(rng.randrange(len(stream)) for _ in range(rng.choice((0, 3, 200))))
+    pieces = [stream[a:b] for a, b in zip([0, *cuts], [*cuts, len(stream)], strict=True)]
+    found = []
+    for name in ("many", "one"):
+        with Store.open(tmp_path / name, replace(SMALL, format_description="upstream")) as target:
+            taking = ingest(target)
+            if name == "one":
+                one_by_one(taking, monkeypatch)
+            for piece in pieces:
+                taking.feed([piece])
+            state = str(target.state())
+            found.append((contents(target), state, taking.groups, taking.skipped, taking.timestamp))
+    assert found[0] == found[1]
+    assert found[0][2] > 10

@@ -356,15 +356,15 @@ async def test_a_silent_primary_is_left_and_waits_grow(target):
 
 async def test_a_full_disk_is_waited_for(target, monkeypatch):
     failures = [StoreFull("no room"), DiskError(28, "full", operation="write", path="x"), None]
-    begin = target.begin
+    commit_run = target.commit_run
 
-    def sometimes():
+    def sometimes(groups):
         failure = failures.pop(0) if failures else None
         if failure is not None:
             raise failure
-        return begin()
+        return commit_run(groups)
 
-    monkeypatch.setattr(target, "begin", sometimes)
+    monkeypatch.setattr(target, "commit_run", sometimes)
     async with (
         FakePrimary([*preamble(), *group(Gtid(0, 1, 1)), HANG]) as primary,
         Following(target, primary.port) as following,
