@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ibb.protocol.gtid import GtidPosition
+
 if TYPE_CHECKING:
     from types import FrameType
 
@@ -23,6 +25,7 @@ def pipeline() -> None:
     \b
       ibb pipeline run shop.toml
       ibb pipeline check shop.toml
+      ibb pipeline as-of shop.toml shop.orders 0-101-7 orders.parquet
 
     Exit status 0: done; 1: `check` has found a difference; 2: it could not run.
     """  # noqa: D301 - click's own sign for lines that stay as they are
@@ -85,6 +88,34 @@ def check(config: str) -> None:
         bad += not result.is_equal
         click.echo(result.line())
     sys.exit(EXIT_FOUND if bad else 0)
+
+
+@pipeline.command()
+@click.argument("config", type=click.Path(exists=True, dir_okay=False))
+@click.argument("table")
+@click.argument("gtid")
+@click.argument("file", type=click.Path(dir_okay=False))
+def as_of(config: str, table: str, gtid: str, file: str) -> None:
+    """
+    Write TABLE as it was right behind the group GTID into a Parquet FILE.
+
+    It is the table's last version before, and what the binlog has from there: both must be left.
+
+    \b
+      ibb pipeline as-of shop.toml shop.orders 0-101-7 orders.parquet
+
+    Exit status 0: done; 2: it cannot be told, stderr says why in one line.
+    """  # noqa: D301 - as above
+    tables = _tables()
+    database, _, name = table.partition(".")
+    position = GtidPosition.parse(gtid)
+    done = tables.write_as_of(
+        tables.read_config(config), tables.TableName(database, name), position, file
+    )
+    click.echo(
+        f"{table} as of {position}: {done.rows} rows, from the version of "
+        f"'{done.version}' and {done.groups} groups behind it"
+    )
 
 
 def _tables() -> Any:

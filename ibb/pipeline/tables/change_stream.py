@@ -20,7 +20,8 @@ from ibb.storage.read_only import ReadOnlyHistory
 
 from .errors import PipelineError
 from .group_steps import TableRows, steps_of
-from .prepared_xa import PreparedXa
+from .place import is_behind
+from .prepared_xa import PassedXa, PreparedXa
 from .row_changes import (
     Changed,
     GroupRun,
@@ -52,6 +53,7 @@ def read_batches(
     config: PipelineConfig,
     ledger: Ledger,
     schema_of: Callable[[TableMap], TableSchema | None],
+    until: GtidPosition | None = None,
 ) -> Iterator[MicroBatch]:
     """
     Yield what is behind *ledger* up to the end at the time of asking, in batches of whole groups.
@@ -62,9 +64,10 @@ def read_batches(
         config: of the pipeline.
         ledger: where the first batch begins, and what is known of the history there.
         schema_of: what else is known of a table.
+        until: end behind the last of these groups, all of which were applied before.
 
     Raises:
-        PipelineError: another history is there.
+        PipelineError: another history is there, or it ends before *until*.
         SqlError: 1236, the position is not in the history.
         TooOld: groups behind it were purged.
         FormatError: the binlog is damaged.
@@ -76,12 +79,18 @@ def read_batches(
         check_history(config, history, ledger)
         start = ledger.place.position
         batch, pending = _Batch(start, schema_of, config.table_name), PreparedXa(ledger.prepared)
+        if until is not None:
+            pending = PassedXa()
+        wanted = {gtid for gtid in until or () if is_behind(gtid, start)}
 
         def wants(name: TableName) -> bool:
             return config.wants(config.table_name(*name))
 
         for group in groups_between(history, start):
             assert group.gtid is not None
+            if until is not None and not wanted:
+                break
+            wanted.discard(group.gtid)
             steps = steps_of(group, wants, pending)
             ends, place = (
                 batch.take(group.gtid, group.timestamp, steps),
@@ -92,6 +101,8 @@ def read_batches(
                 batch = _Batch(batch.end, schema_of, config.table_name)
         if batch.groups:
             yield batch.finished(pending.xids, mark_before(history.pages, place))
+        if wanted:
+            raise PipelineError(f"{min(wanted)} is not in the history of {config.source}")
     finally:
         history.close()
 

@@ -10,17 +10,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from deltalake import DeltaTable, write_deltalake
 
+from ibb.protocol.gtid import GtidPosition
+
 from .counted_rows import CountedRows, numbered_keys
 from .errors import PipelineError
 from .latest_rows import LatestRows
-from .place import Place, place_properties, stored_place
+from .place import MADE_KEY, POSITION_KEY, TABLE_KEY, Place, place_properties, stored_place
 from .read_ahead import read_ahead
 from .row_key import DIGEST_CHARACTERS, KEY_COLUMN, row_keys
 from .row_merge import with_keys
@@ -34,6 +36,23 @@ MARK_COLUMN: Final = "_ibb_delete"
 REWRITE_ROWS: Final = 65_536  # read and written at a time when a table changes its shape
 KEY_CHARACTERS_MAX: Final = 64  # digest, dash and number
 KEY_METADATA: Final = b"ibb.key"
+
+
+class Version(NamedTuple):
+    """
+    A version of a table.
+
+    Attributes:
+        number: Delta's.
+        position: how far it is.
+        name: of the table then.
+        made: it is empty, and that only by the group behind *position*.
+    """
+
+    number: int
+    position: GtidPosition
+    name: str
+    made: bool
 
 
 class DeltaTarget:
@@ -71,17 +90,35 @@ class DeltaTarget:
     @property
     def schema(self) -> pa.Schema:
         """Its columns, without the hidden one."""
-        return pa.schema([field for field in self._full_schema() if field.name != KEY_COLUMN])
+        return self.schema_at(None)
 
     @property
     def key(self) -> list[str]:
         """Names of the key's columns; empty: the table has no key."""
-        metadata = self._full_schema().field(KEY_COLUMN).metadata or {}
-        return [str(name) for name in json.loads(metadata.get(KEY_METADATA, b"[]"))]
+        return self.key_at(None)
+
+    def schema_at(self, version: int | None) -> pa.Schema:
+        """Return the columns of a version, without the hidden one; None: the last."""
+        full = pa.schema(self._opened(version).schema())
+        return pa.schema([field for field in full if field.name != KEY_COLUMN])
+
+    def key_at(self, version: int | None) -> list[str]:
+        """Return the names of a version's key columns; None: the last."""
+        field = pa.schema(self._opened(version).schema()).field(KEY_COLUMN)
+        return [str(name) for name in json.loads((field.metadata or {}).get(KEY_METADATA, b"[]"))]
+
+    def versions(self) -> Iterator[Version]:
+        """Yield the versions that are left, newest first."""
+        for commit in self._table.history() if self._table else ():
+            made = MADE_KEY in commit
+            if made or POSITION_KEY in commit:
+                position = GtidPosition.parse(commit[MADE_KEY if made else POSITION_KEY])
+                name = str(commit.get(TABLE_KEY) or self.name)
+                yield Version(commit["version"], position, name, made)
 
     def create(self, schema: pa.Schema, key: Sequence[str], place: Place) -> None:
         """Make the table empty, in place of what may be there."""
-        self._write(_described(schema, key).empty_table(), "overwrite", place)
+        self._write(_described(schema, key).empty_table(), "overwrite", place, made=True)
 
     def builder(self) -> MergeBuilder:
         """Return what takes changes for `merge`."""
@@ -136,9 +173,7 @@ class DeltaTarget:
 
     def batches(self, version: int | None = None) -> Iterator[pa.Table]:
         """Yield the rows, without the hidden column, in pieces of a bounded number."""
-        table = self._opened()
-        if version is not None:
-            table = DeltaTable(self.uri, version=version, storage_options=self._storage)
+        table = self._opened(version)
         columns = [field.name for field in pa.schema(table.schema()) if field.name != KEY_COLUMN]
         found = table.to_pyarrow_dataset().to_batches(columns=columns, batch_size=REWRITE_ROWS)
         for batch in found:
@@ -180,7 +215,7 @@ class DeltaTarget:
                 predicate=f"t.{KEY_COLUMN} = s.{KEY_COLUMN}",
                 source_alias="s",
                 target_alias="t",
-                commit_properties=place_properties(self._application, place),
+                commit_properties=place_properties(self._application, place, self.name),
             )
             .when_matched_delete(f"s.{MARK_COLUMN}")
             .when_matched_update(columns)
@@ -194,7 +229,15 @@ class DeltaTarget:
         with read_ahead(batches) as ready:
             self._write(pa.RecordBatchReader.from_batches(schema, ready), "overwrite", place)
 
-    def _write(self, data: object, mode: str, place: Place, schema_mode: str | None = None) -> None:
+    def _write(
+        self,
+        data: object,
+        mode: str,
+        place: Place,
+        schema_mode: str | None = None,
+        *,
+        made: bool = False,
+    ) -> None:
         write: Any = write_deltalake  # its overloads want literals
         write(
             self.uri if self._table is None else self._table,
@@ -202,16 +245,18 @@ class DeltaTarget:
             mode=mode,
             schema_mode=schema_mode or ("overwrite" if mode == "overwrite" else None),
             storage_options=self._storage or None,
-            commit_properties=place_properties(self._application, place),
+            commit_properties=place_properties(self._application, place, self.name, made=made),
         )
         if self._table is None:
             self._table = DeltaTable(self.uri, storage_options=self._storage)
         else:
             self._table.update_incremental()
 
-    def _opened(self) -> DeltaTable:
+    def _opened(self, version: int | None = None) -> DeltaTable:
         if self._table is None:
             raise PipelineError(f"{self.name}: there is no Delta table at {self.uri}")
+        if version is not None:
+            return DeltaTable(self.uri, version=version, storage_options=self._storage)
         return self._table
 
     def _full_schema(self) -> pa.Schema:

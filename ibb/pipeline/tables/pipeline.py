@@ -6,7 +6,6 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ibb.pipeline.history_mark import NO_MARK, mark_before
-from ibb.protocol.rows.table_schema import ColumnSchema, TableSchema
 from ibb.storage.disk import OsDisk
 from ibb.storage.inspect.recovered_view import recovered_view
 from ibb.storage.read_only import ReadOnlyHistory
@@ -18,24 +17,20 @@ from .lake import Lake
 from .ledger import Ledger
 from .mariadb_source import compares_in_lower_case
 from .place import Place
-from .row_changes import TableName
-from .shape import CHARSET_METADATA, TYPE_METADATA
 from .snapshot import take_snapshot
+from .stored_schemas import StoredSchemas
 
 if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Sequence
 
-    from ibb.protocol.rows.table_map import TableMap
-
     from .applier import Applied
     from .config import PipelineConfig
-    from .row_changes import MicroBatch
+    from .row_changes import MicroBatch, TableName
 
 POLL_SECONDS: Final = 0.5
 EVERYTHING: Final = "*.*"  # the pattern of all tables
 HISTORY_SECONDS_MAX: Final = 300.0  # until the binlog reaches the snapshot's position
-_SPECIAL: Final = ("uuid", "inet4", "inet6")  # types of which a table map says nothing
 
 
 class Progress(NamedTuple):
@@ -58,7 +53,6 @@ class Pipeline:
         self._config = config
         self._progress = progress
         self._lake = Lake(config)
-        self._schemas: dict[TableName, TableSchema | None] = {}
 
     def run(self, stop: threading.Event, *, once: bool, snapshot: Sequence[str] = ()) -> None:
         """
@@ -76,10 +70,11 @@ class Pipeline:
             ledger = self._ledger(snapshot)
             self._wait_for(ledger, stop)
             applier = self._lake.applier(ledger)
+            schemas = StoredSchemas(self._config, self._lake)
             while not stop.is_set():
-                for batch in read_batches(self._config, applier.ledger, self._schema_of):
+                for batch in read_batches(self._config, applier.ledger, schemas.of):
                     applied = applier.apply(batch)
-                    self._schemas.clear()
+                    schemas.forget()
                     self._progress.batch(batch, applied)
                     if stop.is_set():
                         return
@@ -152,32 +147,3 @@ class Pipeline:
                 )
             stop.wait(POLL_SECONDS)
             waited += POLL_SECONDS
-
-    def _schema_of(self, table_map: TableMap) -> TableSchema | None:
-        """Return what the change table knows of columns that a table map cannot describe."""
-        name = self._config.table_name(table_map.database, table_map.table)
-        if not table_map.optional.names:
-            raise PipelineError(
-                f"{name}: the binlog has no names of columns: set binlog_row_metadata=FULL at the "
-                "source, and take a new snapshot"
-            )
-        if name not in self._schemas:
-            self._schemas[name] = self._known_schema(name, table_map.optional.names)
-        return self._schemas[name]
-
-    def _known_schema(self, name: TableName, names: Sequence[str]) -> TableSchema | None:
-        target = self._lake.open(name)
-        if not target.exists:
-            return None
-        known = {}
-        for field in target.schema:
-            metadata = field.metadata or {}
-            known[field.name] = ColumnSchema(
-                field.name,
-                metadata.get(TYPE_METADATA, b"").decode(),
-                metadata.get(CHARSET_METADATA, b"").decode() or None,
-            )
-        is_special = any(column.type_text.startswith(_SPECIAL) for column in known.values())
-        if not is_special or set(names) != set(known):
-            return None  # the table map says everything, or the shape is another: that stops later
-        return TableSchema(tuple(known[column] for column in names))

@@ -55,9 +55,22 @@ class Place:
         return cls(GtidPosition.parse(str(value["position"])), int(str(value["time"])))
 
 
-def place_properties(application: str, place: Place) -> CommitProperties:
+POSITION_KEY: Final = "gtid_position"  # of a commit, also for people: DESCRIBE HISTORY
+TABLE_KEY: Final = "table"
+MADE_KEY: Final = "made_behind"  # of a table that is empty: the group that makes it comes next
+
+
+def place_properties(
+    application: str, place: Place, table: str = "", *, made: bool = False
+) -> CommitProperties:
     """
     Return the properties of a Delta commit that brings a table to *place*.
+
+    Args:
+        application: under which it is stored.
+        place: the place.
+        table: the table's name then.
+        made: the table is made anew by the group behind *place*.
 
     Raises:
         PipelineError: the position has too many domains or too high numbers to be stored.
@@ -72,7 +85,10 @@ def place_properties(application: str, place: Place) -> CommitProperties:
             numbers[f"{application}/{index}/{part}"] = number
     return CommitProperties(
         app_transactions=[Transaction(name, number) for name, number in numbers.items()],
-        custom_metadata={"gtid_position": str(place.position)},  # for people: DESCRIBE HISTORY
+        custom_metadata={
+            MADE_KEY if made else POSITION_KEY: str(place.position),
+            TABLE_KEY: table,
+        },
     )
 
 

@@ -67,3 +67,12 @@ class PreparedXa:
     def roll_back(self, xid: str) -> None:
         """Take note that *xid* was rolled back, whoever saw it before."""
         self._xids.discard(xid)
+
+
+class PassedXa(PreparedXa):
+    """Those of groups that were gone through before, where nothing of them was missed."""
+
+    def commit(self, xid: str, gtid: Gtid) -> None:
+        """Take note that *gtid* commits *xid*, which changes none of the tables."""
+        del gtid
+        self.roll_back(xid)

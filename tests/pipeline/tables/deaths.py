@@ -31,7 +31,7 @@ class Deaths:
         self._folder = folder
         self._lake = None
         self._kept = None
-        self._config = PipelineConfig(
+        self.config = PipelineConfig(
             "test", "", "", include=("shop.*",), undecoded="keep", server=ServerConfig()
         )
         for place, name in (
@@ -54,7 +54,7 @@ class Deaths:
         self.runs += 1
         try:
             progress = Progress(lambda *_: None, lambda *_: None)
-            config = replace(self._config, target=str(lake))
+            config = replace(self.config, target=str(lake))
             Pipeline(config, progress).run(threading.Event(), once=True, snapshot=snapshot)
         finally:
             self._lake = None
@@ -62,7 +62,7 @@ class Deaths:
 
     def check(self, lake):
         """Check that the tables are those of the source, and that the ledger knows where."""
-        config = replace(self._config, target=str(lake))
+        config = replace(self.config, target=str(lake))
         opened, model = Lake(config), self.source.models[-1]
         ledger = Ledger.load(opened.state)
         assert ledger.place.position == self.source.stream.state

@@ -96,13 +96,16 @@ class Source:
         self.models.append(self.models[-1])
         self._add(steps)
 
-    def read(self, _config, ledger, _schema_of):
+    def read(self, _config, ledger, _schema_of, until=None):
         """Yield batches as the reader of the binlog cuts them: a statement ends one."""
-        first = self.stream.behind(ledger.place.position)
-        for last in range(first + 1, self.seen + 1):
+        first, end = self.stream.behind(ledger.place.position), self.seen
+        if until is not None:
+            gtids = [gtid for gtid, _, _ in self.stream.groups]
+            end = max(gtids.index(gtid) for gtid in until) + 1
+        for last in range(first + 1, end + 1):
             steps = self.stream.groups[last - 1][2]
             ends = any(isinstance(step, Statement) for step in steps)
-            if ends or last - first >= self.batch_groups or last == self.seen:
+            if ends or last - first >= self.batch_groups or last == end:
                 yield self.stream.batch(first, last)
                 first = last
 

@@ -1,8 +1,12 @@
 """From a real server to Delta tables: SELECT here against SELECT there."""
 
+import pyarrow.parquet as pq
 import pytest
 
+from ibb.pipeline.tables.as_of import write_as_of
 from ibb.pipeline.tables.errors import PipelineError
+from ibb.pipeline.tables.row_changes import TableName
+from ibb.protocol.gtid import GtidPosition
 
 from ...integration.conftest import mariadb_10, new_rig
 from ...integration.workload import TYPE_COLUMNS, TYPE_ROW
@@ -226,3 +230,35 @@ def test_xa_transactions_before_and_behind_a_snapshot(topology, tmp_path):
     primary.run("XA COMMIT 'x'")
     topology.run(config, snapshot=["*.*"])
     assert topology.differences(config) == ([], 1)
+
+
+def test_a_table_as_of_any_group(topology, tmp_path):
+    primary = topology.primary
+    primary.run(
+        "CREATE DATABASE past",
+        "CREATE TABLE past.t (id INT PRIMARY KEY, u UUID, note VARCHAR(20) CHARACTER SET latin1)",
+        "CREATE TABLE past.other (id INT)",
+    )
+    config = topology.config(tmp_path, include=("past.t",), batch_groups=4)
+    topology.run(config)
+    primary.run("XA START 'q'", "INSERT INTO past.other VALUES (2)", "XA END 'q'", "XA PREPARE 'q'")
+    then = []
+    for number in range(30):
+        primary.run(
+            f"INSERT INTO past.t (id, u, note) VALUES ({number}, UUID(), 'é{number}')",
+            f"UPDATE past.t SET note = CONCAT(note, '.') WHERE id MOD 3 = {number} MOD 3",
+        )
+        if number == 10:
+            primary.run("ALTER TABLE past.t ADD n INT DEFAULT 4", "XA COMMIT 'q'")
+        if number == 20:
+            primary.run("TRUNCATE TABLE past.t")
+        rows = primary.rows("SELECT * FROM past.t ORDER BY id")
+        then.append((GtidPosition.parse(primary.binlog_position()), rows))
+    topology.run(config)
+    file = tmp_path / "t.parquet"
+    for position, rows in then:
+        write_as_of(config, TableName("past", "t"), position, str(file))
+        found = [tuple(row.values()) for row in pq.read_table(file).to_pylist()]
+        assert [tuple(map(str, row)) for row in sorted(found)] == [
+            tuple(map(str, row)) for row in rows
+        ], position
