@@ -131,14 +131,17 @@ class Model:
             raise WrongError(f"group {gtid} was never committed, or is lost")
         return self._index[gtid]
 
-    def durable(self, end: Position) -> None:
-        """Learn that the store calls everything before *end* durable."""
-        for number in range(self.safe, len(self.items)):
-            reached = self.items[number].end
-            if reached is not None and reached > end:
+    def durable(self, end: Position, state: BinlogState) -> None:
+        """Learn that the store calls everything before *end* durable, with *state* there."""
+        for item in self.items[self.safe :]:
+            if item.end is None:
+                known = None if item.gtid is None else state.seq(item.gtid.domain, item.gtid.server)
+                is_durable = item.gtid is not None and known is not None and known >= item.gtid.seq
+            else:
+                is_durable = item.end <= end
+            if not is_durable:
                 break
-            if reached is not None:
-                self.safe = number + 1
+            self.safe += 1
         self.kept = max(self.kept, self.safe)
 
     def all_durable(self) -> None:

@@ -217,7 +217,7 @@ class World:
             items[written - 1].end = self.written_end()
 
     def note_durable(self) -> None:
-        self.model.durable(self.store.end())
+        self.model.durable(self.store.end(), self.store.state())
 
     # Comparison
 
