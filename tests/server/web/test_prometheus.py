@@ -45,21 +45,6 @@ def test_rules_and_dashboard_speak_of_metrics_that_there_are():
     assert len(rule_queries()) == RULES.read_text().count("- alert:") > 15
 
 
-def test_every_alert_says_what_and_what_to_do():
-    for rule in RULES.read_text().split("- alert:")[1:]:
-        assert re.search(r"severity: (critical|warning|info)\b", rule)
-        assert "summary:" in rule
-        assert "description:" in rule
-
-
-@pytest.mark.live
-def test_alerts_fire_when_they_should(tmp_path):
-    test = (Path(__file__).parent / "rules_test.yml").read_text().replace("RULES", str(RULES))
-    (tmp_path / "test.yml").write_text(test)
-    done = promtool("test", "rules", str(tmp_path / "test.yml"))
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
 def promtool(*arguments, text=None):
     return subprocess.run(
         ["promtool", *arguments], input=text, capture_output=True, text=True, timeout=60
