@@ -6,11 +6,22 @@ from os import environ
 from urllib.request import urlopen
 
 import pytest
+from playwright.sync_api import expect
 
+from tests.dashboard.board import Window, chromium
 from tests.integration.waiting import wait_until
 
-from .stack import PASSWORD
+from .stack import PASSWORD, REPLICAS
 
+NEXT_VERSION = "99.0.0"
+# The same program under another number: there is no older release to come from.
+NEXT_IMAGE = f"""
+FROM %s
+USER root
+RUN sed -i 's/^Version: .*/Version: {NEXT_VERSION}/' \\
+    /opt/ibb/lib/python3*/site-packages/ibb-*.dist-info/METADATA
+USER ibb
+"""
 WORKLOAD = """
 CREATE DATABASE shop;
 USE shop;
@@ -31,6 +42,24 @@ ALTER TABLE orders ADD KEY (note(20));
 def test_what_the_primary_writes_is_on_both_replicas(stack):
     stack.sql("primary", WORKLOAD)
     stack.assert_equal()
+
+
+def test_a_table_created_on_the_primary_is_on_both_replicas_and_on_the_dashboard(stack):
+    created = "CREATE TABLE shop.tea (id INT PRIMARY KEY)"
+    ((gtid,),) = stack.sql("primary", f"{created}; SELECT @@last_gtid")
+    stack.assert_equal()
+    for replica in REPLICAS:
+        assert stack.sql(replica, "SHOW TABLES IN shop LIKE 'tea'") == [["tea"]]
+    url = f"https://127.0.0.1:{environ['ADMIN_PORT']}"
+    with chromium() as browser:
+        window = Window(browser, url, ignore_https_errors=True)
+        page = window.log_in(f"search/{gtid}", "admin", PASSWORD).page
+        page.get_by_role("link", name=gtid, exact=True).click()
+        expect(window.table("Events")).to_contain_text(created)
+        rows = window.go("readers").table("Readers").locator("tbody tr")
+        expect(rows.locator("td:nth-child(4)").filter(has_text="10")).to_have_text(["101", "102"])
+        window.close()
+    assert window.errors == []
 
 
 def test_any_password_is_a_password_and_nothing_else(stack):
@@ -120,14 +149,14 @@ def test_a_network_that_is_cut_and_mended_loses_nothing(stack, service, network)
     stack.assert_equal()
 
 
-def test_a_new_image_goes_on_with_the_volume_and_serves_all_history(stack):
+def test_an_image_of_another_version_goes_on_with_the_volume_and_serves_all_history(stack):
     before = stack.inspect("relay", "{{.Image}}")
-    stack.engine(
-        "build", "-q", "-t", f"{stack.image}-next", "-", text=f"FROM {stack.image}\nENV NEXT=1\n"
-    )
+    assert NEXT_VERSION not in stack.engine("exec", stack.container("relay"), "ibb", "--version")
+    stack.engine("build", "-q", "-t", f"{stack.image}-next", "-", text=NEXT_IMAGE % stack.image)
     stack.compose("up", "-d", "--no-deps", "relay", IBB_IMAGE=f"{stack.image}-next")
     stack.wait_until_healthy("relay")
     assert stack.inspect("relay", "{{.Image}}") != before
+    assert NEXT_VERSION in stack.engine("exec", stack.container("relay"), "ibb", "--version")
     stack.sql("primary", "INSERT INTO shop.orders (note) VALUES ('after an upgrade')")
     stack.assert_equal()
     stack.sql(

@@ -139,16 +139,16 @@ class Window:
         if message.type in ("error", "warning"):
             self.errors.append(message.text)
 
-    def log_in(self, view="overview"):
+    def log_in(self, view="overview", user=USER, password=PASSWORD):
         """Come in by the login page, and go to a view."""
         self.page.goto(f"{self.url}/")
-        self.fill_in()
+        self.fill_in(user, password)
         self.live()
         return self.go(view)
 
-    def fill_in(self):
-        self.page.get_by_label("User").fill(USER)
-        self.page.get_by_label("Password").fill(PASSWORD)
+    def fill_in(self, user=USER, password=PASSWORD):
+        self.page.get_by_label("User").fill(user)
+        self.page.get_by_label("Password").fill(password)
         self.page.get_by_role("button", name="Log in").click()
 
     def go(self, view):

@@ -1,6 +1,8 @@
-"""The reference names every command, option, statement and variable."""
+"""The reference names every command, option, statement, variable and metric."""
 
+import re
 from dataclasses import fields
+from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -10,17 +12,20 @@ from ibb.cli.main import ibb as ibb_command
 from ibb.server.config import Config
 from ibb.server.sql import ast, parser
 from ibb.server.sql.parser import parse_statement
+from ibb.server.sql.show_views import VIEWS
 from ibb.server.sql.system_variables import SYSTEM_VARIABLES
-from ibb.server.statements import privileges_needed
+from ibb.server.statements import privileges_needed, show
+from ibb.server.web.gate import COOKIE
 from ibb.storage import StoreOptions
 
 from .reference.cli_page import commands
 from .reference.options_page import store_meanings
 from .reference.pages import FOLDER, PAGES
 from .reference.python_page import PARTS, definitions
-from .reference.sql_page import shows
+from .reference.sql_page import flushed, master_options, shows
 from .reference.sql_statements import FORMS
 
+WEB = Path(ibb.storage.__file__).parents[1] / "server" / "web"
 NO_STATEMENTS = {ast.OnTable, ast.Unsupported}
 READ_BY_EYE = {"SHOW", "EXPLAIN", "DESCRIBE"}  # a table of its own; other words for DESC
 
@@ -77,6 +82,32 @@ def test_every_show_parses():
         for word in words:
             sql = sql.replace(word, "")
         assert not isinstance(parse_statement(sql), ast.Unsupported)
+
+
+def test_every_show_that_has_an_answer_is_there():
+    listed = set()
+    for syntax, _ in shows():
+        sql = syntax.strip("`").split(" [")[0].replace("name", "processlist")
+        statement = parse_statement(sql)
+        if isinstance(statement, ast.Show):
+            listed.add(statement.what)
+            assert syntax.split(" [")[0] in text("sql.md")
+    assert listed == set(show._ANSWERS) | set(VIEWS)
+
+
+@pytest.mark.parametrize("name", [*master_options(), *flushed()])
+def test_every_option_of_change_master_and_word_of_flush_is_there(name):
+    section = text("sql.md").partition("## What FLUSH takes\n")[2].partition("## System")[0]
+    assert f"`{name}`" in section
+
+
+def test_every_metric_in_the_code_is_there():
+    page, found = text("metrics.md"), set()
+    for path in WEB.glob("*.py"):
+        found |= set(re.findall(r'"(ibb_[a-z_]+)"', path.read_text()))
+    assert len(found) > 40
+    missing = {name for name in found - {COOKIE} if f"`{name}" not in page}
+    assert missing == set()
 
 
 @pytest.mark.parametrize("statement", privileges_needed._STATEMENTS)

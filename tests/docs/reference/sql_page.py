@@ -4,12 +4,17 @@ import asyncio
 import tempfile
 from collections.abc import Iterator
 
+from ibb.protocol.error_codes import NOT_SUPPORTED_YET
+from ibb.protocol.errors import SqlError
 from ibb.server.automatic_purge import PURGE_VARIABLES
+from ibb.server.config import Config
 from ibb.server.login.accounts import AccountBook
+from ibb.server.relay import change_master
 from ibb.server.relay.relay_control import RelayControl
+from ibb.server.relay.upstream import UpstreamAddress
 from ibb.server.relay.upstream_tls import UpstreamTls
 from ibb.server.server import Server
-from ibb.server.sql import functions, show_parser, tables
+from ibb.server.sql import admin_parser, flush_parser, functions, show_parser, tables
 from ibb.server.sql.system_variables import (
     FIXED,
     SYSTEM_VARIABLES,
@@ -51,6 +56,11 @@ def sql_page() -> str:
             table(("statement", "for", "needs"), map(_form, FORMS)),
             "## SHOW\n",
             table(("statement", "needs"), shows()),
+            "## What FLUSH takes\n",
+            "HOSTS, LOGS and BINARY LOGS do something; the others are taken and do nothing.\n",
+            ", ".join(map(code, flushed())) + ".\n",
+            "## Options of CHANGE MASTER\n",
+            table(("option", "here"), map(_master_option, master_options())),
             VARIABLES,
             table(("variable", "set", "values"), map(_variable, sorted(SYSTEM_VARIABLES))),
             "## Status variables\n",
@@ -88,9 +98,36 @@ def shows() -> Iterator[tuple[str, str]]:
         "SHOW CREATE DATABASE name",
         "SHOW CREATE TABLE name",
         "SHOW COUNT(*) WARNINGS",
+        "SHOW COUNT(*) ERRORS",
         "SHOW RELAYLOG EVENTS",
     ):
         yield code(other), needs(other)
+
+
+def flushed() -> list[str]:
+    """Return what may stand behind FLUSH, but for lists of it."""
+    return sorted({" ".join(words) for words in flush_parser._FLUSHED} | {"TABLES"})
+
+
+def master_options() -> list[str]:
+    """Return the options of CHANGE MASTER that the parser knows."""
+    others = {"MASTER_USE_GTID", "IGNORE_SERVER_IDS", "IGNORE_DOMAIN_IDS"}
+    return sorted(admin_parser._NUMBERS | admin_parser._TEXTS | others)
+
+
+def _master_option(name: str) -> tuple[str, str]:
+    """Return an option and what becomes of it, which is tried."""
+    address = UpstreamAddress("primary", 3306, "repl", "", UpstreamTls())
+    if name in change_master._FIXED_OPTIONS:
+        values = [str(value) or "()" for value in change_master._FIXED_OPTIONS[name]]
+        return code(name), f"{' or '.join(values)} alone: it changes nothing"
+    try:
+        change_master.change_master([(name, 1)], address, Config())
+    except SqlError as error:
+        if error.code != NOT_SUPPORTED_YET.code:
+            raise
+        return code(name), "refused"
+    return code(name), "followed"
 
 
 def _variable(name: str) -> tuple[str, str, str]:

@@ -1,5 +1,9 @@
 """The configuration file: what is wrong is named by its key."""
 
+import re
+from dataclasses import fields
+from pathlib import Path
+
 import pytest
 
 from ibb.pipeline.tables.config import ConfigError, ServerConfig, read_config
@@ -88,6 +92,16 @@ def test_names_in_lower_case_meet_patterns_and_keys_of_any(tmp_path):
 def test_what_is_wrong_is_named(tmp_path, text, words):
     with pytest.raises(ConfigError, match=words):
         read(tmp_path, text)
+
+
+def test_every_key_is_documented():
+    text = (Path(__file__).parents[3] / "docs" / "change-tables.md").read_text()
+    example = text.partition("## A pipeline\n")[2].partition("\nA key that is wrong")[0]
+    sections = ("source", "target", "pipeline", "tables", "tables.keys", "batch", "server")
+    keys = ("name", "path", "storage", "include", "exclude", "undecoded", "groups", "rows")
+    for key in (*keys, *(item.name for item in fields(ServerConfig))):
+        assert re.search(rf"\b{key}\b( =|\])", example), key
+    assert all(f"[{section}]" in example for section in sections)
 
 
 def test_a_file_that_is_not_toml_or_not_there(tmp_path):
