@@ -14,6 +14,7 @@ from ibb.pipeline.options import SourceOptions
 from ibb.pipeline.read_plan import groups_of, plan_read
 from ibb.pipeline.rows import columns_of, rows_of
 from ibb.pipeline.stream_reader import StreamReader
+from ibb.protocol.gtid import Gtid
 from ibb.server.connections.certificate import self_signed
 from ibb.storage import Store
 
@@ -119,7 +120,7 @@ def read(options):
     return gtids(plan_read(options))
 
 
-@pytest.mark.parametrize("partitions", ["1", "4", "9"])
+@pytest.mark.parametrize("partitions", ["1", "4", "100000"])
 def test_every_group_is_read_once(servers, source, partitions):
     wanted = wanted_gtids(servers.primary)
     tasks = plan_read(source.options(minPartitions=partitions))
@@ -129,6 +130,26 @@ def test_every_group_is_read_once(servers, source, partitions):
         assert found == wanted
     else:
         assert len(tasks) > 2
+
+
+def test_domains_begin_and_end_by_themselves(servers, source):
+    every = [Gtid.parse(gtid) for gtid in wanted_gtids(servers.primary)]
+    by_domain = {domain: [gtid for gtid in every if gtid.domain == domain] for domain in (0, 1)}
+    ends = {0: by_domain[0][3], 1: by_domain[1][-1]}  # one long before the other
+    end = ",".join(map(str, ends.values()))
+    wanted = [
+        str(gtid) for gtid in every if gtid.domain in ends and gtid.seq <= ends[gtid.domain].seq
+    ]
+    assert read(source.options(endingGtid=end)) == wanted
+    starts = {0: by_domain[0][-4], 1: by_domain[1][2]}
+    start = ",".join(map(str, starts.values()))
+    left = [
+        str(gtid)
+        for gtid in every
+        if gtid.domain not in starts or gtid.seq > starts[gtid.domain].seq
+    ]
+    found = read(source.options(startingGtid=start, minPartitions="100000"))
+    assert sorted(found) == sorted(left)
 
 
 def test_bounds_and_domains(servers, source):
@@ -267,7 +288,9 @@ def test_a_purge_and_a_reset_are_named(mariadb_10, servers, tmp_path):
         assert gtids(part.value for part in left.partitions(early, end)) == wanted
         assert read(source.options()) == wanted
         primary.run("RESET MASTER", "SET GLOBAL gtid_binlog_state = ''")
-        write(primary, 100, 40)
+        for first in (100, 110, 120, 130):  # the file of the offset is there again
+            write(primary, first, 10)
+            primary.run("FLUSH BINARY LOGS")
         with pytest.raises(DataLossError, match="was begun anew"):
             left.latestOffset(end)
         reader.stop()
