@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from .known_schemas import NOTHING_KNOWN
-from .pushed_filters import narrowed_by
 from .read_plan import plan_read
 from .rows import rows_of
 from .schema_sources import schemas_of
@@ -85,5 +84,7 @@ class PushdownReader(BatchReader):
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
         """Read less where filters allow it; Spark applies all of them once more."""
+        from .pushed_filters import narrowed_by  # noqa: PLC0415 - PySpark 4.0 has no filters
+
         self._options = narrowed_by(self._options, filters)
         return filters

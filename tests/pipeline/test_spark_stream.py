@@ -1,6 +1,7 @@
 """Streams by a real Spark: micro-batches, failures in mid-batch, restarts from a checkpoint."""
 
 import json
+from importlib.util import find_spec
 
 import pytest
 from pyspark.errors import StreamingQueryException
@@ -16,6 +17,8 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::UserWarning"),
 ]
+
+AVAILABLE_NOW = find_spec("pyspark.sql.streaming.datasource") is not None  # PySpark 4.2 or newer
 
 
 class Sink:
@@ -58,19 +61,23 @@ def test_a_stream_is_whole_over_failures_and_restarts(spark, tmp_path):
     with Store.open(path, OPTIONS) as store:
         wanted = publish(store, 700)
         failures = []
-        for _ in range(5):
+        for _ in range(8):
             try:
                 query = run(spark, path, checkpoint, sink, **options)
             except StreamingQueryException as error:
                 failures.append("the sink fails once" in str(error))
             else:
-                if len(wanted) > 700:
+                if sum(map(len, sink.batches.values())) == 1300:
                     break
-                wanted += publish(store, 600, skip=700)
-    assert failures == [True, True]
-    assert sink.again == 2
+                if len(wanted) == 700:
+                    wanted += publish(store, 600, skip=700)
+    assert all(failures)
+    assert len(failures) == sink.again >= 1
     found = [gtid for number in sorted(sink.batches) for gtid in sink.batches[number]]
     assert sorted(found) == sorted(wanted)
+    if not AVAILABLE_NOW:  # a batch for each start, which may be all there is
+        return
+    assert sink.again == 2
     assert [len(gtids) for _, gtids in sorted(sink.batches.items())] == [300, 300, 100, 300, 300]
     source = json.loads(query.lastProgress.json)["sources"][0]
     assert '"gtid"' in json.dumps(source["endOffset"])
