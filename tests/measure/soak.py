@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..integration.conftest import new_rig
 from .soak_run import Soak
-from .soak_samples import draw, growth, percentile
+from .soak_samples import draw, growth, percentile, write
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -87,6 +87,7 @@ def main() -> None:
         sys.exit(SIGNALLED + stop.number)
     if soak.samples:
         draw(soak.samples, soak.restarts, arguments.plot)
+        write(soak.samples, arguments.plot.with_suffix(".csv"))
     lines, well = verdict(soak)
     print("\n".join(lines))
     print(f"{'well' if well else 'NOT WELL'}; drawn: {arguments.plot}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import math
 from itertools import groupby
 from pathlib import Path
@@ -143,6 +144,19 @@ def _centred(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
 def percentile(values: Sequence[float], share: float) -> float:
     """Return the value that *share* of all are not above."""
     return sorted(values)[min(int(share * len(values)), len(values) - 1)]
+
+
+def write(samples: Sequence[Sample], path: Path) -> None:
+    """Write all figures as CSV, to look at again."""
+    kinds = ("relay", "pipeline")
+    plain = [name for name in Sample._fields if name not in kinds]
+    head = [f"{kind}_{name}" for kind in kinds for name in ProcessFigures._fields]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([*plain, *head])
+        for one in samples:
+            writer.writerow([*(getattr(one, name) for name in plain), *one.relay, *one.pipeline])
 
 
 def draw(samples: Sequence[Sample], restarts: Sequence[tuple[float, str]], path: Path) -> None:

@@ -14,6 +14,7 @@ from .soak_samples import (
     growth,
     percentile,
     process_figures,
+    write,
 )
 
 HOUR = 3600.0
@@ -103,3 +104,8 @@ def test_a_picture_is_drawn(tmp_path):
     samples = [Sample(at, 0, 1, 2, 0.01, figures, figures) for at in range(30)]
     draw(samples, [(60.0, "relay")], tmp_path / "images" / "soak.png")
     assert (tmp_path / "images" / "soak.png").read_bytes().startswith(b"\x89PNG")
+    write(samples, tmp_path / "images" / "soak.csv")
+    head, first, *_ = (tmp_path / "images" / "soak.csv").read_text().splitlines()
+    named = dict(zip(head.split(","), first.split(","), strict=True))
+    assert (named["relay_anonymous"], named["pipeline_threads"]) == ("50000000", "20")
+    assert (named["reader_lag"], named["latency"]) == ("1", "0.01")
