@@ -49,6 +49,7 @@ class Item:
         domains: that are forgotten with the next file.
         end: the end of the binlog behind it, once it was written; None also for those of a run
             before its last.
+        latest: where an item of a run begins at the latest; None: it begins at *after*.
     """
 
     kind: Kind
@@ -58,6 +59,7 @@ class Item:
     xid: Xid | None = None
     domains: frozenset[int] = frozenset()
     end: Position | None = None
+    latest: Position | None = None
 
     @property
     def is_read(self) -> bool:
@@ -189,7 +191,8 @@ class Model:
             torn: a prepared transaction may be missing that has ended by now.
         """
         begin, end = self._slice(found)
-        later = [number for number in range(end, len(self.items)) if self.items[number].is_read]
+        behind = range(max(begin, end), len(self.items))
+        later = [number for number in behind if self.items[number].is_read]
         highest = later[0] if later else len(self.items)
         lowest = max(at_least, end)
         if lowest > highest:
@@ -217,7 +220,7 @@ class Model:
         """Return the first item that was found, and the one behind the last."""
         if not found.stream:
             left = self.first_left(found.first_file)
-            purged = [number for number in range(left) if self.items[number].is_read]
+            purged = [number for number in range(left) if self._is_purged(number, found)]
             return left, (purged[-1] + 1 if purged else 0)
         begin = at = self._begin(found.stream)
         for seen in found.stream:
@@ -232,6 +235,11 @@ class Model:
                 raise WrongError(f"group {seen.gtid} at {seen.position} has other contents")
             at += 1
         return begin, at
+
+    def _is_purged(self, number: int, found: Found) -> bool:
+        """Tell whether an item that is read lies before the first file for sure."""
+        item = self.items[number]
+        return item.is_read and (item.latest or item.after).file_no < found.first_file
 
     def _begin(self, stream: Sequence[Seen]) -> int:
         first = stream[0]
