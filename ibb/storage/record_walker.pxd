@@ -16,7 +16,7 @@ cdef Py_ssize_t _count_good(const unsigned char[::1] data, Py_ssize_t page_size,
 @cython.final
 cdef class RecordWalker:
     cdef const unsigned char[::1] data
-    cdef readonly long long file_no, page_size, page, begin, count, first, last, left, part
+    cdef readonly long long file_no, page_size, page, begin, count, first, last, list_count, left, part
     cdef readonly int type, ends
     cdef long long _first_page, _end_page, _start, _place, _area_end, _last_start, _visible
     cdef int _kind, _nested, _roots
@@ -48,8 +48,8 @@ cdef class RecordWalker:
     @cython.locals(code=int, is_node=bint)
     cdef int pass_node(self) noexcept nogil
 
-    @cython.locals(is_here=bint)
-    cdef bint is_passed_list(self) noexcept nogil
+    @cython.locals(code=int, is_here=bint, is_last=bint, is_all=bint)
+    cdef int read_list(self) noexcept nogil
 
     @cython.locals(which=int, value="long long")
     cdef int read_numbers(self, int count) noexcept nogil

@@ -80,6 +80,7 @@ class RecordWalker:
         links: what `read_numbers` has read.
         count, first, last: records of the list that was just passed, offsets of the first and the
             last of them; a count of 0: none that lies in order.
+        list_count: how many a commit record says that its list has.
     """
 
     def __init__(self) -> None:
@@ -88,7 +89,7 @@ class RecordWalker:
         self._start = self._place = self._area_end = self._last_start = self._visible = 0
         self._kind = self.type = self.part = self.left = self.begin = 0
         self.ends, self._nested = 1, -1
-        self.count = self.first = self.last = self._roots = 0
+        self.count = self.first = self.last = self.list_count = self._roots = 0
         if not cython.compiled:
             self.links = [0] * 5
             self._root_at, self._height = [0] * _roots_max, [0] * _roots_max
@@ -206,10 +207,20 @@ class RecordWalker:
             self.count = self._roots = 0
         return code
 
-    def is_passed_list(self) -> bool:
-        """Tell whether `links` lead to the first and the last record of the list just passed."""
+    def read_list(self) -> int:
+        """Read what a commit record says of lists: nothing, or that it has the one just passed."""
+        self.list_count = self.read_number()
+        if self.list_count <= 0:
+            if self.list_count == 0:
+                return _ok
+            return _need if self.list_count == _byte_needed else _odd
+        code = self.read_numbers(5)  # first and last record; what follows is the next list
+        if code != _ok:
+            return _need if code == _need else _odd
         is_here = self.links[0] == self.file_no and self.links[2] == self.file_no
-        return is_here and self.links[1] == self.first and self.links[3] == self.last
+        is_last = self.links[1] == self.first and self.links[3] == self.last
+        is_all = self.list_count == self.count and self.links[4] == 0
+        return _ok if is_here and is_last and is_all else _odd
 
     def read_numbers(self, count: int) -> int:
         """Read up to five compressed integers of the record, each below 2**53."""

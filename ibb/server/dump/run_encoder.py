@@ -3,13 +3,11 @@ From runs of whole pages to packets, without an object for a record or an event:
 
 What is usual is done here: groups that lie in their commit record, or in one list of out-of-band
 records that follow one another in one file; events that a client gets as they were stored, or does
-not get at all. Whatever else turns up is `ODD`: what was made of that group is taken back, as far
-as it has not been handed out, and `DumpStream`, where all rules are, makes it. So no damage is
-reported here, and no words are known: what is not understood is left alone.
-
-Bytes are copied once, from the page to their place in a packet; length, position and checksum
-are put right there. Runs as plain Python, too; `run_encoder.pxd` gives it C types. Every length is
-checked against what holds it. Source: ibb-format 5.1, 6; dump-protocol 4.1, 4.2.
+not get at all. Whatever else turns up, damage too, is `ODD`: what was made of that group is taken
+back, as far as it has not been handed out, and `DumpStream`, where all rules are, makes it. Bytes
+are copied once, from the page to their place in a packet; length, position and checksum are put
+right there. Runs as plain Python, too; `run_encoder.pxd` gives it C types. Every length is checked
+against what holds it. Source: ibb-format 5.1, 6; dump-protocol 4.1, 4.2.
 """
 
 from __future__ import annotations
@@ -25,19 +23,20 @@ from ibb.protocol.checksum import crc32
 from ibb.storage import record_walker
 
 OK: Final = 0
-NEED: Final = 1  # the page `wanted_page`, or more of it
+NEED: Final = 1  # the page that the walker wants, or more of it
 ODD: Final = 2  # what comes is not for here; `skip` bytes of it were handed out
 FULL: Final = 3  # there is as much as was wanted
 
 EVENT_BYTES_MAX: Final = 128 << 10  # larger ones are odd
 FRAME_BYTES: Final = 5 + 4  # around an event: length, sequence id, status; checksum
-DOMAINS_MAX: Final = 32  # in what is handed out at a time
+DOMAINS_MAX: Final = 32  # in what is handed out at a time, and of those that are passed over
+PASSED_MAX: Final = 1 << 16  # groups passed over before the caller is asked again
 SEND: Final = 0  # fates of events, by their type
 DROP: Final = 1
 LEAVE: Final = 2  # is odd
 
-_ok, _need, _odd, _full = OK, NEED, ODD, FULL
-_event_bytes_max, _domains_max = EVENT_BYTES_MAX, DOMAINS_MAX
+_ok, _need, _odd, _full, _pass = OK, NEED, ODD, FULL, 4
+_event_bytes_max, _domains_max, _passed_max = EVENT_BYTES_MAX, DOMAINS_MAX, PASSED_MAX
 _between, _in_commit, _in_list = 0, 1, 2  # phases
 _send, _drop = SEND, DROP
 _header_size, _gtid, _gtid_size_min, _gtid_size_max = 19, 162, 32, 4096
@@ -53,6 +52,7 @@ class RunEncoder:
         marked: flags of events that are dropped whatever their type.
 
     Attributes:
+        walker: where it is; takes pages.
         border: offset in the file behind the last whole group, or other record between groups.
         behind: the same behind the last whole group; 0: none since `seek`.
         used: bytes of packets that lie ready.
@@ -65,7 +65,7 @@ class RunEncoder:
     def __init__(self, *, checksum: bool, fates: bytes, marked: int) -> None:
         if len(fates) != 256:
             raise ValueError(f"fates of {len(fates)} types")
-        self._walker = record_walker.RecordWalker()
+        self.walker = record_walker.RecordWalker()
         self._fates = memoryview(fates)
         self._marked = marked
         self._checksum_size = 4 if checksum else 0
@@ -77,10 +77,12 @@ class RunEncoder:
         self.behind = self.border = self.used = self.event_bytes = self.seq = self.skip = 0
         self.is_last = False
         self._group_used = self._group_bytes = self._group_seq = 0
-        self._group_sent = 0
+        self._group_sent = self._starts = self._passed = 0
         if not cython.compiled:
-            self._domains, self._servers = [0] * DOMAINS_MAX, [0] * DOMAINS_MAX
-            self._numbers = [0] * DOMAINS_MAX
+            self._domains, self._servers, self._numbers = ([0] * DOMAINS_MAX for _ in range(3))
+            self._start_domains, self._start_servers, self._start_numbers = (
+                [0] * DOMAINS_MAX for _ in range(3)
+            )
 
     @property
     def in_group(self) -> bool:
@@ -89,18 +91,10 @@ class RunEncoder:
 
     def seek(self, file_no: int, offset: int) -> None:
         """Go to where a record ends in a file; no page of before is known any more."""
-        self._walker.seek(file_no, offset)
+        self.walker.seek(file_no, offset)
         self.border, self.behind = offset, 0
         self._phase = self._event_has = self._gtids = 0
         self.used = self.event_bytes = self.skip = 0
-
-    def wanted_page(self, page_size: int) -> int:
-        """Return which page is wanted next in a file with pages of *page_size* bytes."""
-        return self._walker.wanted_page(page_size)
-
-    def load(self, data: bytes, page_size: int, first: int, pages: int, visible: int) -> bool:
-        """Take pages, as `RecordWalker.load`; tell whether they hold what was missing."""
-        return self._walker.load(data, page_size, first, pages, visible)
 
     def run(self, out: bytearray, wanted: int, seq: int) -> int:
         """
@@ -113,20 +107,31 @@ class RunEncoder:
         """
         if wanted < 0 or len(out) < wanted + EVENT_BYTES_MAX + FRAME_BYTES:
             raise ValueError(f"{len(out)} bytes for {wanted} and an event")
-        if not self._walker.page_size:
+        if not self.walker.page_size:
             return NEED
         if not self.used:
             self.seq = self._group_seq = seq
         self._out = memoryview(out)
-        self._wanted = wanted
+        self._wanted, self._passed = wanted, 0
         with cython.nogil:
             code = self._run()
         self._out = memoryview(bytearray(1))
         return code
 
-    def give_up(self) -> None:
-        """Take the present group for odd, whatever it is."""
-        self._take_back()
+    def pass_over(self, starts: list[tuple[int, int, int]]) -> None:
+        """
+        Pass over groups from now on that are before some; those, or what is behind them, are odd.
+
+        Args:
+            starts: domain, server and number of one group in each of some domains. What another
+                server wrote there, or has a lower number, is before it.
+        """
+        if len(starts) > DOMAINS_MAX:
+            raise ValueError(f"{len(starts)} domains")
+        for place, (domain, server, number) in enumerate(starts):
+            self._start_domains[place], self._start_servers[place] = domain, server
+            self._start_numbers[place] = number
+        self._starts = len(starts)
 
     def take(self) -> list[tuple[int, int, int]]:
         """Hand out what lies ready; return the last domain, server and number of each domain."""
@@ -152,57 +157,42 @@ class RunEncoder:
                 code = self._feed()
                 if code == _ok:
                     code = self._end_commit()
+                elif code == _pass:
+                    code = self._pass_group()
             else:
                 code = self._go_through_list()
         if code == _odd:
-            self._take_back()
+            self.take_back()
         return code
 
     def _find_group(self) -> int:
         """Go on to the next commit record, and behind what it says of lists."""
         while True:
-            code = self._walker.begin_record()
+            code = self.walker.begin_record()
             if code == _ok:
-                if self._walker.type == 1:
+                if self.walker.type == 1:
                     code = self._begin_group()
                     if code == _ok:
                         return code
-                elif self._walker.type == 3:
-                    code = self._walker.pass_node()
+                elif self.walker.type == 3:
+                    code = self.walker.pass_node()
                 else:
-                    code = self._walker.skip()
+                    code = self.walker.skip()
             if code == _ok:
-                self.border = self._walker.at()
+                self.border = self.walker.at()
             else:
                 if code == _need:
-                    self._walker.go(self.border)
+                    self.walker.go(self.border)
                 return code
 
     def _begin_group(self) -> int:
         """Read what stands before the events; look whether the whole record is there."""
-        self._count = 0
-        value = self._walker.read_number()
-        if value != 0:
-            if value < 0:
-                return _need if value == -1 else _odd
-            code = self._walker.read_numbers(5)
-            if code != _ok:
-                return _need if code == _need else _odd
-            if value != self._walker.count or self._walker.links[4] != 0:
-                return _odd  # another list, or two
-            if (
-                self._walker.links[0] != self._walker.file_no
-                or self._walker.links[1] != self._walker.first
-            ):
-                return _odd
-            if (
-                self._walker.links[2] != self._walker.file_no
-                or self._walker.links[3] != self._walker.last
-            ):
-                return _odd
-            self._count, self._first = value, self._walker.first
-        if not self._walker.ends:
-            code = self._walker.look_ahead()
+        code = self.walker.read_list()
+        if code != _ok:
+            return code
+        self._count, self._first = self.walker.list_count, self.walker.first
+        if not self.walker.ends:
+            code = self.walker.look_ahead()
             if code != _ok:
                 return code
         self._phase = _in_commit
@@ -218,12 +208,28 @@ class RunEncoder:
         if self._is_first:
             return _odd
         if not self._count:
-            return self._end_group(self._walker.at())
-        self._resume = self._walker.at()
-        self._walker.go(self._first)
+            return self._end_group(self.walker.at())
+        self._resume = self.walker.at()
+        self.walker.go(self._first)
         self._node_at = self._first
         self._node = self._node_open = 0
         self._phase = _in_list
+        return _ok
+
+    def _pass_group(self) -> int:
+        """Go behind a group of which nothing is sent; its commit record is all there."""
+        self.take_back()
+        code = self.walker.skip()
+        self.border = self.behind = self.walker.at()
+        self._passed += 1
+        return _full if self._passed == _passed_max else code
+
+    def _judge_group(self) -> int:
+        """Tell whether the group that begins is before the one looked for in its domain."""
+        for place in range(self._starts):
+            if self._start_domains[place] == self._domain:
+                is_other = self._start_servers[place] != self._server
+                return _pass if is_other or self._number < self._start_numbers[place] else _odd
         return _ok
 
     def _go_through_list(self) -> int:
@@ -232,7 +238,7 @@ class RunEncoder:
             if not self._node_open:
                 code = self._open_node()
                 if code == _need:
-                    self._walker.go(self._node_at)
+                    self.walker.go(self._node_at)
                 if code != _ok:
                     return code
             if self._node_open:
@@ -241,22 +247,22 @@ class RunEncoder:
                     return code
                 self._node += 1
                 self._node_open = 0
-            self._node_at = self._walker.at()
+            self._node_at = self.walker.at()
         return self._end_group(self._resume)
 
     def _open_node(self) -> int:
         """Read the links of the next record if it is one of the list; else go over it."""
-        code = self._walker.begin_record()
+        code = self.walker.begin_record()
         if code != _ok:
             return code
-        if self._walker.begin >= self.border:
+        if self.walker.begin >= self.border:
             return _odd  # they were before it
-        if self._walker.type != 3:
-            return self._walker.skip()
-        code = self._walker.read_numbers(5)
+        if self.walker.type != 3:
+            return self.walker.skip()
+        code = self.walker.read_numbers(5)
         if code != _ok:
             return _need if code == _need else _odd
-        if self._walker.links[0] != self._node or (self._walker.ends and not self._walker.left):
+        if self.walker.links[0] != self._node or (self.walker.ends and not self.walker.left):
             return _odd
         self._node_open = 1
         return _ok
@@ -274,13 +280,13 @@ class RunEncoder:
             self._gtids += 1
         self._domains[place], self._servers[place] = self._domain, self._server
         self._numbers[place] = self._number
-        self._walker.go(resume)
+        self.walker.go(resume)
         self.border = self.behind = resume
         self._phase = _between
         return _ok
 
-    def _take_back(self) -> None:
-        """Forget what was made of the present group and not handed out."""
+    def take_back(self) -> None:
+        """Take the present group for odd: forget what was made of it and not handed out."""
         self.skip = 0
         if self._phase != _between:
             if self._group_sent == 0:
@@ -294,13 +300,13 @@ class RunEncoder:
     def _feed(self) -> int:
         """Take the rest of the present record as events."""
         while True:
-            while self._walker.left > 0:
+            while self.walker.left > 0:
                 code = self._take_event()
                 if code != _ok:
                     return code
-            if self._walker.ends:
+            if self.walker.ends:
                 return _ok
-            code = self._walker.next_part()
+            code = self.walker.next_part()
             if code != _ok:
                 return code
 
@@ -310,13 +316,13 @@ class RunEncoder:
         if self._event_has < _header_size:
             if self._event_has == 0 and self.used >= self._wanted:
                 return _full
-            self._copy(at + self._event_has, min(_header_size - self._event_has, self._walker.left))
+            self._copy(at + self._event_has, min(_header_size - self._event_has, self.walker.left))
             if self._event_has < _header_size:
                 return _ok
             code = self._begin_event(at)
             if code != _ok:
                 return code
-        size = min(self._event_size - self._event_has, self._walker.left)
+        size = min(self._event_size - self._event_has, self.walker.left)
         if size > 0:
             self._copy(at + self._event_has, size)
         if self._event_has == self._event_size:
@@ -324,15 +330,15 @@ class RunEncoder:
         return _ok
 
     def _copy(self, to: int, size: int) -> None:
-        part = self._walker.part
+        part = self.walker.part
         if cython.compiled:
             memcpy(  # noqa: F821
-                cython.address(self._out[to]), cython.address(self._walker.data[part]), size
+                cython.address(self._out[to]), cython.address(self.walker.data[part]), size
             )
         else:
-            self._out[to : to + size] = self._walker.data[part : part + size]
-        self._walker.part = part + size
-        self._walker.left -= size
+            self._out[to : to + size] = self.walker.data[part : part + size]
+        self.walker.part = part + size
+        self.walker.left -= size
         self._event_has += size
 
     def _begin_event(self, at: int) -> int:
@@ -356,6 +362,9 @@ class RunEncoder:
             self._server = self._read(at + 5, 4)
             self._domain = self._read(at + 27, 4)
             self._number = self._read(at + 19, 8)
+            code = self._judge_group()
+            if code != _ok:
+                return code
         self._event_has = 0
         if self._fate == _drop:
             return _ok

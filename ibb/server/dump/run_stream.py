@@ -88,6 +88,8 @@ class RunStream(DumpStream):
         """Let the kernel add packets; None: it goes on, else the reader is where it stopped."""
         kernel = self._kernel
         kernel.is_last = self.stopping
+        if self._header is not None and self._pace.delay and not kernel.in_group:
+            self._lead_by_reader()
         if not kernel.in_group and (self.stopping or not self._begin_run()):
             return None if self._header is not None else 0
         buffer = _take_buffer()
@@ -117,22 +119,27 @@ class RunStream(DumpStream):
         return self._header is not None
 
     def _is_usual(self) -> bool:
-        """Tell whether the reader knows where records begin, and all groups go out at once."""
+        """Tell whether the reader knows where records begin, and all groups go, or are passed."""
         if not self._reader._records.met_boundary:  # noqa: SLF001 - the start may be inside one
             return False
-        is_all = self._request.until is None and not self._filter.skipping
-        return is_all and not self._pace.delay
+        if self._request.until is not None or self._pace.delay:
+            return False
+        starts = list(self._filter._start)  # noqa: SLF001 - where its rule is, `run_encoder` says
+        if self._filter._empty_domains or len(starts) > run_encoder.DOMAINS_MAX:  # noqa: SLF001
+            return False
+        self._kernel.pass_over([(start.domain, start.server, start.seq) for start in starts])
+        return True
 
     def _run(self, buffer: bytearray, wanted: int) -> int:
         """Run the kernel, with pages as it wants them, until it is full or cannot go on."""
         kernel, header = self._kernel, self._header
         assert header is not None
         while (code := kernel.run(buffer, wanted, self.seq)) == run_encoder.NEED:
-            page, known = kernel.wanted_page(header.page_size), self._known
+            page, known = kernel.walker.wanted_page(header.page_size), self._known
             known_end = known.first + known.pages if known and known.first <= page else 0
             known = self._runs.load(header, page, known_end if page < known_end else 0)
-            if known is None or not kernel.load(*known):
-                kernel.give_up()
+            if known is None or not kernel.walker.load(*known):
+                kernel.take_back()
                 break
             self._known = known
         return code
@@ -168,8 +175,9 @@ class RunStream(DumpStream):
         if self._header is None:
             return super()._here()
         if self._kernel.behind:
-            return Place(Position(self._header.file_no, self._kernel.behind))
-        return Place(self._begun_at)
+            behind = Position(self._header.file_no, self._kernel.behind)
+            return Place(behind, None, self._filter.skipping)
+        return Place(self._begun_at, None, self._filter.skipping)
 
     def _end_group(self) -> None:
         """Note that all of the open group has been sent, and where it ends."""

@@ -13,6 +13,7 @@ from ibb.server.dump.dump_batch import Outcome
 from ibb.server.dump.dump_stream import DumpStream
 from ibb.server.dump.run_stream import RunStream
 from ibb.storage import Store, StoreOptions, page_runs
+from ibb.storage.group_reader import GroupReader
 from ibb.storage.options import REDO_SEGMENT_SIZE_MIN
 from ibb.storage.page import seal_page
 from ibb.storage.read_only import ReadOnlyHistory
@@ -185,6 +186,26 @@ def test_nearly_everything_that_is_usual_is_made_by_the_kernel(quick_bytes):
     assert sum(quick_bytes) > 0.8 * len(made.data)
 
 
+@pytest.mark.parametrize("strict", [False, True])
+def test_groups_before_the_start_are_passed_over_by_the_kernel(strict, monkeypatch):
+    rng, looked_at, read = random.Random(4), [], GroupReader.next
+    domains = [(0, 1), (0, 2), (1, 1), (40, 1)]
+    with made_up(SimDisk(), rng, 16384, 0) as store:
+        for number in range(1, 1200):
+            with store.begin() as group:
+                group.write(query("a") + xid(number))
+                group.commit(Gtid(*rng.choice(domains), number * 3), wait=False)
+        store.sync()
+        monkeypatch.setattr(GroupReader, "next", lambda self: looked_at.append(1) or read(self))
+        for numbers in [(3000, 3000, 3000), (30, 2000, 3591), (3597, 1, 3), (2999, 2998, 2997)]:
+            wanted = zip((0, 1, 40), numbers, strict=True)
+            start = GtidPosition([Gtid(domain, 1, number) for domain, number in wanted])
+            assert_same(store, request(connect_state=start, strict=strict))
+        looked_at.clear()
+        made_by(RunStream, store, request(connect_state=GtidPosition([Gtid(0, 1, 3500)])))
+    assert len(looked_at) < 30
+
+
 def test_an_event_that_is_too_large_goes_on_where_the_kernel_has_stopped(quick_bytes):
     large = rows_event(run_encoder.EVENT_BYTES_MAX)
     long = [*[rows_event(9000)] * 100, large, *[rows_event(90)] * 9]
@@ -226,6 +247,6 @@ def test_a_kernel_refuses_what_would_have_it_reach_behind_a_buffer():
         kernel.run(bytearray(100), 100, 0)
     for pages, page_size, visible in [(1, 512, 509), (2, 512, 0), (0, 512, 0), (1, 256, 0)]:
         with pytest.raises(ValueError, match="page"):
-            kernel.load(bytes(512), page_size, 1, pages, visible)
+            kernel.walker.load(bytes(512), page_size, 1, pages, visible)
     with pytest.raises(ValueError, match="fates"):
         run_encoder.RunEncoder(checksum=True, fates=bytes(255), marked=0)
