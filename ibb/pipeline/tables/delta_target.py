@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from deltalake import DeltaTable, write_deltalake
+from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from ibb.protocol.gtid import GtidPosition
 
@@ -175,14 +176,14 @@ class DeltaTarget:
         """Yield the rows, without the hidden column, in pieces of a bounded number."""
         table = self._opened(version)
         columns = [field.name for field in pa.schema(table.schema()) if field.name != KEY_COLUMN]
-        found = table.to_pyarrow_dataset().to_batches(columns=columns, batch_size=REWRITE_ROWS)
-        for batch in found:
+        dataset = self._dataset(table)
+        for batch in dataset.to_batches(columns=columns, batch_size=REWRITE_ROWS):
             yield pa.Table.from_batches([batch])
 
     @property
     def rows(self) -> int:
         """How many rows there are."""
-        counted: int = self._opened().to_pyarrow_dataset().count_rows()
+        counted: int = self._dataset(self._opened()).count_rows()
         return counted
 
     def rows_of(self, keys: Collection[str]) -> pa.Table:
@@ -191,16 +192,13 @@ class DeltaTarget:
         # come as a kind of string that it cannot compare.
         key = pc.utf8_slice_codeunits(ds.field(KEY_COLUMN), 0, KEY_CHARACTERS_MAX)
         wanted = key.isin(sorted(keys))
-        return self._opened().to_pyarrow_dataset().to_table(filter=wanted)
+        return self._dataset(self._opened()).to_table(filter=wanted)
 
     def copies_of(self, digests: Collection[str]) -> dict[str, int]:
         """Return how many rows there are of each content; contents without any are left out."""
         digest = pc.utf8_slice_codeunits(ds.field(KEY_COLUMN), 0, DIGEST_CHARACTERS)
-        found = (
-            self._opened()
-            .to_pyarrow_dataset()
-            .to_table(columns={"digest": digest}, filter=digest.isin(sorted(digests)))
-        )
+        wanted = digest.isin(sorted(digests))
+        found = self._dataset(self._opened()).to_table(columns={"digest": digest}, filter=wanted)
         counts = found.group_by("digest").aggregate([([], "count_all")])
         return dict(zip(*(counts.column(name).to_pylist() for name in ("digest", "count_all"))))  # noqa: B905
 
@@ -258,6 +256,16 @@ class DeltaTarget:
         if version is not None:
             return DeltaTable(self.uri, version=version, storage_options=self._storage)
         return self._table
+
+    def _dataset(self, table: DeltaTable) -> ds.Dataset:
+        """
+        Return a version's rows, files of this machine read by Arrow itself.
+
+        Through delta-rs Arrow's threads call Python, and where one comes late, when the program
+        is about to end, they end it with SIGABRT.
+        """
+        local = None if "://" in self.uri else SubTreeFileSystem(self.uri, LocalFileSystem())
+        return table.to_pyarrow_dataset(filesystem=local)
 
     def _full_schema(self) -> pa.Schema:
         return pa.schema(self._opened().schema())

@@ -3,6 +3,7 @@
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
+from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from ibb.pipeline.tables.delta_target import DeltaTarget, delta_uri
 from ibb.pipeline.tables.errors import PipelineError
@@ -134,3 +135,10 @@ def test_folders_are_named_as_the_server_names_files(tmp_path):
     target.create(SCHEMA, ["id"], place(""))
     apply(target, "0-1-2", changes(GTID, insert(row(1))))
     assert rows_of(reopened(target)) == [row(1)]
+
+
+def test_files_of_this_machine_are_read_by_arrow_alone(target):
+    """Through delta-rs its threads call Python, now and then while the program is ending."""
+    filesystem = target._dataset(target._opened()).filesystem
+    assert isinstance(filesystem, SubTreeFileSystem)
+    assert isinstance(filesystem.base_fs, LocalFileSystem)
