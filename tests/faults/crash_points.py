@@ -40,7 +40,7 @@ _WORK: list[tuple[set[Call], str]] = [
     ({("engine", "start"), ("engine", "switch_file")}, "take-over"),
     ({("store", "open")}, "opening"),
     ({("engine", "close")}, "closing"),
-    ({("engine", "checkpoint")}, "checkpoint"),
+    ({("room", "checkpoint")}, "checkpoint"),
     ({("engine", "switch_file")}, "FLUSH"),
 ]
 

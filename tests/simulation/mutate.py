@@ -41,7 +41,7 @@ NEAR = {
     "backup": ("test_purge.py",),
     "binlog_files": ("test_restart.py",),
     "engine": ("test_housekeeper.py", "test_purge.py", "test_reopening.py", "test_sync_counts.py"),
-    "group_committer": ("test_group_writer.py",),
+    "group_committer": ("test_group_writer.py", "test_commit_run.py"),
     "housekeeper": ("test_restart.py",),
     "page_flusher": ("test_restart.py",),
     "recovery": ("test_restart.py", "test_reopening.py", "test_recovered_view.py"),
@@ -49,6 +49,7 @@ NEAR = {
     "redo_record": ("test_redo.py",),
     "redo_segment": ("test_redo.py", "test_damage_of_a_store.py"),
     "reset_marker": ("test_administration.py",),
+    "room": ("test_housekeeper.py", "test_purge.py", "test_reopening.py", "test_sync_counts.py"),
     "small_file": ("test_purge.py", "test_format_catalogue.py"),
     "store": ("test_administration.py", "test_purge.py"),
 }  # test files beside that of the module which are about its promises
