@@ -10,14 +10,13 @@ import socket
 from collections.abc import Iterator
 from typing import NamedTuple, Self
 
-from ibb.protocol.capabilities import CLIENT_CAPABILITIES
+from ibb.protocol.authentication import Channel
+from ibb.protocol.client_login import log_in, log_in_blocking
 from ibb.protocol.command import BinlogDump, DumpFlag, Query, Quit, RegisterSlave
 from ibb.protocol.errors import FormatError, ProtocolError
 from ibb.protocol.event import HEADER_SIZE, EventHeader, without_checksum
 from ibb.protocol.event_group import GroupStep, GroupTracker
 from ibb.protocol.gtid import Gtid
-from ibb.protocol.handshake import AuthSwitchRequest, Greeting, HandshakeResponse
-from ibb.protocol.native_password import PLUGIN_NAME, scramble_response
 from ibb.protocol.packet import PacketReader, frame, next_seq
 from ibb.protocol.reply import OK_BYTE, Ok, is_eof, is_err, is_ok, parse_err
 from ibb.protocol.result_set import ReplyReader, ResultSet
@@ -25,7 +24,6 @@ from ibb.protocol.result_set import ReplyReader, ResultSet
 PACKET_BYTES_MAX = 64 << 20
 RECEIVE_BYTES = 256 << 10
 SECONDS_MAX = 60.0  # without a byte from the server
-COLLATION = 45  # utf8mb4_general_ci
 
 
 class ReceivedGroup(NamedTuple):
@@ -116,26 +114,8 @@ class DumpClient:
         self._command(Quit().encode())
 
     def _log_in(self, user: str, password: str) -> None:
-        payload = self._receive()
-        if is_err(payload):
-            raise parse_err(payload)
-        greeting = Greeting.parse(payload)
-        response = HandshakeResponse(
-            CLIENT_CAPABILITIES,
-            PACKET_BYTES_MAX,
-            COLLATION,
-            user,
-            scramble_response(password, greeting.scramble),
-            auth_plugin=PLUGIN_NAME,
-        )
-        self._answer(response.encode(greeting.capabilities))
-        payload = self._receive()
-        switch = AuthSwitchRequest.parse(payload)
-        if switch is None:
-            self._expect_ok(payload)
-            return
-        self._answer(scramble_response(password, switch.nonce))
-        self._expect_ok()
+        login = log_in(user, password, "ibb demo", lambda _offered: False, server="the server")
+        log_in_blocking(login, self._answer, self._receive, _no_tls)
 
     def _next_event(self) -> bytes | None:
         payload = self._receive()
@@ -173,3 +153,7 @@ class DumpClient:
                 raise ProtocolError("the server ended the connection")
             self._reader.feed(data)
         return packet.payload
+
+
+def _no_tls(_request: bytes) -> Channel:
+    raise AssertionError("TLS was not wanted")

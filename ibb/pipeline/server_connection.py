@@ -8,31 +8,17 @@ the relay says to its upstream. Source: dump-protocol 1.2 to 1.5, 2.1, 3.2, 8.
 from __future__ import annotations
 
 import contextlib
-import re
 import socket
 import ssl
 from typing import TYPE_CHECKING, Final, Self
 
-from ibb.protocol import (
-    caching_sha2_password,
-    ed25519_password,
-    native_password,
-    parsec_password,
-)
+from ibb.protocol import client_login
 from ibb.protocol import error_codes as codes
-from ibb.protocol.authentication import CannotAuthenticate, Channel, proves_certificate
-from ibb.protocol.capabilities import CLIENT_CAPABILITIES, Capability, effective
+from ibb.protocol.authentication import Channel
+from ibb.protocol.client_login import LoginRefused, log_in_blocking
 from ibb.protocol.command import BinlogDump, DumpFlag, Query
 from ibb.protocol.errors import FormatError, ProtocolError, SqlError
-from ibb.protocol.handshake import (
-    AuthMoreData,
-    AuthSwitchRequest,
-    Greeting,
-    HandshakeResponse,
-    SslRequest,
-)
 from ibb.protocol.packet import PacketReader, frame, next_seq
-from ibb.protocol.reply import is_err, is_ok, parse_err, parse_ok
 from ibb.protocol.result_set import ReplyReader, ResultSet
 from ibb.protocol.rotate import FIRST_POSITION
 
@@ -40,9 +26,9 @@ from .errors import ServerRefused
 from .server_tls import OFF, PREFER, UNVERIFIED, VERIFY, certificate_fingerprint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator
 
-    from ibb.protocol.authentication import ClientExchange
+    from ibb.protocol.client_login import LoggedIn
     from ibb.protocol.gtid import GtidPosition
     from ibb.protocol.reply import Ok
 
@@ -51,19 +37,9 @@ if TYPE_CHECKING:
 CONNECT_SECONDS_MAX: Final = 10
 SILENT_SECONDS_MAX: Final = 120  # of a server that owes an answer
 READ_BYTES: Final = 256 << 10
-PACKET_BYTES_MAX: Final = 1 << 30  # what we say that we take
 ANSWER_BYTES_MAX: Final = 64 << 20  # of a packet that is no dump
-LOGIN_ROUNDS_MAX: Final = 16  # packets that a server may ask for before it says OK or ERR
-MAJOR_MIN: Final = 10  # of the server's version: below, it knows no MariaDB GTIDs
-_COLLATION: Final = 45  # utf8mb4_general_ci
 _CAPABILITY: Final = 4  # knows GTID events
 _CLIENT_NAME: Final = "ibb"  # by which a server of ours knows that we take events as stored
-_VERSION: Final = re.compile(r"(?:5\.5\.5-)?([0-9]{1,4})\.")
-_FAST_OK: Final = b"\x03"  # of caching_sha2_password: the OK follows
-_EXCHANGES: Final[Mapping[str, Callable[[str, bytes, Channel], ClientExchange]]] = {
-    method.PLUGIN_NAME: method.client_exchange
-    for method in (native_password, ed25519_password, parsec_password, caching_sha2_password)
-}
 
 
 class ServerConnection:
@@ -168,89 +144,37 @@ class ServerConnection:
     def _log_in(self, password: str) -> None:
         """Log in. Source: dump-protocol 1.2 to 1.5."""
         address = self._address
-        greeting = self._greeting()
-        capabilities = effective(greeting.capabilities, CLIENT_CAPABILITIES)
-        if self._wants_tls(greeting):
-            capabilities |= Capability.SSL
-            self._send(SslRequest(capabilities, PACKET_BYTES_MAX, _COLLATION).encode())
-            if self._packets.detach():
-                raise ProtocolError("the server sent something before TLS had begun")
-            self._link = address.tls.begin(self._link, address.host)
-        exchange = native_password.client_exchange(password, greeting.scramble, Channel())
-        response = HandshakeResponse(
-            capabilities,
-            PACKET_BYTES_MAX,
-            _COLLATION,
-            address.user,
-            next(exchange),
-            auth_plugin=native_password.PLUGIN_NAME,
-            attributes={"_client_name": _CLIENT_NAME},
+        login = client_login.log_in(
+            address.user, password, _CLIENT_NAME, self._wants_tls, server=f"server {address}"
         )
-        self._send(response.encode(greeting.capabilities))
-        done, trust_key = self._prove(exchange, password)
-        self._check_trust(done, trust_key, greeting)
+        try:
+            done = log_in_blocking(login, self._send, self._receive, self._start_tls)
+        except LoginRefused as error:
+            raise ServerRefused(f"server {address}: {error}") from error
+        self._check_trust(done)
 
-    def _greeting(self) -> Greeting:
-        payload = self._receive()
-        if is_err(payload):
-            raise parse_err(payload)
-        greeting = Greeting.parse(payload)
-        version = _VERSION.match(greeting.server_version)
-        if version is None or int(version[1]) < MAJOR_MIN:
-            text = f"server {self._address} is too old: {greeting.server_version}"
-            raise ServerRefused(text)
-        return greeting
+    def _start_tls(self, request: bytes) -> Channel:
+        self._send(request)
+        if self._packets.detach():
+            raise ProtocolError("the server sent something before TLS had begun")
+        tls = self._address.tls
+        self._link = tls.begin(self._link, self._address.host)
+        return Channel(private=True, trusted=tls.is_checked)
 
-    def _wants_tls(self, greeting: Greeting) -> bool:
+    def _wants_tls(self, offered: bool) -> bool:
         mode = self._address.tls.mode
         if mode == OFF:
             return False
-        if greeting.capabilities & Capability.SSL:
-            return True
-        if mode != PREFER:
+        if not offered and mode != PREFER:
             raise ServerRefused(f"server {self._address} offers no TLS, which option tls demands")
-        return False
+        return offered
 
-    def _prove(self, exchange: ClientExchange, password: str) -> tuple[Ok, bytes]:
-        """Answer the server until it says OK; return that, and what only it and we know."""
-        private = isinstance(self._link, ssl.SSLSocket)
-        trusted = private and self._address.tls.is_checked
-        channel = Channel(private=private, trusted=trusted)
-        for _ in range(LOGIN_ROUNDS_MAX):
-            payload = self._receive()
-            if is_err(payload):
-                raise parse_err(payload)
-            if is_ok(payload):
-                return parse_ok(payload), _trust_key(exchange)
-            more = AuthMoreData.parse(payload)
-            if more is not None and more.data == _FAST_OK:
-                continue
-            try:
-                if more is not None:
-                    self._send(exchange.send(more.data))
-                    continue
-                switch = AuthSwitchRequest.parse(payload)
-                if switch is None:
-                    raise ProtocolError(f"unexpected answer to the login: {payload[:1].hex()}")
-                if switch.plugin not in _EXCHANGES:
-                    text = f"server {self._address} wants a login by {switch.plugin}"
-                    raise ServerRefused(text)
-                exchange = _EXCHANGES[switch.plugin](password, switch.data, channel)
-                self._send(next(exchange))
-            except StopIteration as end:
-                raise ProtocolError("the server asks on after the login's last packet") from end
-            except CannotAuthenticate as error:
-                raise ServerRefused(f"server {self._address}: {error}") from error
-        raise ProtocolError(f"no answer to the login in {LOGIN_ROUNDS_MAX} packets")
-
-    def _check_trust(self, done: Ok, trust_key: bytes, greeting: Greeting) -> None:
+    def _check_trust(self, done: LoggedIn) -> None:
         """Refuse a server that may be another where the options say that it must be the right."""
         tls = self._address.tls
         if not isinstance(self._link, ssl.SSLSocket) or tls.is_checked or tls.mode == UNVERIFIED:
             return
-        fingerprint = certificate_fingerprint(self._link)
-        proven = proves_certificate(done.info, trust_key, greeting.scramble, fingerprint)
-        if not proven and tls.mode == VERIFY:
+        if tls.mode == VERIFY and not done.proof(certificate_fingerprint(self._link)):
             raise ServerRefused(
                 f"the certificate of server {self._address} could not be verified: set tlsCa or"
                 " tlsFingerprint (a server older than 11.4 cannot prove it by the password)"
@@ -271,12 +195,3 @@ class ServerConnection:
             self._packets.feed(data)
         self._seq = next_seq(packet.seq)
         return packet.payload
-
-
-def _trust_key(exchange: ClientExchange) -> bytes:
-    try:
-        exchange.send(b"")
-    except StopIteration as end:
-        trust_key: bytes = end.value
-        return trust_key
-    return b""  # it said OK before its method was through

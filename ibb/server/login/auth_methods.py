@@ -9,12 +9,6 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.hashes import SHA1
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from ibb.protocol import (
-    caching_sha2_password,
-    ed25519_password,
-    native_password,
-    parsec_password,
-)
 from ibb.protocol.caching_sha2_password import CachingSha2Password
 from ibb.protocol.ed25519_password import Ed25519Password
 from ibb.protocol.native_password import NativePassword
@@ -22,19 +16,12 @@ from ibb.protocol.parsec_password import ParsecPassword
 from ibb.protocol.socket_peer import SocketPeer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
-    from ibb.protocol.authentication import Channel, ClientExchange, Method
+    from ibb.protocol.authentication import Method
 
 DEFAULT_METHOD: Final = NativePassword.name
 RSA_BITS: Final = 2048
-# The client's half of each, by the plugin on the wire.
-CLIENT_EXCHANGES: Final[Mapping[str, Callable[[str, bytes, Channel], ClientExchange]]] = {
-    native_password.PLUGIN_NAME: native_password.client_exchange,
-    ed25519_password.PLUGIN_NAME: ed25519_password.client_exchange,
-    parsec_password.PLUGIN_NAME: parsec_password.client_exchange,
-    caching_sha2_password.PLUGIN_NAME: caching_sha2_password.client_exchange,
-}
 
 
 def make_methods() -> Mapping[str, Method]:

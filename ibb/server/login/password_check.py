@@ -11,9 +11,9 @@ import secrets
 from typing import TYPE_CHECKING, Final
 
 from ibb.protocol.authentication import PASSWORD_BYTES_MAX, Channel
+from ibb.protocol.client_login import CLIENT_EXCHANGES
 
 from .accounts import REQUIRE_NOTHING, REQUIRE_X509
-from .auth_methods import CLIENT_EXCHANGES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
