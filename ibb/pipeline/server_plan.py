@@ -8,7 +8,7 @@ each other exactly whatever its files are. Where there are too few files, domain
 from __future__ import annotations
 
 import itertools
-from contextlib import closing
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 from ibb.protocol.dump_filter import check_position
@@ -38,10 +38,7 @@ def plan_server_read(options: SourceOptions) -> list[ServerTask]:
         OptionError: an option does not fit what is there.
         ServerRefused: the server is not there, or not to be read.
     """
-    assert options.server is not None
-    with closing(ServerHistory(options.server)) as history:
-        state, newest = history.state()
-        start, end = _bounds(history, options, state, newest)
+    with _planned(options) as (history, newest, start, end):
         tasks = tasks_behind(history, newest, start, end, options)
         if tasks:
             _check_not_purged(history, tasks[0], options.start)
@@ -56,16 +53,24 @@ def parts_backwards(options: SourceOptions) -> Iterator[ServerTask]:
         OptionError: an option does not fit what is there.
         ServerRefused: the server is not there, or not to be read.
     """
-    assert options.server is not None
-    with closing(ServerHistory(options.server)) as history:
-        state, newest = history.state()
-        _, end = _bounds(history, options, state, newest)
+    with _planned(options) as (history, newest, _, end):
         start = history.oldest()
         files = files_between(history, start, end)
         domains = [gtid.domain for gtid in end]
         borders = [start, *(_clamped(place, start, end, domains) for _, place in files), end]
         for first, last in reversed(list(itertools.pairwise(borders))):
             yield _task(options, newest, first, last, domains)
+
+
+@contextmanager
+def _planned(
+    options: SourceOptions,
+) -> Iterator[tuple[ServerHistory, GtidPosition, GtidPosition, GtidPosition]]:
+    """Ask the server; yield its history, where that ends, and the bounds that options want."""
+    assert options.server is not None
+    with closing(ServerHistory(options.server)) as history:
+        state, newest = history.state()
+        yield history, newest, *_bounds(history, options, state, newest)
 
 
 def tasks_behind(
