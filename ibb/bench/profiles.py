@@ -19,6 +19,7 @@ from ibb.protocol.gtid import GtidPosition
 from ibb.server.config import READ_BYTES, SERVER_VERSION_DEFAULT
 from ibb.server.dump.dump_batch import Outcome
 from ibb.server.dump.dump_request import DumpRequest
+from ibb.server.dump.dump_terms import DumpTerms
 from ibb.server.dump.pacing import Pacing
 from ibb.server.dump.run_stream import RunStream
 from ibb.server.relay.ingest import Ingest
@@ -125,7 +126,7 @@ def _serve(data: DataSet, _: Path) -> None:
         needs_start_list=False,
         join_fragments=False,
     )
-    stream = RunStream(
+    terms = DumpTerms(
         ReadOnlyHistory(OsDisk(), str(data.store)),
         request,
         server_id=_SERVER_ID + 1,
@@ -133,6 +134,7 @@ def _serve(data: DataSet, _: Path) -> None:
         now=int(time.time()),
         pace=Pacing(0, 0, SystemClock()).for_reader(),
     )
+    stream = RunStream(terms)
     batch = stream.start()
     while batch.outcome is Outcome.MORE:
         batch = stream.next_batch()

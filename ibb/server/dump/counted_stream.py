@@ -27,12 +27,10 @@ if TYPE_CHECKING:
     from ibb.protocol.event_encoder import WirePart
     from ibb.protocol.fields import Buffer
     from ibb.storage.group_reader import StoredGroup
-    from ibb.storage.history import History
     from ibb.storage.position import Position
 
     from .dump_batch import Batch
-    from .dump_request import DumpRequest
-    from .pacing import Pace
+    from .dump_terms import DumpTerms
     from .semi_sync import SemiSync
 
 _SEMI_SYNC: Final = STATUS + b"\xef\0"
@@ -45,29 +43,13 @@ class CountedStream(DumpStream):
     One dump's packets, with positions.
 
     Args:
-        history, request, server_id, server_version, now, pace: as for `DumpStream`.
+        terms: as for `DumpStream`.
         semi_sync: those who wait for this replica; None: it is not a semi-synchronous one.
     """
 
-    def __init__(
-        self,
-        history: History,
-        request: DumpRequest,
-        *,
-        server_id: int,
-        server_version: str,
-        now: int,
-        pace: Pace,
-        semi_sync: SemiSync | None,
-    ) -> None:
-        super().__init__(
-            history,
-            request,
-            server_id=server_id,
-            server_version=server_version,
-            now=now,
-            pace=pace,
-        )
+    def __init__(self, terms: DumpTerms, *, semi_sync: SemiSync | None) -> None:
+        super().__init__(terms)
+        request = self._request
         self._semi_sync = semi_sync
         self._status = STATUS if semi_sync is None else _SEMI_SYNC
         # Groups behind an UNTIL are passed over, and events that an old client does not know are

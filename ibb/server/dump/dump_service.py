@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ibb.protocol.command import Quit, SemiSyncAck, parse_command
@@ -22,11 +21,12 @@ from .counted_stream import CountedStream
 from .dump_lease import DumpLease
 from .dump_request import heartbeat_period
 from .dump_session import DumpSession
+from .dump_terms import DumpTerms
 from .readers import HeldUpBy
 from .run_stream import RunStream
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Coroutine
     from typing import Protocol
 
     from ibb.protocol.errors import SqlError
@@ -185,10 +185,7 @@ class DumpService:
 
     def _new_stream(self) -> DumpStream:
         host, request = self._host, self._request
-        make: Callable[..., DumpStream] = partial(RunStream, runs=host.page_runs)
-        if request.semi_sync or request.capability < CAPABILITY_GTID:
-            make = partial(CountedStream, semi_sync=self._semi_sync)
-        return make(
+        terms = DumpTerms(
             host.history,
             request,
             server_id=host.server_id,
@@ -196,6 +193,9 @@ class DumpService:
             now=int(host.now()),
             pace=self._pace,
         )
+        if request.semi_sync or request.capability < CAPABILITY_GTID:
+            return CountedStream(terms, semi_sync=self._semi_sync)
+        return RunStream(terms, runs=host.page_runs)
 
     async def _until_either_ends(self, dumping: Coroutine[None, None, None]) -> None:
         """Run the dump while listening for the client's end, which raises PeerGone."""

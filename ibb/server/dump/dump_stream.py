@@ -44,12 +44,10 @@ if TYPE_CHECKING:
     from ibb.protocol.gtid import Gtid
     from ibb.storage.group_reader import StoredGroup
     from ibb.storage.gtid_search import StartPlace
-    from ibb.storage.history import History
     from ibb.storage.holds import Hold
     from ibb.storage.position import Position
 
-    from .dump_request import DumpRequest
-    from .pacing import Pace
+    from .dump_terms import DumpTerms
 
 STATUS: Final = b"\0"  # first byte of a packet that holds an event
 
@@ -59,35 +57,22 @@ class DumpStream:
     One dump's packets.
 
     Args:
-        history: where groups come from.
-        request: what the client wants.
-        server_id: our own, in the events that we make.
-        server_version: for the format description where the history has none.
-        now: seconds since 1970, for the events that `mariadb-binlog` reads the time of.
-        pace: how fresh the client is served.
+        terms: whose, of what, and how it is served.
 
     Attributes:
         seq: sequence id of the next packet.
         stopping: begin no group any more; may be set from any thread.
     """
 
-    def __init__(
-        self,
-        history: History,
-        request: DumpRequest,
-        *,
-        server_id: int,
-        server_version: str,
-        now: int,
-        pace: Pace,
-    ) -> None:
+    def __init__(self, terms: DumpTerms) -> None:
+        history, request, pace = terms.history, terms.request, terms.pace
         self.seq = 1
         self.stopping = False
         self._history = history
         self._request = request
-        self._server_id = server_id
-        self._server_version = server_version
-        self._now = now
+        self._server_id = terms.server_id
+        self._server_version = terms.server_version
+        self._now = terms.now
         self._pace = pace
         self._checksum_alg = CHECKSUM_CRC32 if request.checksum else CHECKSUM_NONE
         self._place = StreamPosition(request.file_name or STREAM_NAME)  # as the client counts

@@ -29,10 +29,8 @@ if TYPE_CHECKING:
     from ibb.protocol.event_encoder import EventEncoder, WirePart
     from ibb.protocol.fields import Buffer
     from ibb.storage.file_header import FileHeader
-    from ibb.storage.history import History
 
-    from .dump_request import DumpRequest
-    from .pacing import Pace
+    from .dump_terms import DumpTerms
 
 _BUFFERS_MAX: Final = 8  # kept for whoever makes a batch next
 _BUFFER_BYTES: Final = BATCH_BYTES + run_encoder.EVENT_BYTES_MAX + run_encoder.FRAME_BYTES
@@ -44,30 +42,14 @@ class RunStream(DumpStream):
     One dump's packets, where they need no positions.
 
     Args:
-        history, request, server_id, server_version, now, pace: as for `DumpStream`.
+        terms: as for `DumpStream`.
         runs: pages of the history, which its readers share; None: for this one alone.
     """
 
-    def __init__(
-        self,
-        history: History,
-        request: DumpRequest,
-        *,
-        server_id: int,
-        server_version: str,
-        now: int,
-        pace: Pace,
-        runs: PageRuns | None = None,
-    ) -> None:
-        super().__init__(
-            history,
-            request,
-            server_id=server_id,
-            server_version=server_version,
-            now=now,
-            pace=pace,
-        )
-        self._runs = runs or PageRuns(history)
+    def __init__(self, terms: DumpTerms, *, runs: PageRuns | None = None) -> None:
+        super().__init__(terms)
+        request = self._request
+        self._runs = runs or PageRuns(self._history)
         self._runs.join()
         self._has_left = False
         self._known: PageRun | None = None

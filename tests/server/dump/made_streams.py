@@ -5,6 +5,7 @@ from typing import NamedTuple
 from ibb.protocol.gtid import GtidPosition
 from ibb.server.dump.dump_batch import Outcome
 from ibb.server.dump.dump_request import DumpRequest
+from ibb.server.dump.dump_terms import DumpTerms
 from ibb.server.dump.pacing import Pacing
 from ibb.storage.clock import SystemClock
 
@@ -46,7 +47,7 @@ def request(**changes):
 
 def stream(kind, history, asked):
     pace = Pacing(0, 0, SystemClock()).for_reader()
-    return kind(history, asked, server_id=9, server_version="10.11.9", now=77, pace=pace)
+    return kind(DumpTerms(history, asked, 9, "10.11.9", now=77, pace=pace))
 
 
 def made_by(kind, history, asked):
