@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ibb.demo.dump_client import DumpClient
 from ibb.protocol.command import Query
 from ibb.protocol.packet import frame
 
 from .c_program import compiled
+from .connection_program import ConnectionProgram, LoggedIn
 from .errors import BenchError
 
 if TYPE_CHECKING:
@@ -29,15 +28,9 @@ class Committed(NamedTuple):
     p99_ms: float
 
 
-class _Connection(DumpClient):
-    @property
-    def descriptor(self) -> int:
-        return self._socket.fileno()
-
-
-class Committers:
+class Committers(ConnectionProgram):
     """
-    *groups* commits of a row at *rate* a second; a context manager that ends them.
+    *groups* commits of a row at *rate* a second.
 
     Raises:
         BenchError: no compiler is installed.
@@ -47,29 +40,10 @@ class Committers:
         program = compiled("committer")
         if program is None:
             raise BenchError("a steady load of commits needs a C compiler: install gcc")
-        self._connections = [
-            _Connection(peer.port, peer.user, peer.password) for _ in range(CONNECTIONS)
-        ]
-        descriptors = [one.descriptor for one in self._connections]
+        connections = [LoggedIn(peer.port, peer.user, peer.password) for _ in range(CONNECTIONS)]
         command = frame(Query(STATEMENT).encode(), 0).hex()
         words = [str(program), "--command", command, "--count", str(groups), "--rate", str(rate)]
-        self._process = subprocess.Popen(
-            [*words, *map(str, descriptors)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            pass_fds=descriptors,
-            text=True,
-        )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.communicate()
-        for connection in self._connections:
-            connection.close()
+        super().__init__(words, connections)
 
     def run(self) -> Committed:
         """

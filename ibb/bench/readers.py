@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import itertools
 import resource
-import subprocess
 import sys
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ibb.demo.dump_client import DumpClient
 from ibb.protocol.command import BinlogDump, DumpFlag, RegisterSlave
 from ibb.protocol.packet import frame
 from ibb.protocol.rotate import FIRST_POSITION
 
 from .c_program import compiled
+from .connection_program import ConnectionProgram, LoggedIn
 from .errors import BenchError
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ class ReadResult(NamedTuple):
         return (max(one.end_ns for one in self.outcomes) - begun) / 1e9
 
 
-class ReplicaConnection(DumpClient):
+class ReplicaConnection(LoggedIn):
     """
     A connection that has said all that a replica says before it asks for a dump.
 
@@ -96,11 +95,6 @@ class ReplicaConnection(DumpClient):
             self.query(f"SET @master_heartbeat_period = {round(heartbeat_seconds * 1e9)}")
         self._command(RegisterSlave(self.server_id).encode())
         self._expect_ok()
-
-    @property
-    def descriptor(self) -> int:
-        """The socket's."""
-        return self._socket.fileno()
 
 
 def dump_packet(count: int, *, wait: bool) -> bytes:
@@ -135,9 +129,9 @@ def reader_kind() -> str:
     return "interpreted" if compiled("reader") is None else "compiled"
 
 
-class Readers:
+class Readers(ConnectionProgram):
     """
-    A reader process over *connections*, which it takes over; a context manager that ends both.
+    A reader process over *connections*.
 
     Args:
         connections: logged in, none used yet.
@@ -160,7 +154,6 @@ class Readers:
         one_by_one: bool = False,
         silence_seconds: float = SILENCE_SECONDS,
     ) -> None:
-        self._connections = connections
         program = compiled("reader")
         words = (
             [str(program)]
@@ -177,27 +170,10 @@ class Readers:
         words += ["--hash"] if content else []
         words += [] if arrivals is None else ["--arrivals", str(arrivals)]
         words += ["--one-by-one"] if one_by_one else []
-        descriptors = [one.descriptor for one in connections]
-        self._process = subprocess.Popen(
-            [*words, *map(str, descriptors)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            pass_fds=descriptors,
-            text=True,
-        )
+        super().__init__(words, connections)
         assert self._process.stdout is not None
         if self._process.stdout.readline() != "ready\n":
             raise BenchError(f"the reader did not start: {self._process.communicate()[1]}")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.communicate()
-        for connection in self._connections:
-            connection.close()
 
     def go(self) -> None:
         """Ask for the dumps."""
