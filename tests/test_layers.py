@@ -38,7 +38,9 @@ SERVER_PARTS = (  # from below
     *("sql", "login", "connections", "statements", "dump", "relay"),
     *("dashboard", "web"),
 )
-SERVER_TOP = {"listener", "server", "service", "session", "session_host"}  # above its parts
+SERVER_TOP = {  # above its parts
+    *("listener", "server", "service", "session", "session_end", "session_host"),
+}
 LINKS = {"protocol", "storage", "server", "pipeline", "cli"}
 
 

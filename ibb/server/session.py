@@ -45,16 +45,14 @@ from ibb.protocol.statement_command import (
 )
 
 from .config import END_GRACE_SECONDS
-from .connections.broken_packets import answer_to_malformed, end_of
-from .connections.connection import Connection, PeerGone
-from .connections.tls_channel import TlsFailed
+from .connections.broken_packets import answer_to_malformed
+from .connections.connection import Connection
 from .dump.dump_request import make_request
 from .dump.dump_service import DumpService
 from .dump.readers import HeldUpBy
-from .log import get_log
-from .login.login import AccessDenied, Login
-from .login.login_guard import NOBODY
+from .login.login import Login
 from .login.privileges import REPLICATION_SLAVE
+from .session_end import SessionEnd
 from .sql.table_descriptions import field_list
 from .statements.killing import kill_connection
 from .statements.runner import StatementRunner
@@ -110,7 +108,7 @@ class Session:
         self._dump: DumpService | None = None
         self._leaving = False
         self._task: asyncio.Task[None] | None = None
-        self._log = get_log().bind(connection_id=connection_id, peer=connection.peer)
+        self._end = SessionEnd(host, connection, connection_id)
 
     async def run(self) -> None:
         """Serve the client until it or the server ends the connection; raises nothing of it."""
@@ -120,32 +118,8 @@ class Session:
             await self._log_in()
             await self._serve()
             in_order = True
-        except PeerGone as error:
-            if self.account is None:
-                self._refuse(str(error))
-        except TlsFailed as error:
-            self._give_up(str(error))
-            in_order = True  # so that the client gets the alert
-        except TimeoutError as error:
-            self._give_up(str(error) or "login took too long")
-        except AccessDenied as denied:
-            self._refuse(str(denied), denied.user)
-            in_order = await self._tell(denied.error)
-        except SqlError as error:
-            if self.account is None:
-                self._refuse(f"error {error.code}")
-            in_order = await self._tell(error)
-        except (ProtocolError, FormatError) as error:
-            self._give_up(str(error), NOBODY)
-            in_order = await self._tell(end_of(error, logged_in=self.account is not None))
-        except OSError as error:
-            if self.account is None:
-                self._refuse(f"connection lost: {error}")
-            else:
-                self._log.info("connection_lost", error=str(error))
         except Exception as error:  # noqa: BLE001 - a bug must not take the other sessions along
-            self._log.exception("session_failed", error=repr(error))
-            in_order = await self._tell(codes.UNKNOWN_ERROR.error("internal error, see the log"))
+            in_order = await self._end.by(error, logged_in=self.account is not None)
         finally:
             self._host.aborted_clients += self.account is not None and not in_order
             self._memory.release()
@@ -186,30 +160,6 @@ class Session:
     async def unless_gone(self, work: Coroutine[None, None, T]) -> T:
         """Return what *work* does; cancels it and raises PeerGone when the client closes first."""
         return await self._connection.unless_gone(work)
-
-    async def _tell(self, error: SqlError) -> bool:
-        """Send *error* as the last packet; return whether that was possible."""
-        self._host.access_denied_errors += error.code in codes.DENIALS
-        try:
-            await self._connection.send([err_of(error)])
-        except (OSError, TimeoutError):
-            return False
-        return True
-
-    def _give_up(self, reason: str, failed_as: str | None = None) -> None:
-        """Log why the session ends, whether or not its client had logged in."""
-        if self.account is None:
-            self._refuse(reason, failed_as)
-        else:
-            self._log.warning("session_ended", reason=reason)
-
-    def _refuse(self, reason: str, failed_as: str | None = None) -> None:
-        """Log why a login failed; failing to log in as somebody may block the address."""
-        self._host.aborted_connects += 1
-        tell, key, peer = self._host.refusals.tell, self.limit_key, self._connection.peer
-        tell(key, "client_refused", connection_id=self.id, peer=peer, reason=reason)
-        if failed_as is not None and (seconds := self._host.guard.failed(key, failed_as)):
-            tell(key, "address_blocked", address=key, seconds=seconds)
 
     async def _log_in(self, change: bytes | None = None) -> None:
         """Log the client in, or in again as its COM_CHANGE_USER *change* says."""

@@ -8,7 +8,8 @@ import pytest
 from ibb.protocol.command import Ping, Query, RegisterSlave
 from ibb.protocol.native_password import scramble_response
 from ibb.protocol.packet import frame
-from ibb.protocol.reply import is_ok
+from ibb.protocol.reply import is_ok, parse_err
+from ibb.server.session import Session
 
 from .raw_client import RawClient, until_sessions
 from .waiting import until
@@ -93,3 +94,22 @@ async def test_what_a_replica_said_of_itself_does_not_outlive_its_session(serve,
         await dump.preamble(rotate_checksum=True)
         assert server.has_dumps()
         assert server.replicas() == []
+
+
+async def test_a_bug_ends_its_own_session_alone(serve, store, capfd, monkeypatch):
+    async def broken(*_):
+        raise ZeroDivisionError("a bug")
+
+    server = await serve(store)
+    async with await RawClient.logged_in(server) as other:
+        async with await RawClient.logged_in(server) as client:
+            with monkeypatch.context() as patch:
+                patch.setattr(Session, "_answer", broken)
+                await client.send(Ping().encode())
+                assert str(parse_err(await client.packet())).endswith("internal error, see the log")
+                assert await client.packet() is None
+        assert await other.value("SELECT 1") == "1"
+    said = capfd.readouterr().out
+    assert "session_failed" in said
+    assert "a bug" in said
+    assert "in broken" in said  # where it came from
