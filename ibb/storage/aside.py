@@ -1,6 +1,6 @@
 """Copies of files that a recovery sets aside before it overwrites, cuts or deletes anything."""
 
-from .disk import Disk
+from .disk import Disk, File
 from .page import PAGE_SIZE_MAX, page_is_zero
 
 ASIDE_SUFFIX = ".aside"
@@ -8,13 +8,29 @@ _COPY_BYTES = 1 << 20
 
 
 def holds_something(disk: Disk, path: str) -> bool:
-    """Tell whether anything was ever written to a file, also if its header is gone."""
+    """Tell whether anything is in a file, also if its header is gone."""
     file = disk.open(path, read_only=True)
     try:
-        start = memoryview(file.read_at(0, 2 * PAGE_SIZE_MAX))  # page 1 is never empty
+        return is_used_from(file, 0)
     finally:
         file.close()
-    return not (page_is_zero(start[:PAGE_SIZE_MAX]) and page_is_zero(start[PAGE_SIZE_MAX:]))
+
+
+def is_used_from(file: File, offset: int) -> bool:
+    """
+    Tell whether anything but zeros lies in a file from byte *offset* on.
+
+    Pages that were written without a sync may have outlived a power loss in any order, with
+    empty ones before them; what was only reserved is not read.
+    """
+    while (found := file.next_data(offset)) is not None:
+        data = file.read_at(found, PAGE_SIZE_MAX)
+        if not page_is_zero(data):
+            return True
+        if not data:
+            break
+        offset = found + len(data)
+    return False
 
 
 def discard(disk: Disk, path: str) -> list[str]:

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from itertools import takewhile
 from typing import NamedTuple
 
-from .aside import discard, set_aside
+from .aside import discard, is_used_from, set_aside
 from .binlog_files import list_files
 from .chunk import chunk_area_end
 from .disk import Disk, File
@@ -240,7 +240,7 @@ class _Replayer:
         if self._file is not None:
             # It was left for the next one: full, or cut here by FLUSH.
             cut = (self._page_no + 1) * self._page_size
-            if self._sets_aside and not page_is_zero(self._file.read_at(cut, self._page_size)):
+            if self._sets_aside and is_used_from(self._file, cut):
                 self._set_file_aside()
             self._file.truncate(cut)
             self._file.sync()
@@ -316,11 +316,11 @@ def clear_behind(disk: Disk, directory: str, end: Position, page_size: int) -> l
     size = disk.size(path)
     file = disk.open(path)
     try:
-        behind = memoryview(file.read_at(end.offset, rest + page_size))
-        next_is_used = not page_is_zero(behind[rest:])
-        if next_is_used or not page_is_zero(behind[: max(rest - CHECKSUM_SIZE, 0)]):
+        later_is_used = is_used_from(file, first_page * page_size)
+        behind = file.read_at(end.offset, max(rest - CHECKSUM_SIZE, 0))
+        if later_is_used or not page_is_zero(behind):
             copies.append(set_aside(disk, path))
-        if next_is_used:
+        if later_is_used:
             file.truncate(first_page * page_size)
             file.allocate(size)
             file.sync()

@@ -1,12 +1,14 @@
 """What is set aside is there for good before anything is cleared."""
 
 import random
+from dataclasses import replace
 
 import pytest
 
 from ibb.protocol.gtid import Gtid
 from ibb.storage import Store, StoreOptions
-from ibb.storage.aside import set_aside
+from ibb.storage.aside import is_used_from, set_aside
+from ibb.storage.disk import OsDisk
 
 from ..faults.sim_disk import PowerLost, SimDisk
 from .events import transaction
@@ -20,15 +22,15 @@ OPERATIONS_MAX = 200  # of one opening
 LOSSES = 8  # at each operation
 
 
-def damaged_disk():
-    """Return the disk of a closed store, with bytes behind its end."""
+def damaged_disk(pages_between=0):
+    """Return the disk of a closed store, with bytes behind its end, or so many pages later."""
     disk = SimDisk()
     with Store.open("/s", OPTIONS, disk=disk) as store:
         with store.begin() as group:
             group.write(transaction("all"))
             group.commit(Gtid(0, 1, 1))
         end = store.end().offset
-    disk.damage(FILE, -(-end // 512) * 512, FOUND)
+    disk.damage(FILE, (-(-end // 512) + pages_between) * 512, FOUND)
     return disk
 
 
@@ -68,3 +70,56 @@ def test_a_copy_that_was_there_is_certain_too():
     assert set_aside(disk, FILE) == name
     after = disk.crashed(random.Random(1), keep=0)
     assert after.contents(name) == disk.contents(FILE)
+
+
+@pytest.mark.parametrize("pages_between", [0, 1, 5])
+def test_what_lies_behind_empty_pages_is_cleared_too(pages_between):
+    """Pages that were written without a sync outlive a power loss in any order."""
+    disk = damaged_disk(pages_between)
+    with Store.open("/s", OPTIONS, disk=disk) as store:
+        (copy,) = store.copies_set_aside
+        end = store.end().offset
+    assert FOUND in disk.contents(copy)
+    assert not any(disk.contents(FILE)[-(-end // 512) * 512 :])
+    Store.open("/s", OPTIONS, disk=disk).close()
+    assert [name for name in holds(disk) if "aside" in name] == [copy.removeprefix("/s/")]
+
+
+@pytest.mark.parametrize("page", [0, 1, 2, 700])
+def test_a_file_that_the_log_does_not_tell_of_is_copied_wherever_something_is_in_it(page):
+    disk, options = SimDisk(), replace(OPTIONS, max_binlog_size=512 * 1024)
+    Store.open("/s", options, disk=disk).close()
+    later = "/s/binlog-000001.ibb"
+    assert disk.exists(later)
+    disk.damage(later, page * 512, FOUND[:500])
+    with Store.open("/s", options, disk=disk) as store:
+        (copy,) = store.copies_set_aside
+    assert disk.contents(copy)[page * 512 :].startswith(FOUND[:500])
+    assert FOUND[:500] not in disk.contents(later)
+
+
+@pytest.mark.parametrize("zeros", [0, 1, 65_535, 65_536, 65_537, 3 << 20])
+def test_zeros_that_were_written_are_nothing(tmp_path, zeros):
+    path = tmp_path / "file"
+    path.write_bytes(b"head" + b"\0" * zeros)
+    file = OsDisk().open(str(path), read_only=True)
+    assert is_used_from(file, 0)
+    assert is_used_from(file, 3)
+    assert not is_used_from(file, 4)
+    with path.open("ab") as more:
+        more.write(b"x")
+    assert is_used_from(file, 4)
+    file.close()
+
+
+def test_what_was_only_reserved_is_copied_by_no_opening(tmp_path):
+    options = replace(OPTIONS, max_binlog_size=4 << 20, background=True)
+    for number in range(4):
+        with Store.open(tmp_path, options) as store:
+            assert store.copies_set_aside == []
+            with store.begin() as group:
+                group.write(transaction("all"))
+                group.commit(Gtid(0, 1, number + 1))
+            if number == 1:
+                store.switch_file()
+    assert not list(tmp_path.glob("*.aside*"))
