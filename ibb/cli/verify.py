@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import sys
 import time
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -15,8 +17,10 @@ from ibb.storage.disk import OsDisk
 from ibb.storage.verify import Totals, verify_directory
 from ibb.storage.verify.finding import NOTHING, Finding, Severity
 
+from .spark_options import jobs, spark_options
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from ibb.protocol.binlog_state import BinlogState
 
@@ -26,34 +30,57 @@ _COLOURS = {Severity.NOTE: "blue", Severity.WARNING: "yellow", Severity.DAMAGE: 
 
 
 @click.command()
-@click.argument("directory", type=click.Path(exists=True, file_okay=False))
+@click.argument("directory")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a finding, nothing else.")
-def verify(directory: str, *, as_json: bool) -> None:
+@spark_options
+def verify(directory: str, master: str | None, conf: tuple[str, ...], *, as_json: bool) -> None:
     """
     Check the binlog in DIRECTORY: every page, record, event group and GTID state.
 
-    The directory is only read, and may be in use. Exit status 0: nothing is wrong, though there
-    may be notes; 1: something is; 2: the check could not run. docs/verify.md lists the kinds.
+    The directory is only read, and may be in use. With --master a Spark cluster shares the work,
+    and DIRECTORY may be a URL such as s3://bucket/binlogs; what is found is the same.
 
     \b
       ibb verify binlogs
       ibb verify binlogs --json | jq -r 'select(.severity != "note") | .text'
+      ibb verify /archive/binlogs --master spark://spark.example:7077
+
+    Exit status 0: nothing is wrong, though there may be notes; 1: something is; 2: the check could
+    not run. docs/verify.md lists the kinds.
     """  # noqa: D301 - click's own sign for lines that stay as they are
     totals, began = Totals(), time.monotonic()
     show: Callable[[Finding], str] = _as_json if as_json else _as_line
     bad = 0
-    with _progress_bar(visible=not as_json) as bar:
-        task = bar.add_task("", total=None)
-
-        def progress(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
-
-        for finding in verify_directory(OsDisk(), directory, progress=progress, totals=totals):
+    with _findings(directory, master, conf, totals, quiet=as_json) as findings:
+        for finding in findings:
             bad += finding.severity is not Severity.NOTE
             click.echo(show(finding))
     if not as_json:
         click.echo(_summary(totals, bad, time.monotonic() - began))
     sys.exit(EXIT_FOUND if bad else 0)
+
+
+@contextmanager
+def _findings(
+    directory: str, master: str | None, conf: tuple[str, ...], totals: Totals, *, quiet: bool
+) -> Iterator[Iterator[Finding]]:
+    """Begin the check, here or on a cluster."""
+    is_url = "://" in directory
+    if not is_url and not Path(directory).is_dir():
+        raise click.BadParameter(f"Directory '{directory}' does not exist.")
+    if master is not None:
+        with jobs().job_session("ibb verify", master, conf) as spark:
+            yield jobs().verify_on(spark, directory, totals=totals)
+        return
+    if is_url or conf:
+        raise click.UsageError("a URL, and --conf, go with --master")
+    with _progress_bar(visible=not quiet) as bar:
+        task = bar.add_task("", total=None)
+
+        def progress(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
+        yield verify_directory(OsDisk(), directory, progress=progress, totals=totals)
 
 
 def _progress_bar(*, visible: bool) -> Progress:

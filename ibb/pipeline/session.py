@@ -1,5 +1,5 @@
 """
-A Spark session for one machine, with what PySpark leaves to its user: Java, and the right Python.
+A Spark session with what PySpark leaves to its user: Java, and the right Python.
 
     from ibb.pipeline.session import local_session
 
@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Final
 from ibb.protocol.errors import IbbError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyspark.sql import SparkSession
 
 JAVA_MIN: Final = 17  # what PySpark 4 needs
@@ -73,21 +75,33 @@ def local_session(name: str = "ibb", *, cores: int | None = None, **settings: st
     Raises:
         NoJava: there is no Java that Spark could run on.
     """
+    given = {key.replace("__", "."): value for key, value in settings.items()}
+    return session_on(f"local[{cores or '*'}]", name, given)
+
+
+def session_on(master: str, name: str, settings: Mapping[str, str]) -> SparkSession:
+    """
+    Return a session whose executors are on a cluster, or the session that there is already.
+
+    Args:
+        master: as Spark has it: `spark://host:7077`, `yarn`, `k8s://...`, `local[4]`.
+        name: shown in Spark's pages.
+        settings: of Spark.
+
+    Raises:
+        NoJava: there is no Java that Spark could run on.
+    """
     find_java()
     from pyspark.sql import SparkSession  # noqa: PLC0415 - Java first: its absence is told best here
 
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers need the same packages
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    builder = SparkSession.builder.master(f"local[{cores or '*'}]").appName(name)
-    ours = {
-        "spark.sql.python.filterPushdown.enabled": "true",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-    }
-    for key, value in ours.items():
+    ours = {"spark.sql.python.filterPushdown.enabled": "true"}
+    if master.startswith("local"):
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers need the same packages
+        ours |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+    builder = SparkSession.builder.master(master).appName(name)
+    for key, value in {**ours, **settings}.items():
         builder = builder.config(key, value)
-    for key, value in settings.items():
-        builder = builder.config(key.replace("__", "."), value)
     session = builder.getOrCreate()
     from .source import IbbDataSource  # noqa: PLC0415 - needs PySpark
 

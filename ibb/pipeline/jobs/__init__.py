@@ -1,0 +1,1 @@
+"""Jobs that need a cluster: checks, figures and searches over a whole history."""
