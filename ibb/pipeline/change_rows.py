@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 VERSIONS_MAX: Final = 64  # of tables that are collected at a time
 HELD_BYTES_MAX: Final = 64 << 20  # of rows events, of all of them
+TAGS_MAX: Final = 1 << 16  # of rows events, as small as these may be
+TEXT_VALUES_MAX: Final = 1 << 18  # in a batch of mode changes, where each is an object for a while
+TEXT_BATCH_BYTES: Final = 4 << 20  # of rows events, from which on such a batch is full
 
 CHANGE_COLUMNS: Final = (
     *GROUP_KEY_COLUMNS,
@@ -62,6 +65,7 @@ class CollectedRows:
         policy: for values without an exact counterpart.
         columns: by a table's columns, those that are wanted; None: all.
         ops: of the protocol's numbers, those that are wanted; empty: all.
+        as_texts: the batches are for mode changes.
     """
 
     def __init__(
@@ -70,7 +74,10 @@ class CollectedRows:
         policy: ValuePolicy,
         columns: Callable[[Sequence[str]], list[str] | None],
         ops: frozenset[int],
+        *,
+        as_texts: bool = False,
     ) -> None:
+        self._as_texts = as_texts
         self._schemas = schemas
         self._policy = policy
         self._columns = columns
@@ -102,14 +109,19 @@ class CollectedRows:
             self._bytes += len(rows.event)
             while batches.is_full:
                 yield batches.take(), self._tags
-            if self._bytes >= HELD_BYTES_MAX:
+            if self._bytes >= HELD_BYTES_MAX or len(self._tags) >= TAGS_MAX:
                 yield from self._all()
         yield from self._all()
 
     def _made(self, table: TableMap, schema: TableSchema | None) -> RowBatches:
         layout = layout_of(table, schema)
         names = self._columns([column.name for column in layout.columns])
-        return RowBatches(layout, self._policy, names)
+        if not self._as_texts:
+            return RowBatches(layout, self._policy, names)
+        rows = max(TEXT_VALUES_MAX // (2 * len(layout.columns)), 1)
+        return RowBatches(
+            layout, self._policy, names, batch_bytes=TEXT_BATCH_BYTES, batch_rows=rows
+        )
 
     def _all(self) -> Iterator[tuple[RowBatch, list[Tag]]]:
         """Yield what is there and begin anew."""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .event_groups import EventGroup, OpenGroups
 
 HELD_BYTES_MAX: Final = 8 << 20  # of a group that is not read twice
+ROWS_EVENT_BYTES_MAX: Final = 1 << 30  # of one that is decoded: what a primary's largest packet has
 TABLE_MAPS_MAX: Final = 4096  # remembered
 _NUMBER: Final = slice(HEADER_SIZE, HEADER_SIZE + 6)  # of the table, in table maps and rows events
 _TELLING: Final = frozenset({EventType.QUERY, EventType.QUERY_COMPRESSED, EventType.INCIDENT})
@@ -154,6 +155,7 @@ class RowEvents:
                     if number not in tables:
                         raise FormatError("rows of a table without a table map before them")
                     table = tables[number]
+                    _check_size(table, part)
             pieces.append(bytes(part.data))
             if not part.last:
                 if table is None and part.header.type != EventType.TABLE_MAP:
@@ -201,6 +203,16 @@ class RowEvents:
                 self._maps.clear()
             found = self._maps[key] = TableMap.parse(event)
         return found
+
+
+def _check_size(table: TableMap | None, part: EventPart) -> None:
+    """Refuse a rows event that is too large to be held, whatever its rows are like."""
+    if table is not None and part.header.length > ROWS_EVENT_BYTES_MAX:
+        raise FormatError(
+            f"rows of {table.database}.{table.table} in an event of {part.header.length} bytes:"
+            f" more than {ROWS_EVENT_BYTES_MAX} are not read at a time; option tables can leave"
+            " the table out"
+        )
 
 
 def _numbered(pieces: Iterable[bytes | memoryview]) -> Iterator[tuple[int, EventPart]]:

@@ -91,7 +91,7 @@ def _changes(
     follows: bool,
 ) -> Iterator[pa.RecordBatch]:
     ops = frozenset(_OPS[name] for name in options.ops)
-    collected = CollectedRows(schemas, options.policy, lambda _: None, ops)
+    collected = CollectedRows(schemas, options.policy, lambda _: None, ops, as_texts=True)
     if options.table is not None:
         wanted = wanted_columns(columns, follows=follows and not options.columns)
         collected = CollectedRows(schemas, options.policy, wanted, ops)
