@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
 
+from ibb.certificate_trust import MODES, PREFER, VERIFY, CertificateTrust
+
 from .errors import OptionError
-from .server_tls import MODES, PREFER, VERIFY, ServerTls
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,7 +43,7 @@ class ServerAddress:
     host: str
     port: int
     user: str
-    tls: ServerTls
+    tls: CertificateTrust
     prefix: str = ""
     password_file: str = ""
     password_env: str = ""
@@ -136,7 +137,7 @@ def is_here(host: str) -> bool:
         return False
 
 
-def _tls(text: Callable[[str], str], prefix: str, host: str) -> ServerTls:
+def _tls(text: Callable[[str], str], prefix: str, host: str) -> CertificateTrust:
     def named(name: str) -> str:
         return text(option_name(prefix, name))
 
@@ -144,11 +145,14 @@ def _tls(text: Callable[[str], str], prefix: str, host: str) -> ServerTls:
         ca = named("tlsCa")
         if not ca and not is_here(host):
             raise OptionError(option_name(prefix, "tlsCa"), f"missing: {host} is another machine")
-        return ServerTls(VERIFY if ca else PREFER, ca=ca)
+        return CertificateTrust(VERIFY if ca else PREFER, ca=ca)
     mode = named("tls").lower() or (PREFER if is_here(host) else VERIFY)
     if mode not in MODES:
         raise OptionError("tls", f"'{mode}' is none of {', '.join(MODES)}")
     certificate, key = named("tlsCert"), named("tlsKey")
     if bool(certificate) != bool(key):
         raise OptionError("tlsKey" if certificate else "tlsCert", "tlsCert and tlsKey go together")
-    return ServerTls.of(mode, named("tlsCa"), named("tlsFingerprint"), certificate, key)
+    try:
+        return CertificateTrust.of(mode, named("tlsCa"), named("tlsFingerprint"), certificate, key)
+    except ValueError as error:
+        raise OptionError("tlsFingerprint", f"it {error}") from None

@@ -12,6 +12,7 @@ import socket
 import ssl
 from typing import TYPE_CHECKING, Final, Self
 
+from ibb.certificate_trust import OFF, VERIFY
 from ibb.protocol import client_login
 from ibb.protocol import error_codes as codes
 from ibb.protocol.authentication import Channel
@@ -23,7 +24,7 @@ from ibb.protocol.result_set import ReplyReader, ResultSet
 from ibb.protocol.rotate import FIRST_POSITION
 
 from .errors import ServerRefused
-from .server_tls import OFF, PREFER, UNVERIFIED, VERIFY, certificate_fingerprint
+from .server_tls import begin_tls, peer_fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -158,23 +159,21 @@ class ServerConnection:
         if self._packets.detach():
             raise ProtocolError("the server sent something before TLS had begun")
         tls = self._address.tls
-        self._link = tls.begin(self._link, self._address.host)
+        self._link = begin_tls(self._link, tls, self._address.host)
         return Channel(private=True, trusted=tls.is_checked)
 
     def _wants_tls(self, offered: bool) -> bool:
-        mode = self._address.tls.mode
-        if mode == OFF:
-            return False
-        if not offered and mode != PREFER:
+        tls = self._address.tls
+        if tls.demands_tls and not offered:
             raise ServerRefused(f"server {self._address} offers no TLS, which option tls demands")
-        return offered
+        return offered and tls.mode != OFF
 
     def _check_trust(self, done: LoggedIn) -> None:
         """Refuse a server that may be another where the options say that it must be the right."""
         tls = self._address.tls
-        if not isinstance(self._link, ssl.SSLSocket) or tls.is_checked or tls.mode == UNVERIFIED:
+        if not isinstance(self._link, ssl.SSLSocket) or tls.is_checked or tls.mode != VERIFY:
             return
-        if tls.mode == VERIFY and not done.proof(certificate_fingerprint(self._link)):
+        if not done.proof(peer_fingerprint(self._link)):
             raise ServerRefused(
                 f"the certificate of server {self._address} could not be verified: set tlsCa or"
                 " tlsFingerprint (a server older than 11.4 cannot prove it by the password)"

@@ -14,6 +14,7 @@ from ibb.pipeline.options import SourceOptions
 from ibb.pipeline.read_plan import groups_of, plan_read
 from ibb.pipeline.rows import columns_of, rows_of
 from ibb.pipeline.stream_reader import StreamReader
+from ibb.protocol.client_login import LoggedIn
 from ibb.protocol.gtid import Gtid
 from ibb.server.connections.certificate import self_signed
 from ibb.storage import Store
@@ -309,7 +310,7 @@ def test_who_is_refused_is_told_without_the_password(servers, tmp_path):
         plan_read(verified)
 
 
-def test_a_certificate_is_proven_or_refused(servers, tmp_path):
+def test_a_certificate_is_proven_or_refused(servers, tmp_path, monkeypatch):
     other = tmp_path / "other.pem"
     other.write_bytes(self_signed("another")[0])
     url = f"ibb://{USER}@127.0.0.1:{servers.relay.port}"
@@ -320,6 +321,11 @@ def test_a_certificate_is_proven_or_refused(servers, tmp_path):
             plan_read(SourceOptions.parse({**options, **wrong}))
     with pytest.raises(OptionError, match="option tlsCa, tlsCert, tlsKey: they cannot be used"):
         plan_read(SourceOptions.parse({**options, "tlsCa": "/nowhere.pem"}))
+    monkeypatch.setattr(LoggedIn, "proof", lambda *_: False)  # as a server older than 11.4
+    with pytest.raises(ServerRefused, match="could not be verified: set tlsCa or tlsFingerprint"):
+        plan_read(SourceOptions.parse({**options, "tls": "verify"}))
+    for mode in ("prefer", "unverified"):
+        assert plan_read(SourceOptions.parse({**options, "tls": mode})) == []
 
 
 def test_what_is_left_of_a_purged_store_is_read(tmp_path):
