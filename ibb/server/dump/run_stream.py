@@ -77,10 +77,10 @@ class RunStream(DumpStream):
         buffer = _take_buffer()
         code = self._run(buffer, wanted)
         size = kernel.used
-        if size:
+        if size:  # else the kernel, without a page, may not have been told the sequence id
             out.append(bytes(memoryview(buffer)[:size]))
+            self.seq = kernel.seq
         _buffers.append(buffer)
-        self.seq = kernel.seq
         self._place.position += kernel.event_bytes
         for domain, server, number in kernel.take():
             self._sent[domain] = Gtid(domain, server, number)

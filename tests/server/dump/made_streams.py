@@ -1,12 +1,17 @@
 """Two ways to make the packets of a dump, and all that either says."""
 
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from ibb.protocol.gtid import GtidPosition
+from ibb.server.dump import dump_stream
 from ibb.server.dump.dump_batch import Outcome
 from ibb.server.dump.dump_request import DumpRequest
+from ibb.server.dump.dump_stream import DumpStream
 from ibb.server.dump.dump_terms import DumpTerms
 from ibb.server.dump.pacing import Pacing
+from ibb.server.dump.run_stream import RunStream
+from ibb.storage import page_runs
 from ibb.storage.clock import SystemClock
 
 BATCHES_MAX = 100_000
@@ -74,3 +79,44 @@ def rest_of(one, batch=None):
     return Made(
         b"".join(data), batch.outcome, error, sent, batch.end, one.heartbeat() if whole else None
     )
+
+
+def packets_of(data):
+    """Return the payloads of packets and their sequence ids."""
+    found, at = [], 0
+    while at < len(data):
+        size = int.from_bytes(data[at : at + 3], "little")
+        found.append((data[at + 3], data[at + 4 : at + 4 + size]))
+        at += 4 + size
+    return found
+
+
+def assert_same(history, asked):
+    """Compare both ways, packet by packet; return what they made."""
+    plain, quick = made_by(DumpStream, history, asked), made_by(RunStream, history, asked)
+    assert packets_of(quick.data) == packets_of(plain.data)
+    assert quick == plain
+    return plain
+
+
+@contextmanager
+def often(monkeypatch, batch, run):
+    """Have batches and runs end all the time: after so many bytes."""
+    with monkeypatch.context() as patch:
+        patch.setattr(dump_stream, "BATCH_BYTES", batch)
+        patch.setattr(page_runs, "RUN_BYTES", run)
+        yield
+
+
+def note_quick_bytes(monkeypatch):
+    """Return a list in which the kernel's bytes are noted each time that it hands out some."""
+    noted, send = [], RunStream._send_run
+
+    def send_run(self, wanted, out):
+        before = len(out)
+        quick = send(self, wanted, out)
+        noted.extend(map(len, out[before:]))
+        return quick
+
+    monkeypatch.setattr(RunStream, "_send_run", send_run)
+    return noted

@@ -12,7 +12,7 @@ from ibb.server.dump import dump_stream, run_encoder
 from ibb.server.dump.dump_batch import Outcome
 from ibb.server.dump.dump_stream import DumpStream
 from ibb.server.dump.run_stream import RunStream
-from ibb.storage import Store, StoreOptions, page_runs
+from ibb.storage import Store, StoreOptions
 from ibb.storage.group_reader import GroupReader
 from ibb.storage.options import REDO_SEGMENT_SIZE_MIN
 from ibb.storage.page import seal_page
@@ -21,7 +21,15 @@ from ibb.storage.read_only import ReadOnlyHistory
 from ...faults.sim_disk import SimDisk
 from ...storage.events import TIMESTAMP, fragments, query, rows_event, xid
 from ...storage.random_history import DIRECTORY, RandomHistory
-from .made_streams import made_by, request, rest_of, stream
+from .made_streams import (
+    assert_same,
+    made_by,
+    note_quick_bytes,
+    often,
+    request,
+    rest_of,
+    stream,
+)
 
 pytestmark = pytest.mark.kernel
 
@@ -36,33 +44,7 @@ USUAL = (EventType.TABLE_MAP, EventType.WRITE_ROWS_V1, EventType.ANNOTATE_ROWS, 
 
 @pytest.fixture
 def quick_bytes(monkeypatch):
-    """Note how many bytes the kernel hands out each time."""
-    noted, send = [], RunStream._send_run
-
-    def send_run(self, wanted, out):
-        before = len(out)
-        quick = send(self, wanted, out)
-        noted.extend(map(len, out[before:]))
-        return quick
-
-    monkeypatch.setattr(RunStream, "_send_run", send_run)
-    return noted
-
-
-@contextmanager
-def often(monkeypatch, batch, run):
-    """Have batches and runs end all the time: after so many bytes."""
-    with monkeypatch.context() as patch:
-        patch.setattr(dump_stream, "BATCH_BYTES", batch)
-        patch.setattr(page_runs, "RUN_BYTES", run)
-        yield
-
-
-def assert_same(history, asked):
-    """Compare both ways; return what they made."""
-    plain, quick = made_by(DumpStream, history, asked), made_by(RunStream, history, asked)
-    assert quick == plain
-    return plain
+    return note_quick_bytes(monkeypatch)
 
 
 def events_of(rng, size):
