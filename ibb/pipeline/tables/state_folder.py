@@ -52,7 +52,11 @@ class StateFolder:
             raise PipelineError(f"{path} is damaged: {error}") from error
 
     def write(self, name: str, value: object) -> None:
-        """Put *value* in place of the document *name*; a crash leaves the old one or the new."""
+        """
+        Put *value* in place of the document *name*.
+
+        A crash leaves the old one or the new, and the new one once this has returned.
+        """
         path, data = f"{self._root}/{name}", json.dumps(value, indent=1).encode()
         if not self._is_local:
             self._files.pipe_file(path, data)  # an object appears whole
@@ -63,6 +67,7 @@ class StateFolder:
             file.flush()
             os.fsync(file.fileno())
         os.replace(f"{path}.new", path)  # noqa: PTH105 - as above
+        _sync_folder(self._root)
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -104,6 +109,18 @@ class StateFolder:
             return False
         if os.path.exists(target):  # noqa: PTH110 - as above
             raise PipelineError(f"{source} cannot be moved to {target}: that is there already")
-        os.makedirs(os.path.dirname(target), exist_ok=True)  # noqa: PTH103, PTH120 - as above
+        old, new = map(os.path.dirname, (source, target))
+        os.makedirs(new, exist_ok=True)  # noqa: PTH103 - as above
         os.rename(source, target)  # noqa: PTH104 - as above
+        for folder in (new, old):
+            _sync_folder(folder)
         return True
+
+
+def _sync_folder(path: str) -> None:
+    """Have the names in a folder outlive a loss of power."""
+    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
