@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .batch_work import BatchWork
 from .place import Place
@@ -44,7 +44,7 @@ class Applier:
         self,
         ledger: Ledger,
         folder: StateFolder,
-        open_target: Callable[[TableName], ChangeTarget],
+        open_target: Callable[[TableName], ChangeTarget[Any]],
         wants: Callable[[TableName], bool],
         others: OtherSteps,
     ) -> None:

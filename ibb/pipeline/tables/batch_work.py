@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ibb.protocol.gtid import GtidPosition
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from .change_target import ChangeTarget
     from .ledger import Ledger
-    from .row_changes import MicroBatch, RowChanges, TableName
+    from .row_changes import GroupRun, MicroBatch, RowChanges, TableName
     from .row_merge import MergeBuilder
 
 
@@ -54,9 +54,9 @@ class OtherSteps(Protocol):
 
 @dataclass
 class _Touched:
-    target: ChangeTarget
+    target: ChangeTarget[Any]
     has: Place | None  # what it has of the batch; None: nothing
-    builder: MergeBuilder | None = None
+    builder: MergeBuilder[Any] | None = None
 
 
 class BatchWork:
@@ -76,7 +76,7 @@ class BatchWork:
         self,
         batch: MicroBatch,
         ledger: Ledger,
-        open_target: Callable[[TableName], ChangeTarget],
+        open_target: Callable[[TableName], ChangeTarget[Any]],
         wants: Callable[[TableName], bool],
         others: OtherSteps,
         announced: Callable[[TableName, Gtid], None],
@@ -117,7 +117,7 @@ class BatchWork:
         elif not done and isinstance(step, Undecoded):
             self._letters.append(step)
 
-    def open(self, name: TableName) -> ChangeTarget:
+    def open(self, name: TableName) -> ChangeTarget[Any]:
         """Return the table *name*, which has all rows that came before."""
         self._flush(name, self._seen)
         return self._table(name).target
@@ -147,14 +147,14 @@ class BatchWork:
             touched.has = place
         self._ledger.left_at(name, place, ahead=touched.has is not None)
 
-    def truncate(self, name: TableName) -> None:
-        """Take note that the table *name* was emptied."""
+    def truncate(self, name: TableName, at: GroupRun) -> None:
+        """Take note that the group *at* emptied the table *name*."""
         touched = self._table(name)
         if not touched.target.exists and name in self._ledger.going:
             return  # it has gone before the crash that this batch follows
         if touched.builder is None:
             touched.builder = touched.target.builder()
-        touched.builder.truncate()
+        touched.builder.truncate(at)
 
     def known_tables(self, database: str) -> list[TableName]:
         """Return the pipeline's tables of *database*."""
@@ -228,7 +228,7 @@ class BatchWork:
             touched = self._touched[name] = _Touched(target, self._has(name, target))
         return touched
 
-    def _has(self, name: TableName, target: ChangeTarget) -> Place | None:
+    def _has(self, name: TableName, target: ChangeTarget[Any]) -> Place | None:
         """Return what *target* has beyond the ledger, or None."""
         known, stored = self._ledger.tables.get(name), target.place
         if stored == known and name not in self._ledger.ahead:
@@ -286,7 +286,9 @@ def _position(gtid: Gtid) -> GtidPosition:
     return GtidPosition([gtid])
 
 
-def check_shape(name: str, target: ChangeTarget, changes: RowChanges, *, keeps_key: bool) -> None:
+def check_shape(
+    name: str, target: ChangeTarget[Any], changes: RowChanges, *, keeps_key: bool
+) -> None:
     """
     Check that rows are of the shape that *target* has: the last guard before a wrong row.
 

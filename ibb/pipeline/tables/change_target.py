@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     import pyarrow as pa
 
     from .place import Place
-    from .row_merge import MergeBuilder, RowMerge
+    from .row_changes import GroupRun
+    from .row_merge import MergeBuilder
+    from .shape import Reshape
+
+Merge = TypeVar("Merge")
 
 
-class ChangeTarget(Protocol):
-    """A table and how far it is; each method that takes a place is one commit, or none."""
+class ChangeTarget(Protocol[Merge]):
+    """
+    A table and how far it is; each method that takes a place is one commit, or none.
+
+    It takes changes as what its own builder makes of them: a *Merge*.
+    """
 
     name: str
     uri: str
@@ -29,7 +37,7 @@ class ChangeTarget(Protocol):
 
     @property
     def schema(self) -> pa.Schema:
-        """Its columns, without the hidden one."""
+        """Its columns, without those that are ours."""
 
     @property
     def key(self) -> list[str]:
@@ -38,29 +46,20 @@ class ChangeTarget(Protocol):
     def create(self, schema: pa.Schema, key: Sequence[str], place: Place) -> None:
         """Make the table empty, in place of what may be there."""
 
-    def builder(self) -> MergeBuilder:
+    def builder(self) -> MergeBuilder[Merge]:
         """Return what takes changes for `merge`."""
 
-    def merge(self, changes: RowMerge, place: Place) -> None:
+    def merge(self, changes: Merge, place: Place) -> None:
         """Bring the table to *place*, of which *changes* are the difference."""
 
     def advance(self, place: Place) -> None:
         """Store *place* without a change."""
 
-    def add_columns(self, fields: Iterable[pa.Field], place: Place) -> None:
-        """Add nullable columns at the end; rows that are there have null."""
-
-    def rewrite(
-        self,
-        schema: pa.Schema,
-        key: Sequence[str],
-        change: Callable[[pa.Table], pa.Table],
-        place: Place,
-    ) -> None:
-        """Write all rows anew in another shape."""
+    def reshape(self, reshape: Reshape, at: GroupRun, place: Place, /) -> None:
+        """Bring columns, key and rows into the shape that the group *at* gives them."""
 
     def batches(self) -> Iterator[pa.Table]:
-        """Yield the rows, without the hidden column, in pieces of a bounded number."""
+        """Yield the rows that there are now, without columns of ours, some at a time."""
 
     def rows_of(self, keys: Collection[str]) -> pa.Table:
         """Return the rows with these *keys*, in any order, with the hidden column."""

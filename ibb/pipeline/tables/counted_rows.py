@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from .errors import PipelineError
 from .row_changes import Op
+from .row_images import RowImages, whole_image
 from .row_key import row_keys
 from .row_merge import RowMerge, check_images, with_keys
 
 if TYPE_CHECKING:
-    from .row_changes import RowChanges
+    import pyarrow as pa
+
+    from .row_changes import GroupRun, RowChanges
     from .row_merge import StoredRows
 
 
@@ -49,8 +50,7 @@ class CountedRows:
         self.rows = 0
         self._table = table
         self._schema = schema
-        self._images: list[pa.Table] = []
-        self._image_rows = 0
+        self._images = RowImages(table, schema)
         self._sample: dict[str, int] = {}  # number of a row with this content
         self._net: dict[str, int] = {}
         self._emptied = False
@@ -67,22 +67,21 @@ class CountedRows:
         gone = [row for row, op in enumerate(changes.ops) if op != Op.INSERT]
         come = [row for row, op in enumerate(changes.ops) if op != Op.DELETE]
         if gone:
-            for digest in row_keys(self._whole(changes.before).take(gone), self._schema.names):
+            image = whole_image(self._table, changes.before, self._schema).take(gone)
+            for digest in row_keys(image, self._schema.names):
                 self._net[digest] = self._net.get(digest, 0) - 1
         if come:
-            image = self._whole(_overlaid(changes)).take(come)
-            for row, digest in enumerate(row_keys(image, self._schema.names), self._image_rows):
+            image = whole_image(self._table, overlaid(changes), self._schema).take(come)
+            first = self._images.add(image)
+            for row, digest in enumerate(row_keys(image, self._schema.names), first):
                 self._net[digest] = self._net.get(digest, 0) + 1
                 self._sample.setdefault(digest, row)
-            self._images.append(image)
-            self._image_rows += image.num_rows
 
-    def truncate(self) -> None:
+    def truncate(self, _at: GroupRun) -> None:
         """Forget every row."""
         self._net.clear()
         self._sample.clear()
         self._images.clear()
-        self._image_rows = 0
         self._emptied = True
 
     def merge(self, stored: StoredRows) -> RowMerge:
@@ -106,21 +105,11 @@ class CountedRows:
                 keys.append(copy_key(digest, number))
                 rows.append(self._sample[digest])
             deletes += [copy_key(digest, number) for number in range(copies + net + 1, copies + 1)]
-        images = pa.concat_tables(self._images or [self._schema.empty_table()])
-        taken = images.take(pa.array(rows, pa.int64()))
-        return RowMerge(with_keys(taken, keys, self._schema.names), deletes, self._emptied)
-
-    def _whole(self, image: pa.Table) -> pa.Table:
-        missing = set(self._schema.names) - set(image.column_names)
-        if missing:
-            raise PipelineError(
-                f"{self._table} has no key, and the stream's rows lack column {min(missing)}: "
-                "set binlog_row_image=FULL at the source, or name a key"
-            )
-        return image.select(self._schema.names)
+        upserts = with_keys(self._images.take(rows), keys, self._schema.names)
+        return RowMerge(upserts, deletes, self._emptied)
 
 
-def _overlaid(changes: RowChanges) -> pa.Table:
+def overlaid(changes: RowChanges) -> pa.Table:
     """Return the images after; columns that are absent there are as before."""
     if set(changes.ops) & {Op.INSERT}:
         return changes.after

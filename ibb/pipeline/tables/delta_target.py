@@ -1,42 +1,33 @@
-"""
-One change table as a Delta table, written by delta-rs.
-
-Every commit brings rows and place together, so that a crash leaves both or neither. What the
-table must know of itself (its key) is metadata of the hidden key column, which changes in the
-same commit as the rows too.
-"""
+"""One change table as a Delta table, written by delta-rs."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-from deltalake import DeltaTable, write_deltalake
-from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from ibb.protocol.gtid import GtidPosition
 
 from .counted_rows import CountedRows, numbered_keys
-from .errors import PipelineError
+from .delta_commits import KEY_CHARACTERS_MAX, KEY_METADATA, DeltaCommits, quoted
 from .latest_rows import LatestRows
-from .place import MADE_KEY, POSITION_KEY, TABLE_KEY, Place, place_properties, stored_place
-from .read_ahead import read_ahead
+from .place import MADE_KEY, POSITION_KEY, TABLE_KEY, Place, place_properties
 from .row_key import DIGEST_CHARACTERS, KEY_COLUMN, row_keys
 from .row_merge import with_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
+    from .row_changes import GroupRun
     from .row_merge import MergeBuilder, RowMerge
+    from .shape import Reshape
 
 MARK_COLUMN: Final = "_ibb_delete"
 REWRITE_ROWS: Final = 65_536  # read and written at a time when a table changes its shape
-KEY_CHARACTERS_MAX: Final = 64  # digest, dash and number
-KEY_METADATA: Final = b"ibb.key"
 
 
 class Version(NamedTuple):
@@ -56,57 +47,8 @@ class Version(NamedTuple):
     made: bool
 
 
-class DeltaTarget:
-    """
-    A Delta table at *uri* that the pipeline *application* keeps.
-
-    Args:
-        name: of the table at the source, for errors.
-        uri: a folder or an URL that delta-rs knows.
-        application: under which places are stored.
-        storage: options of the object store.
-    """
-
-    def __init__(
-        self, name: str, uri: str, application: str, storage: Mapping[str, str] | None = None
-    ) -> None:
-        self.name = name
-        self.uri = uri
-        self._application = application
-        self._storage = dict(storage or {})
-        self._table: DeltaTable | None = None
-        if DeltaTable.is_deltatable(uri, self._storage):
-            self._table = DeltaTable(uri, storage_options=self._storage)
-
-    @property
-    def exists(self) -> bool:
-        """Whether there is a table."""
-        return self._table is not None
-
-    @property
-    def place(self) -> Place | None:
-        """How far the table is; None: this pipeline has never written to it."""
-        return None if self._table is None else stored_place(self._table, self._application)
-
-    @property
-    def schema(self) -> pa.Schema:
-        """Its columns, without the hidden one."""
-        return self.schema_at(None)
-
-    @property
-    def key(self) -> list[str]:
-        """Names of the key's columns; empty: the table has no key."""
-        return self.key_at(None)
-
-    def schema_at(self, version: int | None) -> pa.Schema:
-        """Return the columns of a version, without the hidden one; None: the last."""
-        full = pa.schema(self._opened(version).schema())
-        return pa.schema([field for field in full if field.name != KEY_COLUMN])
-
-    def key_at(self, version: int | None) -> list[str]:
-        """Return the names of a version's key columns; None: the last."""
-        field = pa.schema(self._opened(version).schema()).field(KEY_COLUMN)
-        return [str(name) for name in json.loads((field.metadata or {}).get(KEY_METADATA, b"[]"))]
+class DeltaTarget(DeltaCommits):
+    """The rows of a table as they are now."""
 
     def versions(self) -> Iterator[Version]:
         """Yield the versions that are left, newest first."""
@@ -121,7 +63,7 @@ class DeltaTarget:
         """Make the table empty, in place of what may be there."""
         self._write(_described(schema, key).empty_table(), "overwrite", place, made=True)
 
-    def builder(self) -> MergeBuilder:
+    def builder(self) -> MergeBuilder[RowMerge]:
         """Return what takes changes for `merge`."""
         key = self.key
         if key:
@@ -145,9 +87,13 @@ class DeltaTarget:
         if not written:  # delta-rs makes no commit of a merge without effect
             self.advance(place)
 
-    def advance(self, place: Place) -> None:
-        """Store *place* without a change."""
-        self._write(self._full_schema().empty_table(), "append", place)
+    def reshape(self, reshape: Reshape, _at: GroupRun, place: Place) -> None:
+        """Bring columns, key and rows into another shape."""
+        added, key = reshape.added_only, self.key
+        if added is not None and key and reshape.key == key:
+            self.add_columns(added, place)
+        else:
+            self.rewrite(reshape.schema, reshape.key, reshape.rows, place)
 
     def add_columns(self, fields: Iterable[pa.Field], place: Place) -> None:
         """Add nullable columns at the end; rows that are there have null."""
@@ -206,7 +152,7 @@ class DeltaTarget:
         table, full = self._opened(), self._full_schema()
         before = table.version()
         source = _marked(changes, full)
-        columns = {f't."{_quoted(name)}"': f's."{_quoted(name)}"' for name in full.names}
+        columns = {f't."{quoted(name)}"': f's."{quoted(name)}"' for name in full.names}
         (
             table.merge(
                 source,
@@ -221,54 +167,6 @@ class DeltaTarget:
             .execute()
         )
         return table.version() != before
-
-    def _replace(self, schema: pa.Schema, rows: Iterator[pa.Table], place: Place) -> None:
-        batches = (batch for table in rows for batch in table.cast(schema).to_batches())
-        with read_ahead(batches) as ready:
-            self._write(pa.RecordBatchReader.from_batches(schema, ready), "overwrite", place)
-
-    def _write(
-        self,
-        data: object,
-        mode: str,
-        place: Place,
-        schema_mode: str | None = None,
-        *,
-        made: bool = False,
-    ) -> None:
-        write: Any = write_deltalake  # its overloads want literals
-        write(
-            self.uri if self._table is None else self._table,
-            data,
-            mode=mode,
-            schema_mode=schema_mode or ("overwrite" if mode == "overwrite" else None),
-            storage_options=self._storage or None,
-            commit_properties=place_properties(self._application, place, self.name, made=made),
-        )
-        if self._table is None:
-            self._table = DeltaTable(self.uri, storage_options=self._storage)
-        else:
-            self._table.update_incremental()
-
-    def _opened(self, version: int | None = None) -> DeltaTable:
-        if self._table is None:
-            raise PipelineError(f"{self.name}: there is no Delta table at {self.uri}")
-        if version is not None:
-            return DeltaTable(self.uri, version=version, storage_options=self._storage)
-        return self._table
-
-    def _dataset(self, table: DeltaTable) -> ds.Dataset:
-        """
-        Return a version's rows, files of this machine read by Arrow itself.
-
-        Through delta-rs Arrow's threads call Python, and where one comes late, when the program
-        is about to end, they end it with SIGABRT.
-        """
-        local = None if "://" in self.uri else SubTreeFileSystem(self.uri, LocalFileSystem())
-        return table.to_pyarrow_dataset(filesystem=local)
-
-    def _full_schema(self) -> pa.Schema:
-        return pa.schema(self._opened().schema())
 
 
 def delta_uri(target: str, database: str, table: str) -> str:
@@ -317,7 +215,3 @@ def _marked(changes: RowMerge, full: pa.Schema) -> pa.Table:
     )
     together = pa.concat_tables([changes.upserts.select(full.names).cast(full), gone])
     return together.append_column(MARK_COLUMN, marks)
-
-
-def _quoted(name: str) -> str:
-    return name.replace('"', '""')

@@ -9,31 +9,23 @@ cells of several changes, and from the row that the table has under the key it h
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
 from .errors import PipelineError
 from .row_changes import Op
-from .row_key import KEY_COLUMN, row_key, row_keys
+from .row_images import Patch, RowImages, before_keys
+from .row_key import row_key, row_keys
 from .row_merge import RowMerge, check_images, with_keys
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .row_changes import RowChanges
+    from .row_changes import GroupRun, RowChanges
     from .row_merge import StoredRows
 
 DELETED: Final = -1
-
-
-@dataclass(frozen=True)
-class _Patch:
-    """A row of which only some cells are known; the row with the key *stored* has the rest."""
-
-    stored: str
-    cells: dict[str, Any]
 
 
 class LatestRows:
@@ -51,9 +43,8 @@ class LatestRows:
         self._table = table
         self._schema = schema
         self._key = list(key)
-        self._images: list[pa.Table] = []  # whole rows after a change
-        self._image_rows = 0
-        self._latest: dict[str, int | _Patch] = {}
+        self._images = RowImages(table, schema)
+        self._latest: dict[str, int | Patch] = {}
         self._emptied = False
 
     def add(self, changes: RowChanges) -> None:
@@ -68,16 +59,15 @@ class LatestRows:
         if set(self._schema.names) <= set(changes.after.column_names):
             self._add_whole(changes)
         elif set(changes.ops) == {Op.DELETE}:
-            for key in self._before_keys(changes):
+            for key in before_keys(self._table, changes, self._key):
                 self._latest[key] = DELETED
         else:
             self._add_partial(changes)
 
-    def truncate(self) -> None:
+    def truncate(self, _at: GroupRun) -> None:
         """Forget every row."""
         self._latest.clear()
         self._images.clear()
-        self._image_rows = 0
         self._emptied = True
 
     def merge(self, stored: StoredRows) -> RowMerge:
@@ -88,44 +78,32 @@ class LatestRows:
             PipelineError: a row of which only a part is known is not in the table.
         """
         whole = {key: row for key, row in self._latest.items() if isinstance(row, int) and row >= 0}
-        patches = {key: row for key, row in self._latest.items() if isinstance(row, _Patch)}
-        images = self._images or [self._schema.empty_table()]
-        rows = pa.concat_tables(images).take(pa.array(whole.values(), pa.int64()))
-        upserts = with_keys(rows, list(whole), self._schema.names)
+        patches = {key: row for key, row in self._latest.items() if isinstance(row, Patch)}
+        upserts = with_keys(self._images.take(whole.values()), list(whole), self._schema.names)
         if patches:
-            patched = self._patched(list(patches.values()), stored)
+            patched = self._images.patched(list(patches.values()), stored)
             parts = [upserts, with_keys(patched, list(patches), self._schema.names)]
             upserts = pa.concat_tables(parts)
         deletes = [key for key, row in self._latest.items() if row == DELETED]
         return RowMerge(upserts, [] if self._emptied else deletes, self._emptied)
 
     def _add_whole(self, changes: RowChanges) -> None:
-        latest, row = self._latest, self._image_rows
+        latest, row = self._latest, self._images.add(changes.after)
         after = row_keys(changes.after, self._key)
         before = after
         if Op.UPDATE in changes.ops or Op.DELETE in changes.ops:
-            before = self._before_keys(changes)
+            before = before_keys(self._table, changes, self._key)
         for op, key_before, key_after in zip(changes.ops, before, after, strict=True):
             if op != Op.INSERT and (op == Op.DELETE or key_before != key_after):
                 latest[key_before] = DELETED
             if op != Op.DELETE:
                 latest[key_after] = row
             row += 1
-        self._images.append(changes.after.select(self._schema.names))
-        self._image_rows = row
-
-    def _before_keys(self, changes: RowChanges) -> list[str]:
-        missing = set(self._key) - set(changes.before.column_names)
-        if missing:
-            raise PipelineError(
-                f"{self._table}: images before a change lack the key column {min(missing)}: "
-                "name a key that the binlog holds, or set binlog_row_image=FULL at the source"
-            )
-        return row_keys(changes.before, self._key)
 
     def _add_partial(self, changes: RowChanges) -> None:
         """Take rows one by one: the columns that are absent keep the value they had."""
-        keys = self._before_keys(changes) if set(changes.ops) != {Op.INSERT} else []
+        is_new = set(changes.ops) == {Op.INSERT}
+        keys = [] if is_new else before_keys(self._table, changes, self._key)
         before, after = changes.before.to_pylist(), changes.after.to_pylist()
         for row, op in enumerate(changes.ops):
             if op == Op.DELETE:
@@ -140,35 +118,12 @@ class LatestRows:
             self._latest[keys[row]] = DELETED
             self._latest[row_key(patch.cells[name] for name in self._key)] = patch
 
-    def _patch(self, key: str, cells: dict[str, Any]) -> _Patch:
+    def _patch(self, key: str, cells: dict[str, Any]) -> Patch:
         earlier = self._latest.get(key)
-        if isinstance(earlier, _Patch):
-            return _Patch(earlier.stored, {**earlier.cells, **cells})
+        if isinstance(earlier, Patch):
+            return Patch(earlier.stored, {**earlier.cells, **cells})
         if earlier is None and not self._emptied:
-            return _Patch(key, cells)
+            return Patch(key, cells)
         if earlier is None or earlier == DELETED:
             raise PipelineError(f"{self._table}: the stream changes a row that is not there")
-        return _Patch(key, {**self._image_row(earlier), **cells})
-
-    def _image_row(self, row: int) -> dict[str, Any]:
-        for image in self._images:
-            if row < image.num_rows:
-                return image.slice(row, 1).to_pylist()[0]  # type: ignore[no-any-return]
-            row -= image.num_rows
-        raise AssertionError("no such row was taken")
-
-    def _patched(self, patches: list[_Patch], stored: StoredRows) -> pa.Table:
-        """Return the whole rows of *patches*, in this order."""
-        names = set(self._schema.names)
-        wanted = {patch.stored for patch in patches if not names <= patch.cells.keys()}
-        found = stored.rows_of(wanted) if wanted else None
-        by_key = {row[KEY_COLUMN]: row for row in (found.to_pylist() if found else ())}
-        rows = []
-        for patch in patches:
-            if patch.stored in wanted and patch.stored not in by_key:
-                raise PipelineError(
-                    f"{self._table}: the stream changes a row that is not in the change table: "
-                    "take a new snapshot of the table"
-                )
-            rows.append({**by_key.get(patch.stored, {}), **patch.cells})
-        return pa.Table.from_pylist(rows, self._schema)
+        return Patch(key, {**self._images.row(earlier), **cells})

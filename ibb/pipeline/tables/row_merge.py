@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -13,7 +13,9 @@ from .row_key import KEY_COLUMN
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from .row_changes import RowChanges
+    from .row_changes import GroupRun, RowChanges
+
+Merge_co = TypeVar("Merge_co", covariant=True)
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class StoredRows(Protocol):
         """Return how many rows there are of each content; contents without any are left out."""
 
 
-class MergeBuilder(Protocol):
+class MergeBuilder(Protocol[Merge_co]):
     """Takes changes in commit order, and says what they come to."""
 
     rows: int
@@ -51,10 +53,10 @@ class MergeBuilder(Protocol):
     def add(self, changes: RowChanges) -> None:
         """Take *changes*, which come after all that was taken before."""
 
-    def truncate(self) -> None:
-        """Take note that the table was emptied."""
+    def truncate(self, at: GroupRun, /) -> None:
+        """Take note that the group *at* emptied the table."""
 
-    def merge(self, stored: StoredRows) -> RowMerge:
+    def merge(self, stored: StoredRows) -> Merge_co:
         """Return what it all comes to."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
@@ -20,7 +20,7 @@ from ibb.pipeline.ddl.name_case import in_lower_case
 from ibb.pipeline.ddl.statement import effect_of
 
 from .errors import PipelineError
-from .row_changes import Statement, TableName
+from .row_changes import GroupRun, Statement, TableName
 from .shape import Reshape, column_field
 from .storable import check_names
 
@@ -122,7 +122,7 @@ class StatementFollower:
                 self._rename(old, new, step, work)
         elif isinstance(effect, TruncateTable):
             if self._wants(effect.table) and not work.is_applied(effect.table, step.gtid):
-                work.truncate(effect.table)
+                work.truncate(effect.table, _run(step))
         elif isinstance(effect, Unclear):
             self._unclear(effect, step, work)
 
@@ -141,20 +141,20 @@ class StatementFollower:
             self._rename(name, effect.new_name, step, work)
 
     def _reshape(
-        self, target: ChangeTarget, effect: AlterTable, step: Statement, work: BatchWork
+        self, target: ChangeTarget[Any], effect: AlterTable, step: Statement, work: BatchWork
     ) -> None:
-        name, key = effect.table, target.key
+        name = effect.table
         has_rows = any(batch.num_rows for batch in target.batches())
         reshape = Reshape(
-            target.schema, key, effect.effects, has_rows=has_rows, keeps_key=name in self._keys
+            target.schema,
+            target.key,
+            effect.effects,
+            has_rows=has_rows,
+            keeps_key=name in self._keys,
         )
         place = work.place_behind(step.gtid, step.time)
         reshape.check(target.batches())
-        added = reshape.added_only
-        if added is not None and key and reshape.key == key:
-            target.add_columns(added, place)
-        else:
-            target.rewrite(reshape.schema, reshape.key, reshape.rows, place)
+        target.reshape(reshape, _run(step), place)
         work.done(name, place)
 
     def _create(self, effect: CreateTable, step: Statement, work: BatchWork) -> None:
@@ -221,6 +221,10 @@ class StatementFollower:
             place = work.place_behind(step.gtid, step.time)
             target.advance(place)
             work.done(new, place)
+
+
+def _run(step: Statement) -> GroupRun:
+    return GroupRun(step.gtid, step.time, 0)
 
 
 def _stop(step: Statement, reason: str) -> PipelineError:

@@ -18,6 +18,7 @@ from ibb.protocol.gtid import Gtid, GtidPosition
 ORDERS = TableName("shop", "orders")
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string()), ("price", pa.float64())])
 TIME = 1_700_000_000
+EMPTIES = GroupRun(Gtid(0, 1, 1), TIME, 0)
 
 
 def image(rows, columns=SCHEMA.names, schema=SCHEMA):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from deltalake import DeltaTable
 from deltalake.table import TableMerger
 
-from ibb.pipeline.tables import dead_letters, delta_target, pipeline, snapshot
+from ibb.pipeline.tables import dead_letters, delta_commits, pipeline, snapshot
 from ibb.pipeline.tables.config import PipelineConfig, ServerConfig
 from ibb.pipeline.tables.lake import Lake
 from ibb.pipeline.tables.ledger import Ledger
@@ -35,7 +35,7 @@ class Deaths:
             "test", "", "", include=("shop.*",), undecoded="keep", server=ServerConfig()
         )
         for place, name in (
-            (delta_target, "write_deltalake"),
+            (delta_commits, "write_deltalake"),
             (dead_letters, "write_deltalake"),
             (TableMerger, "execute"),
             (os, "rename"),

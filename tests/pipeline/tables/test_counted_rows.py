@@ -11,7 +11,7 @@ from ibb.pipeline.tables.errors import PipelineError
 from ibb.pipeline.tables.place import Place
 from ibb.protocol.gtid import Gtid, GtidPosition
 
-from .changes import SCHEMA, changes, delete, insert, update
+from .changes import EMPTIES, SCHEMA, changes, delete, insert, update
 from .memory_target import MemoryTarget
 
 GTID = Gtid(0, 1, 1)
@@ -80,7 +80,7 @@ def test_any_history_ends_as_in_a_counter(history):
                 model[choice] += 1
                 builder.add(changes(GTID, update(row(number), row(choice))))
         if choice == 0 and op == 0:
-            builder.truncate()
+            builder.truncate(EMPTIES)
             model.clear()
         if choice == 5:
             target.merge(builder.merge(target), PLACE)

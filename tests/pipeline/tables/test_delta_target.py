@@ -11,7 +11,7 @@ from ibb.pipeline.tables.place import STORED_SEQ_MAX, Place
 from ibb.pipeline.tables.row_merge import RowMerge
 from ibb.protocol.gtid import Gtid
 
-from .changes import SCHEMA, changes, delete, insert, position, update
+from .changes import EMPTIES, SCHEMA, changes, delete, insert, position, update
 
 GTID = Gtid(0, 1, 1)
 
@@ -77,7 +77,7 @@ def test_partial_images_find_the_rest_in_the_table(target):
 def test_an_emptied_table_is_replaced(target):
     apply(target, "0-1-2", changes(GTID, insert(row(1))))
     builder = target.builder()
-    builder.truncate()
+    builder.truncate(EMPTIES)
     builder.add(changes(GTID, insert(row(2))))
     target.merge(builder.merge(target), place("0-1-3"))
     assert rows_of(target) == [row(2)]

@@ -13,7 +13,7 @@ from ibb.pipeline.tables.place import Place
 from ibb.pipeline.tables.row_changes import Op
 from ibb.protocol.gtid import Gtid, GtidPosition
 
-from .changes import SCHEMA, changes, delete, insert, update
+from .changes import EMPTIES, SCHEMA, changes, delete, insert, update
 from .memory_target import MemoryTarget
 
 GTID = Gtid(0, 1, 1)
@@ -125,7 +125,7 @@ def test_truncate_leaves_only_what_came_later():
     target = table_with(row(1), row(2))
     builder = target.builder()
     builder.add(changes(GTID, insert(row(3))))
-    builder.truncate()
+    builder.truncate(EMPTIES)
     builder.add(changes(GTID, insert(row(4)), delete(row(4)), insert(row(2, "new"))))
     target.merge(builder.merge(target), PLACE)
     assert target.rows() == [(2, "new", 1.0)]

@@ -1,0 +1,148 @@
+"""
+A Delta table of a pipeline: every commit stores how far it leads.
+
+Every commit brings rows and place together, so that a crash leaves both or neither. What the
+table must know of itself (its key) is metadata of the hidden key column, which changes in the
+same commit as the rows too.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+from deltalake import DeltaTable, write_deltalake
+from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
+
+from .errors import PipelineError
+from .place import Place, place_properties, stored_place
+from .read_ahead import read_ahead
+from .row_key import KEY_COLUMN
+from .storable import HIDDEN_PREFIX
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+KEY_CHARACTERS_MAX: Final = 64  # of the hidden column: digest, dash and number
+KEY_METADATA: Final = b"ibb.key"
+
+
+class DeltaCommits:
+    """
+    A Delta table at *uri* that the pipeline *application* keeps.
+
+    Args:
+        name: of the table at the source, for errors.
+        uri: a folder or an URL that delta-rs knows.
+        application: under which places are stored.
+        storage: options of the object store.
+    """
+
+    partitions: ClassVar[list[str] | None] = None
+    """Columns by whose values files are kept apart."""
+
+    def __init__(
+        self, name: str, uri: str, application: str, storage: Mapping[str, str] | None = None
+    ) -> None:
+        self.name = name
+        self.uri = uri
+        self._application = application
+        self._storage = dict(storage or {})
+        self._table: DeltaTable | None = None
+        if DeltaTable.is_deltatable(uri, self._storage):
+            self._table = DeltaTable(uri, storage_options=self._storage)
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a table."""
+        return self._table is not None
+
+    @property
+    def place(self) -> Place | None:
+        """How far the table is; None: this pipeline has never written to it."""
+        return None if self._table is None else stored_place(self._table, self._application)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Its columns, without those that are ours."""
+        return self.schema_at(None)
+
+    @property
+    def key(self) -> list[str]:
+        """Names of the key's columns; empty: the table has no key."""
+        return self.key_at(None)
+
+    def schema_at(self, version: int | None) -> pa.Schema:
+        """Return the columns of a version, without those that are ours; None: the last."""
+        return visible(pa.schema(self._opened(version).schema()))
+
+    def key_at(self, version: int | None) -> list[str]:
+        """Return the names of a version's key columns; None: the last."""
+        field = pa.schema(self._opened(version).schema()).field(KEY_COLUMN)
+        return [str(name) for name in json.loads((field.metadata or {}).get(KEY_METADATA, b"[]"))]
+
+    def advance(self, place: Place) -> None:
+        """Store *place* without a change."""
+        self._write(self._full_schema().empty_table(), "append", place)
+
+    def _replace(self, schema: pa.Schema, rows: Iterable[pa.Table], place: Place) -> None:
+        """Put *rows* in place of all that is there, in one commit."""
+        batches = (batch for table in rows for batch in table.cast(schema).to_batches())
+        with read_ahead(batches) as ready:
+            self._write(pa.RecordBatchReader.from_batches(schema, ready), "overwrite", place)
+
+    def _write(
+        self,
+        data: object,
+        mode: str,
+        place: Place,
+        schema_mode: str | None = None,
+        *,
+        made: bool = False,
+    ) -> None:
+        write: Any = write_deltalake  # its overloads want literals
+        write(
+            self.uri if self._table is None else self._table,
+            data,
+            mode=mode,
+            partition_by=self.partitions,
+            schema_mode=schema_mode or ("overwrite" if mode == "overwrite" else None),
+            storage_options=self._storage or None,
+            commit_properties=place_properties(self._application, place, self.name, made=made),
+        )
+        if self._table is None:
+            self._table = DeltaTable(self.uri, storage_options=self._storage)
+        else:
+            self._table.update_incremental()
+
+    def _opened(self, version: int | None = None) -> DeltaTable:
+        if self._table is None:
+            raise PipelineError(f"{self.name}: there is no Delta table at {self.uri}")
+        if version is not None:
+            return DeltaTable(self.uri, version=version, storage_options=self._storage)
+        return self._table
+
+    def _dataset(self, table: DeltaTable) -> ds.Dataset:
+        """
+        Return a version's rows, files of this machine read by Arrow itself.
+
+        Through delta-rs Arrow's threads call Python, and where one comes late, when the program
+        is about to end, they end it with SIGABRT.
+        """
+        local = None if "://" in self.uri else SubTreeFileSystem(self.uri, LocalFileSystem())
+        return table.to_pyarrow_dataset(filesystem=local)
+
+    def _full_schema(self) -> pa.Schema:
+        return pa.schema(self._opened().schema())
+
+
+def visible(schema: pa.Schema) -> pa.Schema:
+    """Return the columns that are the source's, not ours."""
+    return pa.schema([field for field in schema if not field.name.startswith(HIDDEN_PREFIX)])
+
+
+def quoted(name: str) -> str:
+    """Return the name of a column as delta-rs takes it in expressions, within quotes."""
+    return name.replace('"', '""')
