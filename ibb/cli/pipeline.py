@@ -95,23 +95,29 @@ def check(config: str) -> None:
 @click.argument("table")
 @click.argument("gtid")
 @click.argument("file", type=click.Path(dir_okay=False))
-def as_of(config: str, table: str, gtid: str, file: str) -> None:
+@click.option("--from-history", is_flag=True, help="Read the history table; GTIDs of all domains.")
+def as_of(config: str, table: str, gtid: str, file: str, *, from_history: bool) -> None:
     """
     Write TABLE as it was right behind the group GTID into a Parquet FILE.
 
     It is the table's last version before, and what the binlog has from there: both must be left.
+    With --from-history it is what the history table says, which needs neither.
 
     \b
       ibb pipeline as-of shop.toml shop.orders 0-101-7 orders.parquet
+      ibb pipeline as-of --from-history shop.toml shop.orders 0-101-7 orders.parquet
 
     Exit status 0: done; 2: it cannot be told, stderr says why in one line.
     """  # noqa: D301 - as above
     tables = _tables()
     database, _, name = table.partition(".")
     position = GtidPosition.parse(gtid)
-    done = tables.write_as_of(
-        tables.read_config(config), tables.TableName(database, name), position, file
-    )
+    settings, wanted = tables.read_config(config), tables.TableName(database, name)
+    if from_history:
+        rows = tables.write_history_as_of(settings, wanted, position, file)
+        click.echo(f"{table} as of {position}: {rows} rows, from its history")
+        return
+    done = tables.write_as_of(settings, wanted, position, file)
     click.echo(
         f"{table} as of {position}: {done.rows} rows, from the version of "
         f"'{done.version}' and {done.groups} groups behind it"

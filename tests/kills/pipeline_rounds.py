@@ -54,7 +54,8 @@ class PipelineRounds:
         self._config = folder / "pipeline.toml"
         self._config.write_text(
             f'[source]\npath = "{relay.directory}"\n[target]\npath = "lake"\n[pipeline]\n'
-            f'name = "test"\n[tables]\ninclude = ["shop.*"]\n[batch]\ngroups = 20\n'
+            f'name = "test"\n[tables]\ninclude = ["shop.*"]\nhistory = ["shop.*"]\n'
+            f"[batch]\ngroups = 20\n"
             f'[server]\nsocket = "{self._primary.socket}"\nchunk_rows = 100\n'
         )
         self._folder = folder
@@ -94,9 +95,9 @@ class PipelineRounds:
         )
         if done.returncode:
             return [done.stderr.strip()]
-        config = self._topology.config(self._folder, include=("shop.*",))
+        config = self._topology.config(self._folder, include=("shop.*",), history=("shop.*",))
         different, tables = self._topology.differences(config)
-        assert tables == len(TABLES)
+        assert tables == 2 * len(TABLES)  # each with its history
         return different
 
     @property

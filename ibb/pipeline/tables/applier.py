@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from .batch_work import OtherSteps
     from .change_target import ChangeTarget
+    from .histories import Histories
     from .ledger import Ledger
     from .row_changes import MicroBatch, TableName
     from .state_folder import StateFolder
@@ -38,6 +39,7 @@ class Applier:
         open_target: opens the table of that name, whether it exists or not.
         wants: whether the table is one of the pipeline's.
         others: takes what is not rows: statements, and what could not be decoded.
+        histories: of these tables, if any is kept.
     """
 
     def __init__(
@@ -47,12 +49,14 @@ class Applier:
         open_target: Callable[[TableName], ChangeTarget[Any]],
         wants: Callable[[TableName], bool],
         others: OtherSteps,
+        histories: Histories | None = None,
     ) -> None:
         self.ledger = ledger
         self._folder = folder
         self._open_target = open_target
         self._wants = wants
         self._others = others
+        self._histories = histories
 
     def apply(self, batch: MicroBatch) -> Applied:
         """
@@ -71,16 +75,24 @@ class Applier:
         for step in batch.steps:
             work.take(step)
         rows, tables = work.finish()
+        if self._histories is not None:
+            self._histories.apply(batch, after.known_histories(), self._announce_history)
         follows = batch.start == before.position
         end = batch.end if follows else furthest(before.position, batch.end)
         after.move(Place(end, max(batch.time, before.time)))
         if follows:
             after.prepared = batch.prepared
             after.mark = batch.mark
+        if self._histories is not None:
+            self._histories.begin(after)
         after.store(self._folder)
         self.ledger = after
         return Applied(rows, tables, skipped=False)
 
     def _announce(self, name: TableName, gtid: Gtid) -> None:
         self.ledger.going[name] = gtid
+        self.ledger.store(self._folder)
+
+    def _announce_history(self, name: TableName, gtid: Gtid) -> None:
+        self.ledger.known_histories().going[name] = gtid
         self.ledger.store(self._folder)

@@ -79,13 +79,21 @@ def write_as_of(config: PipelineConfig, name: TableName, position: GtidPosition,
     number, begin, _, made_next = _version(target, position)
     rows = target.batches(number)
     if begin == position:
-        return AsOf(_write(target.schema_at(number), rows, path), begin, 0)
+        return AsOf(write_rows(target.schema_at(number), rows, path), begin, 0)
     with tempfile.TemporaryDirectory(prefix="ibb-as-of-") as folder:
-        copy = replace(config, target=folder, storage={}, include=(escape(str(name)),), exclude=())
+        only = (escape(str(name)),)
+        copy = replace(config, target=folder, storage={}, include=only, exclude=(), history=())
         scratch = Lake(copy)
         made, place = scratch.open(name), Place(begin)
         made.fill(target.schema_at(number), target.key_at(number), rows, place)
-        known = replace(ledger.copy(), place=place, tables={name: place}, ahead=set(), going={})
+        known = replace(
+            ledger.copy(),
+            place=place,
+            tables={name: place},
+            ahead=set(),
+            going={},
+            histories=None,
+        )
         applier, schemas = scratch.applier(known), StoredSchemas(copy, scratch)
         groups = 0
         for batch in read_batches(copy, known, schemas.of, until=position):
@@ -96,7 +104,7 @@ def write_as_of(config: PipelineConfig, name: TableName, position: GtidPosition,
         made = scratch.open(name)
         if not made.exists:
             raise PipelineError(f"{name}: there was no such table behind '{position}'")
-        return AsOf(_write(made.schema, made.batches(), path), begin, groups)
+        return AsOf(write_rows(made.schema, made.batches(), path), begin, groups)
 
 
 def _version(target: DeltaTarget, position: GtidPosition) -> Version:
@@ -129,8 +137,8 @@ def _without_first_statement(batch: MicroBatch) -> MicroBatch:
     return replace(batch, steps=tuple(steps))
 
 
-def _write(schema: pa.Schema, batches: Iterator[pa.Table], path: str) -> int:
-    """Write rows into a file, which is there whole or not at all; return their number."""
+def write_rows(schema: pa.Schema, batches: Iterator[pa.Table], path: str) -> int:
+    """Write rows into a Parquet file, which is there whole or not at all; return their number."""
     rows, new = 0, Path(f"{path}.new")
     with pq.ParquetWriter(new, schema) as writer:
         for batch in batches:

@@ -156,6 +156,10 @@ class BatchWork:
             touched.builder = touched.target.builder()
         touched.builder.truncate(at)
 
+    def knows(self, name: TableName) -> bool:
+        """Whether there is such a table, or was before the batch that is under way."""
+        return name in self._ledger.tables
+
     def known_tables(self, database: str) -> list[TableName]:
         """Return the pipeline's tables of *database*."""
         return [name for name in self._ledger.tables if name.database == database]

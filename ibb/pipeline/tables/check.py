@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .errors import PipelineError
+from .history_reading import overlap
 from .lake import Lake
 from .ledger import Ledger
 from .mariadb_source import consistent_view
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from .config import PipelineConfig
+    from .delta_target import DeltaTarget
+    from .history_target import HistoryTarget
     from .row_changes import TableName
 
 
@@ -31,6 +34,7 @@ class Compared:
         source: rows and checksum at the server.
         target: the same of the change table; None: there is none.
         reason: why they cannot be equal, if not for rows; empty: they can.
+        versions: of a history, how many it has; its current ones are the rows. None: no history.
     """
 
     name: TableName
@@ -38,6 +42,7 @@ class Compared:
     source: tuple[int, int]
     target: tuple[int, int] | None
     reason: str = ""
+    versions: int | None = None
 
     @property
     def is_equal(self) -> bool:
@@ -47,12 +52,14 @@ class Compared:
     def line(self) -> str:
         """Return it as a line for people."""
         rows, checksum = self.source
+        name = str(self.name) if self.versions is None else f"history of {self.name}"
         if self.is_equal:
-            return f"equal   {self.name}: {rows} rows, checksum {checksum:016x} at {self.place}"
+            more = "" if self.versions is None else f", {self.versions} versions"
+            return f"equal   {name}: {rows} rows, checksum {checksum:016x} at {self.place}{more}"
         if self.reason or self.target is None:
-            return f"differs {self.name}: {self.reason or 'there is no change table'}"
+            return f"differs {name}: {self.reason or 'there is no change table'}"
         return (
-            f"differs {self.name}: {rows} rows, checksum {checksum:016x} at the server; "
+            f"differs {name}: {rows} rows, checksum {checksum:016x} at the server; "
             f"{self.target[0]} rows, checksum {self.target[1]:016x} here, at {self.place}"
         )
 
@@ -82,15 +89,27 @@ def check_tables(config: PipelineConfig) -> Iterator[Compared]:
         for name, table in tables.items():
             names = table.schema.names
             source = _summed(view.read(table, 0), names)
-            target = lake.open(name)
-            found, reason = None, ""
-            if target.exists:
-                different = set(names) ^ set(target.schema.names)
-                reason = f"column {min(different)} is on one side alone" if different else ""
-                found = None if different else _summed(target.batches(), names)
-            yield Compared(name, str(view.place.position), source, found, reason)
+            place = str(view.place.position)
+            yield Compared(name, place, source, *_found(lake.open(name), names))
+            if name in ledger.known_histories().tables:
+                history = lake.open_history(name)
+                found, reason = _found(history, names)
+                reason = reason or overlap(history)
+                yield Compared(name, place, source, found, reason, history.versions)
         for name in ledger.tables.keys() - tables.keys():
             yield Compared(name, "", (0, 0), None, "the server has no such table")
+
+
+def _found(
+    target: DeltaTarget | HistoryTarget, names: Sequence[str]
+) -> tuple[tuple[int, int] | None, str]:
+    """Return rows and checksum of a change table, or why it has none with these columns."""
+    if not target.exists:
+        return None, ""
+    different = set(names) ^ set(target.schema.names)
+    if different:
+        return None, f"column {min(different)} is on one side alone"
+    return _summed(target.batches(), names), ""
 
 
 def _summed(batches: Iterable[pa.Table], names: Sequence[str]) -> tuple[int, int]:

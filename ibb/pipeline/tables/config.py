@@ -66,6 +66,7 @@ class PipelineConfig:
         storage: options of the target's object store.
         include: patterns of `database.table`; `*` and `?` stand for what they do in a shell.
         exclude: the same; wins over include.
+        history: patterns of the tables whose history is kept too.
         keys: primary keys in place of those that the source says.
         undecoded: "stop", or "keep" in the table of dead letters.
         batch_groups: event groups in a batch, at most.
@@ -80,6 +81,7 @@ class PipelineConfig:
     storage: dict[str, str] = field(default_factory=dict)
     include: tuple[str, ...] = ("*.*",)
     exclude: tuple[str, ...] = ()
+    history: tuple[str, ...] = ()
     keys: dict[TableName, tuple[str, ...]] = field(default_factory=dict)
     undecoded: str = "stop"
     batch_groups: int = 50_000
@@ -94,6 +96,7 @@ class PipelineConfig:
             lower_case=True,
             include=tuple(pattern.lower() for pattern in self.include),
             exclude=tuple(pattern.lower() for pattern in self.exclude),
+            history=tuple(pattern.lower() for pattern in self.history),
             keys={name.lower(): key for name, key in self.keys.items()},
         )
 
@@ -105,6 +108,10 @@ class PipelineConfig:
     def wants(self, name: TableName) -> bool:
         """Whether the table is one of the pipeline's."""
         return matches(name, self.include) and not matches(name, self.exclude)
+
+    def keeps_history(self, name: TableName) -> bool:
+        """Whether there is a history of the table beside it."""
+        return self.wants(name) and matches(name, self.history)
 
 
 def read_config(path: str | Path) -> PipelineConfig:
@@ -143,7 +150,7 @@ def parse_config(values: dict[str, Any], folder: Path) -> PipelineConfig:
     about = top.section("pipeline", {"name"})
     source = top.section("source", {"path"})
     target = top.section("target", {"path", "storage"})
-    tables = top.section("tables", {"include", "exclude", "keys", "undecoded"})
+    tables = top.section("tables", {"include", "exclude", "history", "keys", "undecoded"})
     batch = top.section("batch", {"groups", "rows"})
     name = about.text("name", "ibb")
     if not _NAME.fullmatch(name):
@@ -158,6 +165,7 @@ def parse_config(values: dict[str, Any], folder: Path) -> PipelineConfig:
         storage=target.texts_by_name("storage"),
         include=tables.patterns("include", ("*.*",)),
         exclude=tables.patterns("exclude", ()),
+        history=tables.patterns("history", ()),
         keys=_keys(tables),
         undecoded=undecoded,
         batch_groups=batch.number("groups", 50_000, BATCH_MAX),

@@ -74,7 +74,7 @@ class DeltaTarget(DeltaCommits):
         self, schema: pa.Schema, key: Sequence[str], rows: Iterable[pa.Table], place: Place
     ) -> None:
         """Put a table of *rows* in place of what may be there, in one commit."""
-        self._replace(_described(schema, key), _keyed(rows, schema.names, key), place)
+        self._replace(_described(schema, key), keyed(rows, schema.names, key), place)
 
     def merge(self, changes: RowMerge, place: Place) -> None:
         """Bring the table to *place*, of which *changes* are the difference."""
@@ -188,9 +188,10 @@ def _described(schema: pa.Schema, key: Sequence[str]) -> pa.Schema:
     return pa.schema([pa.field(KEY_COLUMN, pa.string(), metadata=metadata), *schema])
 
 
-def _keyed(
+def keyed(
     batches: Iterable[pa.Table], names: Sequence[str], key: Sequence[str]
 ) -> Iterator[pa.Table]:
+    """Yield all rows of a table with their keys in the hidden column, then columns of *names*."""
     if key:
         for batch in batches:
             yield with_keys(batch, row_keys(batch, key), names)

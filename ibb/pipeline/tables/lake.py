@@ -8,15 +8,53 @@ from typing import TYPE_CHECKING, Final
 from .applier import Applier
 from .dead_letters import DeadLetters
 from .delta_target import DeltaTarget, delta_uri
+from .histories import Histories
+from .history_follower import HistoryFollower
+from .history_target import HistoryTarget, no_group
 from .state_folder import StateFolder
 from .statement_follower import StatementFollower
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .config import PipelineConfig
     from .ledger import Ledger
-    from .row_changes import TableName
+    from .row_changes import GroupRun, TableName
+    from .validity import Moment
 
 OWN_FOLDER: Final = "_ibb"
+
+
+class TableFolders:
+    """
+    Folders of tables: `ROOT/DATABASE/TABLE`.
+
+    Args:
+        state: moves folders.
+        root: where they are.
+        dropped: where those of dropped tables go.
+    """
+
+    def __init__(self, state: StateFolder, root: str, dropped: str) -> None:
+        self._state = state
+        self._root = root
+        self._dropped = dropped
+
+    def uri(self, name: TableName) -> str:
+        """Return where the table *name* is."""
+        return delta_uri(self._root, *name)
+
+    def move(self, old: TableName, new: TableName) -> bool:
+        """Move a table; False: there is none."""
+        return self._state.move(self.uri(old), self.uri(new))
+
+    def put_aside(self, name: TableName, gtid: str) -> bool:
+        """Move a dropped table out of the way: its rows stay, for those who want them back."""
+        place = f"{delta_uri(self._dropped, *name)}@{gtid}"
+        again = count(2)
+        while self._state.is_there(place):  # of a batch that was cut short, and made it again
+            place = f"{place.partition('~')[0]}~{next(again)}"
+        return self._state.move(self.uri(name), place)
 
 
 class Lake:
@@ -31,7 +69,8 @@ class Lake:
         self._config = config
         own = f"{config.target.rstrip('/')}/{OWN_FOLDER}"
         self.state = StateFolder(own, config.storage)
-        self._dropped = f"{own}/dropped"
+        self.tables = TableFolders(self.state, config.target, f"{own}/dropped")
+        self.histories = TableFolders(self.state, f"{own}/history", f"{own}/dropped_history")
         self.dead_letters = DeadLetters(
             f"{own}/dead_letters",
             config.name,
@@ -41,33 +80,43 @@ class Lake:
 
     def open(self, name: TableName) -> DeltaTarget:
         """Return the table *name*, whether it exists or not."""
-        return DeltaTarget(str(name), self.uri(name), self._config.name, self._config.storage)
+        config = self._config
+        return DeltaTarget(str(name), self.tables.uri(name), config.name, config.storage)
 
-    def uri(self, name: TableName) -> str:
-        """Return where the table *name* is."""
-        return delta_uri(self._config.target, *name)
-
-    def move(self, old: TableName, new: TableName) -> bool:
-        """Move a table; False: there is none."""
-        return self.state.move(self.uri(old), self.uri(new))
-
-    def put_aside(self, name: TableName, gtid: str) -> bool:
-        """Move a dropped table out of the way: its rows stay, for those who want them back."""
-        place = f"{delta_uri(self._dropped, *name)}@{gtid}"
-        again = count(2)
-        while self.state.is_there(place):  # of a batch that was cut short, and made it again
-            place = f"{place.partition('~')[0]}~{next(again)}"
-        return self.state.move(self.uri(name), place)
+    def open_history(
+        self, name: TableName, moment: Callable[[GroupRun], Moment] = no_group
+    ) -> HistoryTarget:
+        """Return the history of the table *name*, whether it exists or not."""
+        config, uri = self._config, self.histories.uri(name)
+        return HistoryTarget(str(name), uri, config.name, config.storage, moment)
 
     def applier(self, ledger: Ledger) -> Applier:
         """Return what brings the tables forward from where *ledger* says they are."""
-        config = self._config.in_lower_case() if ledger.lower_case else self._config
+        config = self._known_config(ledger)
         follower = StatementFollower(
             config.keys,
             config.wants,
-            self.move,
-            self.put_aside,
+            self.tables.move,
+            self.tables.put_aside,
             self.dead_letters.add,
             lower_case=ledger.lower_case,
         )
-        return Applier(ledger, self.state, self.open, config.wants, follower)
+        histories = self.kept_histories(ledger) if config.history else None
+        return Applier(ledger, self.state, self.open, config.wants, follower, histories)
+
+    def kept_histories(self, ledger: Ledger) -> Histories:
+        """Return what keeps the histories of the tables."""
+        config, folders = self._known_config(ledger), self.histories
+        follower = HistoryFollower(
+            config.keys,
+            config.keeps_history,
+            folders.move,
+            folders.put_aside,
+            lower_case=ledger.lower_case,
+        )
+        return Histories(
+            self.open_history, self.open, config.keeps_history, folders.put_aside, follower
+        )
+
+    def _known_config(self, ledger: Ledger) -> PipelineConfig:
+        return self._config.in_lower_case() if ledger.lower_case else self._config

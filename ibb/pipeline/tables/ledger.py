@@ -42,6 +42,7 @@ class Ledger:
         going: tables that have gone or are about to, and the groups they go by, which the
             pipeline has not reached yet: a batch was cut short, or is under way.
         due: patterns of tables that are to be read anew; a crash leaves some of them done.
+        histories: the same of the history tables: `tables`, `ahead` and `going`.
     """
 
     place: Place
@@ -53,6 +54,7 @@ class Ledger:
     letters: Place | None = None
     going: dict[TableName, Gtid] = field(default_factory=dict)
     due: tuple[str, ...] = ()
+    histories: Ledger | None = None
 
     @classmethod
     def load(cls, folder: StateFolder) -> Ledger | None:
@@ -75,13 +77,9 @@ class Ledger:
             letters = value.get("letters")
             ledger.letters = None if letters is None else Place.from_json(letters)
             ledger.due = tuple(value.get("due", ()))
-            for entry in value.get("going", ()):
-                ledger.going[_name(entry)] = Gtid.parse(entry["gtid"])
-            for entry in value["tables"]:
-                name = _name(entry)
-                ledger.tables[name] = Place.from_json(entry)
-                if entry["ahead"]:
-                    ledger.ahead.add(name)
+            _take_tables(ledger, value)
+            if "histories" in value:
+                _take_tables(ledger.known_histories(), value["histories"])
         except (KeyError, TypeError, ValueError, SqlError) as error:
             raise PipelineError(f"{DOCUMENT} is damaged: {error!r}") from error
         return ledger
@@ -89,8 +87,18 @@ class Ledger:
     def copy(self) -> Ledger:
         """Return one that can be changed by itself."""
         return replace(
-            self, tables=dict(self.tables), ahead=set(self.ahead), going=dict(self.going)
+            self,
+            tables=dict(self.tables),
+            ahead=set(self.ahead),
+            going=dict(self.going),
+            histories=self.histories.copy() if self.histories else None,
         )
+
+    def known_histories(self) -> Ledger:
+        """Return what is known of the history tables, which are as far as the pipeline."""
+        if self.histories is None:
+            self.histories = Ledger(self.place)
+        return self.histories
 
     def left_at(self, name: TableName, place: Place, *, ahead: bool) -> None:
         """Take note of the *place* that a table has stored."""
@@ -112,25 +120,43 @@ class Ledger:
         self.going = {
             name: gtid for name, gtid in self.going.items() if is_behind(gtid, place.position)
         }
+        if self.histories is not None:
+            self.histories.move(place)
 
     def store(self, folder: StateFolder) -> None:
         """Write the ledger into *folder*."""
-        tables = [
-            {**name._asdict(), **place.as_json(), "ahead": name in self.ahead}
-            for name, place in self.tables.items()
-        ]
-        document = {
+        document: dict[str, object] = {
             "version": VERSION,
             **self.place.as_json(),
             "lower_case": self.lower_case,
             "prepared": sorted(self.prepared),
             "mark": self.mark._asdict(),
             "letters": None if self.letters is None else self.letters.as_json(),
-            "going": [{**name._asdict(), "gtid": str(gtid)} for name, gtid in self.going.items()],
             "due": list(self.due),
-            "tables": tables,
+            **_tables_as_json(self),
         }
+        if self.histories is not None:
+            document["histories"] = _tables_as_json(self.histories)
         folder.write(DOCUMENT, document)
+
+
+def _tables_as_json(ledger: Ledger) -> dict[str, object]:
+    tables = [
+        {**name._asdict(), **place.as_json(), "ahead": name in ledger.ahead}
+        for name, place in ledger.tables.items()
+    ]
+    going = [{**name._asdict(), "gtid": str(gtid)} for name, gtid in ledger.going.items()]
+    return {"going": going, "tables": tables}
+
+
+def _take_tables(ledger: Ledger, value: dict[str, Any]) -> None:
+    for entry in value.get("going", ()):
+        ledger.going[_name(entry)] = Gtid.parse(entry["gtid"])
+    for entry in value["tables"]:
+        name = _name(entry)
+        ledger.tables[name] = Place.from_json(entry)
+        if entry["ahead"]:
+            ledger.ahead.add(name)
 
 
 def _name(entry: dict[str, Any]) -> TableName:

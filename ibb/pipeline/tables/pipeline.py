@@ -96,11 +96,16 @@ class Pipeline:
             due = tuple(map(str.lower, due))
         for name in [name for name in ledger.tables if not config.wants(name)]:
             ledger.forget(name)  # included again, it needs a snapshot
+        known = ledger.known_histories()
+        for name in [name for name in known.tables if not config.keeps_history(name)]:
+            known.forget(name)  # it begins once more when it is wanted again
         ledger.due = due
         ledger.store(state)
         if due:
             self._snapshot(ledger)
-            ledger.store(state)
+        if config.history:
+            self._lake.kept_histories(ledger).begin(ledger)
+        ledger.store(state)
         return ledger
 
     def _snapshot(self, ledger: Ledger) -> None:
@@ -115,11 +120,15 @@ class Pipeline:
             config.keys,
             self._progress.snapshot,
         )
+        histories = self._lake.kept_histories(ledger)
         for name in found:
+            histories.end_series(name, ledger)
             ledger.left_at(name, place, ahead=True)
         if EVERYTHING in due:  # what the stream has before it is needed no more
             for name in ledger.tables.keys() - set(found):  # the server has them no more
-                self._lake.put_aside(name, str(place.position))
+                self._lake.tables.put_aside(name, str(place.position))
+                self._lake.histories.put_aside(name, str(place.position))
+                ledger.known_histories().forget(name)
                 ledger.forget(name)
             ledger.move(place)
             ledger.prepared, ledger.mark = frozenset(), NO_MARK

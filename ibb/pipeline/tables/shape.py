@@ -38,9 +38,19 @@ def column_field(name: str, type_text: str, charset: str = "") -> pa.Field:
 
 
 @dataclass(frozen=True)
-class _Column:
+class ShapedColumn:
+    """
+    A column of a new shape.
+
+    Args:
+        field: its name and type.
+        source: the column of the old shape that has its values; None: *constant* is its value.
+        constant: what rows that are there have in it.
+        refuses_null: whether it may be null no more.
+    """
+
     field: pa.Field
-    source: str | None  # the column of the old shape that has its values; None: *constant* is
+    source: str | None
     constant: Any = None
     refuses_null: bool = False
 
@@ -70,15 +80,20 @@ class Reshape:
         keeps_key: bool = False,
     ) -> None:
         self._old = schema
-        self._columns = [_Column(field, field.name) for field in schema]
+        self._columns = [ShapedColumn(field, field.name) for field in schema]
         self.key = list(key)
-        self._has_rows = has_rows
+        self.has_rows = has_rows
         self._keeps_key = keeps_key
         for effect in effects:
             self._apply(effect)
         check_names(self.schema.names)
         if len(set(self.key)) != len(self.key) or not set(self.key) <= set(self.schema.names):
             raise UnclearError(f"the key {', '.join(self.key)} has columns that are not there")
+
+    @property
+    def columns(self) -> Sequence[ShapedColumn]:
+        """The columns after it, and where each has its values from."""
+        return self._columns
 
     @property
     def schema(self) -> pa.Schema:
@@ -162,11 +177,11 @@ class Reshape:
             raise UnclearError(f"there is a column {definition.name} already")
         field = column_field(definition.name, definition.type_text, definition.charset)
         constant = None
-        if self._has_rows:
+        if self.has_rows:
             if definition.computed:
                 raise UnclearError(f"column {definition.name} is new: {definition.computed}")
             constant = _first_value(definition, field.type)
-        self._columns.append(_Column(field, None, constant))
+        self._columns.append(ShapedColumn(field, None, constant))
         if definition.is_key and not self._keeps_key:
             self.key = [definition.name]
 
@@ -177,7 +192,7 @@ class Reshape:
         old_charset = metadata.get(CHARSET_METADATA, b"").decode()
         charset = definition.charset or old_charset
         new = definition.type_text
-        if self._has_rows and not keeps_values(old, new, old_charset, charset):
+        if self.has_rows and not keeps_values(old, new, old_charset, charset):
             raise UnclearError(f"column {field.name} changes from {old or field.type} to {new}")
         if definition.computed and definition.computed.startswith("the server"):
             raise UnclearError(f"column {field.name}: {definition.computed}")

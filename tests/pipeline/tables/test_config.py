@@ -37,6 +37,7 @@ def test_everything_can_be_said(tmp_path):
         [tables]
         include = ["shop.*", "crm.a?"]
         exclude = ["shop.tmp_*"]
+        history = ["*.orders", "*.tmp_1"]
         undecoded = "keep"
         [tables.keys]
         "shop.log" = ["at", "who"]
@@ -54,6 +55,7 @@ def test_everything_can_be_said(tmp_path):
     assert config.storage == {"AWS_REGION": "eu-1"}
     wanted = [("shop", "orders"), ("shop", "tmp_1"), ("crm", "ab"), ("crm", "abc")]
     assert [config.wants(TableName(*name)) for name in wanted] == [True, False, True, False]
+    assert [config.keeps_history(TableName(*name)) for name in wanted] == [True, *[False] * 3]
     assert config.keys == {TableName("shop", "log"): ("at", "who")}
     assert config.server == ServerConfig(
         "127.0.0.1", 3306, "cdc", "/run/mysqld.sock", str(tmp_path / "secret"), 4, 1000

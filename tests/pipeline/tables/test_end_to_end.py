@@ -5,6 +5,7 @@ import pytest
 
 from ibb.pipeline.tables.as_of import write_as_of
 from ibb.pipeline.tables.errors import PipelineError
+from ibb.pipeline.tables.history_reading import write_history_as_of
 from ibb.pipeline.tables.row_changes import TableName
 from ibb.protocol.gtid import GtidPosition
 
@@ -262,3 +263,68 @@ def test_a_table_as_of_any_group(topology, tmp_path):
         assert [tuple(map(str, row)) for row in sorted(found)] == [
             tuple(map(str, row)) for row in rows
         ], position
+
+
+@pytest.mark.parametrize("row_image", ["FULL", "MINIMAL"])
+def test_histories_tell_what_a_table_was(topology, tmp_path, row_image):
+    """Behind each group as SELECT saw it then, and as its versions and the binlog have it."""
+    primary = topology.primary
+    primary.run(
+        "CREATE OR REPLACE DATABASE scd",
+        "USE scd",
+        "CREATE TABLE t (id INT PRIMARY KEY, note VARCHAR(20) CHARACTER SET latin1, b BLOB)",
+        "INSERT INTO t VALUES (1, 'a', 'x'), (2, 'b', NULL)",
+        "CREATE TABLE bag (n INT, w VARCHAR(9))",
+        "INSERT INTO bag VALUES (1, 'x'), (1, 'x'), (NULL, NULL)",
+    )
+    wanted = {"include": ("scd.*",), "history": ("scd.*",), "batch_groups": 4}
+    config = topology.config(tmp_path, **wanted)
+    topology.run(config)
+    then = []
+    for statement in (
+        "INSERT INTO t VALUES (3, 'c', 'y')",
+        "UPDATE t SET id = id + 10 WHERE id < 3",
+        "BEGIN; UPDATE t SET note = 'in between'; UPDATE t SET note = 'last'; COMMIT",
+        "DELETE FROM bag WHERE n = 1 LIMIT 1",
+        "INSERT INTO bag VALUES (1, 'x'), (1, 'y')",
+        "DELETE FROM t WHERE id = 11",
+        "INSERT INTO t VALUES (11, 'again', 'z')",
+        "ALTER TABLE t ADD n INT NOT NULL DEFAULT 4, MODIFY id BIGINT",
+        "UPDATE t SET n = 5 WHERE id = 3",
+        "ALTER TABLE t DROP b",
+        "UPDATE bag SET w = 'z' WHERE n = 1",
+        "ALTER TABLE bag ADD m INT DEFAULT 7",
+        "ALTER TABLE t ADD b INT",
+        "UPDATE t SET b = 1 WHERE id > 5",
+        "TRUNCATE TABLE t",
+        "INSERT INTO t VALUES (1, 'new', 0, 9)",
+        "DELETE FROM bag WHERE w = 'z' LIMIT 2",
+    ):
+        primary.run(f"SET binlog_row_image = {row_image}", "USE scd", *statement.split("; "))
+        position = GtidPosition.parse(primary.binlog_position())
+        then.append((position, {name: selected(primary, f"scd.{name}") for name in ("t", "bag")}))
+    topology.run(config)
+    assert topology.differences(config) == ([], 4)
+    file = tmp_path / "rows.parquet"
+    for write in (write_history_as_of, write_as_of):
+        for position, tables in then:
+            for name, rows in tables.items():
+                write(config, TableName("scd", name), position, str(file))
+                found = pq.read_table(file)
+                columns = sorted(found.column_names)
+                found = found.select(columns).to_pylist()
+                assert (columns, shown(row.values() for row in found)) == rows, (position, name)
+
+
+def selected(primary, name):
+    """Return the columns of a table, and its rows as text."""
+    columns = sorted(row[0] for row in primary.rows(f"SHOW COLUMNS FROM {name}"))
+    return columns, shown(primary.rows(f"SELECT {', '.join(columns)} FROM {name}"))
+
+
+def shown(rows):
+    """Return rows as text in an order of their own, whichever of the two sides they are from."""
+    return sorted(
+        tuple(value.decode() if isinstance(value, bytes) else str(value) for value in row)
+        for row in rows
+    )

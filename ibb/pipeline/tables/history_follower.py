@@ -1,0 +1,67 @@
+"""DDL of the stream, followed by history tables behind the change tables that they belong to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .statement_follower import StatementFollower
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from ibb.pipeline.ddl.effects import CreateTable, Unclear
+
+    from .batch_work import BatchWork
+    from .place import Place
+    from .row_changes import MicroBatch, Statement, TableName, Undecoded
+
+
+class HistoryFollower(StatementFollower):
+    """
+    Follows statements that the change tables have followed already.
+
+    A table that is made, or gets its name from one without a history, has none at first: that
+    begins with the rows that the change table has behind the batch.
+
+    Args:
+        keys: keys chosen by configuration, which no statement changes.
+        wants: whether the table's history is kept.
+        move: moves a history's folder from one name to another; False: there is none.
+        put_aside: moves the history of a dropped table out of the way, named by a GTID.
+        lower_case: whether the source compares names in lower case; those given here are.
+    """
+
+    def __init__(
+        self,
+        keys: Mapping[TableName, Sequence[str]],
+        wants: Callable[[TableName], bool],
+        move: Callable[[TableName, TableName], bool],
+        put_aside: Callable[[TableName, str], bool],
+        *,
+        lower_case: bool = False,
+    ) -> None:
+        super().__init__(keys, wants, move, put_aside, _kept_elsewhere, lower_case=lower_case)
+
+    def _unclear(self, effect: Unclear, step: Statement, work: BatchWork) -> None:
+        """Do nothing: what matters has stopped at the change tables."""
+
+    def _create(self, effect: CreateTable, step: Statement, work: BatchWork) -> None:
+        if not effect.if_missing:
+            self._drop(effect.table, step, work)
+
+    def _drop(self, name: TableName, step: Statement, work: BatchWork) -> None:
+        if work.knows(name):
+            super()._drop(name, step, work)
+
+    def _rename(self, old: TableName, new: TableName, step: Statement, work: BatchWork) -> None:
+        if work.knows(old):
+            super()._rename(old, new, step, work)
+        else:
+            self._drop(new, step, work)
+
+
+def _kept_elsewhere(
+    _steps: Sequence[Undecoded], _batch: MicroBatch, known: Place | None
+) -> Place | None:
+    """Return *known*: the change tables' follower keeps what could not be decoded."""
+    return known
