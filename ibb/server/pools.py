@@ -5,6 +5,8 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
+from .dump.socket_pump import PumpTurns
+
 STATEMENT_THREADS: Final = 4
 LONG_STATEMENT_THREADS: Final = 2  # more wait for these; each takes its share from who dumps
 LOGIN_THREADS: Final = 1
@@ -19,6 +21,7 @@ class Pools:
 
     Attributes:
         dumps: batches of dump sessions.
+        turns: who wants one of those threads.
         logins: slow password hashes.
         statements: SQL that looks at the disk and is done soon; looks at files that others write.
         long_statements: SQL that may take its time, as SHOW BINLOG EVENTS does.
@@ -26,6 +29,7 @@ class Pools:
 
     def __init__(self, dump_threads: int) -> None:
         self.dumps = ThreadPoolExecutor(dump_threads, thread_name_prefix="dump")
+        self.turns = PumpTurns(dump_threads)
         self.logins = ThreadPoolExecutor(LOGIN_THREADS, thread_name_prefix="login")
         self.statements = ThreadPoolExecutor(STATEMENT_THREADS, thread_name_prefix="statement")
         self.long_statements = ThreadPoolExecutor(

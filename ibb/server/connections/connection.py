@@ -25,6 +25,7 @@ from ibb.protocol.packet import (
 from ibb.server.config import END_GRACE_SECONDS, LOGIN_PACKET_BYTES_MAX, WRITE_BUFFER_BYTES
 from ibb.server.login.login_guard import address_key
 
+from .direct_sender import DirectSender
 from .tls_channel import TlsChannel, TlsFailed
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ class Connection:
         self.fingerprint = b""
         self.received = 0
         self.sent = 0
+        self._direct: DirectSender | None = None
         self.is_tcp = isinstance(writer.get_extra_info("sockname"), tuple)
         # Asked for now: a socket that is closed tells nothing any more.
         self.peer = _peer(writer) if self.is_tcp else "unix"
@@ -256,6 +258,27 @@ class Connection:
         self.sent += len(data)
         await self.flushed()
 
+    def keep_nothing(self, *, wanted: bool = True) -> None:
+        """Have `write` return only when the system has everything, or as ever if not *wanted*."""
+        if not self._writer.is_closing():
+            high = 0 if wanted else WRITE_BUFFER_BYTES
+            self._writer.transport.set_write_buffer_limits(high=high)
+
+    def direct_sender(self) -> DirectSender | None:
+        """Return what sends past the transport, or None: bytes wait in that, or are encrypted."""
+        link = self._writer.get_extra_info("socket")
+        if link is None or self._tls is not None or self._writer.is_closing() or self.unsent:
+            return None
+        try:
+            self._direct = DirectSender(link.fileno())
+        except OSError:  # there is no descriptor left
+            return None
+        return self._direct
+
+    def _end_direct(self) -> None:
+        if self._direct is not None:
+            self._direct.close()
+
     async def flushed(self) -> None:
         """Return when little is left to be sent; raises TimeoutError as `send` does."""
         time = asyncio.get_running_loop().time
@@ -310,6 +333,7 @@ class Connection:
 
     async def close(self) -> None:
         """Close at once; what the transport still holds is sent if the client takes it soon."""
+        self._end_direct()
         self._writer.close()
         try:
             async with asyncio.timeout(END_GRACE_SECONDS):
@@ -319,6 +343,7 @@ class Connection:
 
     def abort(self) -> None:
         """Drop the connection and all that waits in it."""
+        self._end_direct()
         self._writer.transport.abort()
 
 

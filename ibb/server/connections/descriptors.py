@@ -12,7 +12,7 @@ from typing import Final
 
 from ibb.server.log import get_log
 
-RESERVED: Final = 128  # for files, for sockets that listen, for connections that are turned away
+RESERVED: Final = 192  # for files, sockets that listen, connections turned away, senders of dumps
 DESCRIPTORS_MAX: Final = 100_000 + RESERVED  # of use: `max_connections` ends there
 _KIND: Final = resource.RLIMIT_NOFILE
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ibb.protocol.errors import SqlError
+    from ibb.protocol.fields import Buffer
     from ibb.protocol.gtid import Gtid
     from ibb.storage.group_reader import StoredGroup
     from ibb.storage.position import Position
@@ -45,7 +46,8 @@ class Batch:
     Framed packets, and what follows them.
 
     Attributes:
-        data: ready to be written; may end inside a packet while the outcome is MORE.
+        data: ready to be written; may end inside a packet while the outcome is MORE. It may lie
+            where the next batch will be made.
         error: with END, what to tell the client; None is EOF.
         written_at: with YOUNG, when the group that is not old enough was written, in seconds
             since 1970.
@@ -55,7 +57,7 @@ class Batch:
             start was found.
     """
 
-    data: bytes
+    data: Buffer
     outcome: Outcome
     error: SqlError | None = None
     written_at: float = 0.0

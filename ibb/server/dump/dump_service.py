@@ -98,6 +98,7 @@ class DumpService:
             connection,
             signal=host.signal,
             pool=host.pools.dumps,
+            turns=host.pools.turns,
             heartbeat_period=lambda: heartbeat_period(variables),
             non_block=request.non_block,
             pace=pace,

@@ -1,8 +1,10 @@
 """
 One dump on its connection: batches from the pool to the socket, heartbeats while nothing is due.
 
-While the socket takes one batch the pool makes the next one, so at most two batches and the
-transport's buffer are held for a client, however slowly it reads.
+A thread of the pool makes batches and sends them itself, as long as the client takes them. With
+TLS, a limit of its rate, or too many others, the loop writes what the pool has made, and the pool
+makes the next one meanwhile. So at most two batches and the transport's buffer are held for a
+client, however slowly it reads.
 Source: dump-protocol 4.8, 5.1, 10.
 """
 
@@ -14,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from .dump_batch import Outcome
+from .socket_pump import TURNS_MAX, SocketPump
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from .dump_batch import Batch, Place
     from .dump_stream import DumpStream
     from .pacing import Pace
+    from .socket_pump import PumpTurns
 
 REST_SECONDS_MAX: Final = 1.0  # at a time, before it is seen whether a rate or delay has changed
 
@@ -44,6 +48,7 @@ class DumpSession:
         connection: takes them.
         signal: tells when the history grew.
         pool: runs the stream's blocking calls.
+        turns: of all dumps in that pool.
         heartbeat_period: seconds of silence before a heartbeat, or None; asked for each time,
             since the session may change it.
         non_block: end when everything durable was sent.
@@ -63,6 +68,7 @@ class DumpSession:
         *,
         signal: DurableSignal,
         pool: Executor,
+        turns: PumpTurns,
         heartbeat_period: Callable[[], float | None],
         non_block: bool,
         pace: Pace,
@@ -72,6 +78,8 @@ class DumpSession:
         self._connection = connection
         self._signal = signal
         self._pool = pool
+        self._turns = turns
+        self._pump = SocketPump(stream, turns, self._took)
         self._heartbeat_period = heartbeat_period
         self._non_block = non_block
         self._pace = pace
@@ -98,6 +106,14 @@ class DumpSession:
             StreamBroken: there is a reason, but no place left for it in the stream.
             OSError, TimeoutError: the client went or does not read.
         """
+        if not self._connection.encrypted:
+            self._connection.keep_nothing()
+        try:
+            await self._run()
+        finally:
+            self._connection.keep_nothing(wanted=False)
+
+    async def _run(self) -> None:
         seen = self._signal.count
         batch = await self._in_pool(self._stream.start)
         self.reached.update(batch.sent)
@@ -105,10 +121,10 @@ class DumpSession:
             self._accepted()
         while True:
             upcoming = None
-            if batch.data:
+            if data := bytes(batch.data):  # the next batch may be made where it lies
                 self.at = batch.start
                 upcoming = self._begin_next(batch)
-                await self._connection.write(batch.data)
+                await self._connection.write(data)
             self.reached.update(batch.sent)
             self.at = None if upcoming is None else batch.end
             if self._ending.is_set() and upcoming is None and self._stream.between_groups:
@@ -134,15 +150,40 @@ class DumpSession:
                 self.idle = False
             if upcoming is None:
                 seen = self._signal.count
-                upcoming = self._in_pool(self._stream.next_batch)
-            batch = await upcoming
+                self.at = batch.end  # a thread that sends goes on from there
+                batch = await self._next_batch()
+                self.at = None
+            else:
+                batch = await upcoming
 
     def _begin_next(self, batch: Batch) -> asyncio.Future[Batch] | None:
         """Start making the next batch, unless the dump ends, waits or may have to rest first."""
         ends = self._ending.is_set() and self._stream.between_groups
         if batch.outcome is not Outcome.MORE or ends or self._pace.limited:
             return None
-        return self._in_pool(self._stream.next_batch)
+        return self._in_pool(self._stream.next_batch) if self._connection.encrypted else None
+
+    async def _next_batch(self) -> Batch:
+        """Return what is to be sent next, which may be nothing: much was sent already."""
+        has_room = self._turns.taken < TURNS_MAX
+        sender = None
+        if has_room and not self._pace.limited:
+            sender = self._connection.direct_sender()
+        if sender is None:
+            return await self._in_pool(self._stream.next_batch)
+        self._turns.taken += 1
+        try:
+            batch = await self._in_pool(partial(self._pump.turn, sender))
+        finally:
+            self._turns.taken -= 1
+            sender.close()
+        self._connection.sent += self._pump.taken
+        return batch
+
+    def _took(self, batch: Batch) -> None:
+        """Note what the client has taken; called by a thread while nothing else changes this."""
+        self.reached.update(batch.sent)
+        self.at = batch.end
 
     def _in_pool(self, call: Callable[[], Batch]) -> asyncio.Future[Batch]:
         return asyncio.get_running_loop().run_in_executor(self._pool, call)

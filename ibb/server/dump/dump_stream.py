@@ -152,7 +152,7 @@ class DumpStream:
             return self._broken_off(out, error, f"I/O error reading log event; {error}")
         if outcome in (Outcome.IDLE, Outcome.YOUNG) and out:
             outcome = Outcome.MORE
-        data, end = b"".join(out), self._at
+        data, end = out[0] if len(out) == 1 else b"".join(out), self._at
         return Batch(data, outcome, None, self._written_at, self._sent, start=start, end=end)
 
     def close(self) -> None:

@@ -30,10 +30,12 @@ if TYPE_CHECKING:
     from ibb.protocol.fields import Buffer
     from ibb.storage.file_header import FileHeader
 
+    from .dump_batch import Batch
     from .dump_terms import DumpTerms
 
 _BUFFERS_MAX: Final = 8  # kept for whoever makes a batch next
 _BUFFER_BYTES: Final = BATCH_BYTES + run_encoder.EVENT_BYTES_MAX + run_encoder.FRAME_BYTES
+_LENT_BYTES_MIN: Final = 64 << 10  # of a batch that is left where it was made, not copied
 _buffers: Final[deque[bytearray]] = deque(maxlen=_BUFFERS_MAX)
 
 
@@ -53,6 +55,7 @@ class RunStream(DumpStream):
         self._runs.join()
         self._has_left = False
         self._known: PageRun | None = None
+        self._lent: bytearray | None = None  # where the last batch lies
         self._kernel = run_encoder.RunEncoder(
             checksum=request.checksum,
             fates=_fates_of(self._encoder),
@@ -66,6 +69,13 @@ class RunStream(DumpStream):
         """Whether the groups so far are whole."""
         return self._parts is None and not self._kernel.in_group
 
+    def next_batch(self) -> Batch:
+        """Return the next packets; those of the batch before are gone then."""
+        if self._lent is not None:
+            _buffers.append(self._lent)
+            self._lent = None
+        return super().next_batch()
+
     def _send_run(self, wanted: int, out: list[Buffer]) -> int | None:
         """Let the kernel add packets; None: it goes on, else the reader is where it stopped."""
         kernel = self._kernel
@@ -77,10 +87,15 @@ class RunStream(DumpStream):
         buffer = _take_buffer()
         code = self._run(buffer, wanted)
         size = kernel.used
+        if size >= _LENT_BYTES_MIN and not out:
+            out.append(memoryview(buffer)[:size])
+            self._lent = buffer
+        else:
+            if size:
+                out.append(bytes(memoryview(buffer)[:size]))
+            _buffers.append(buffer)
         if size:  # else the kernel, without a page, may not have been told the sequence id
-            out.append(bytes(memoryview(buffer)[:size]))
             self.seq = kernel.seq
-        _buffers.append(buffer)
         self._place.position += kernel.event_bytes
         for domain, server, number in kernel.take():
             self._sent[domain] = Gtid(domain, server, number)

@@ -69,7 +69,7 @@ def rest_of(one, batch=None):
     data, sent = [], {}
     batch = batch or one.next_batch()
     for _ in range(BATCHES_MAX):
-        data.append(batch.data)
+        data.append(bytes(batch.data))  # the next one may be made where it lies
         sent.update(batch.sent)
         if batch.outcome is not Outcome.MORE:
             break

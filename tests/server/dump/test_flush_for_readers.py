@@ -12,6 +12,7 @@ from ...faults.counting_disk import CountingDisk
 from ...tiny import SMALL
 from ..conftest import publish
 from ..raw_client import dumping, until_sessions
+from ..waiting import until
 
 pytestmark = pytest.mark.tiny
 
@@ -35,6 +36,8 @@ async def test_commits_that_nobody_reads_cause_no_sync(serve, counted):
     dump = await dumping(server, non_block=False)
     publish(store, Gtid(0, 1, 1), wait=True)
     assert (await dump.next_group()).gtid.seq == 1
+    (session,) = server.sessions()
+    await until(lambda: session.is_idle_dump)  # no thread looks for more any more
     await dump.client.close()
     await until_sessions(server, 0)
     before = disk.syncs.copy()

@@ -1,0 +1,119 @@
+"""
+Batches of a dump sent where they are made: on a thread of the pool, as long as the client reads.
+
+A batch that goes through the event loop costs two changes of thread and a copy. A client that
+reads as fast as batches are made is sent many in one turn. While other dumps wait for a thread
+turns are short, and nobody keeps one only to wait for a client.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from .dump_batch import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ibb.server.connections.direct_sender import DirectSender
+
+    from .dump_batch import Batch
+    from .dump_stream import DumpStream
+
+TURNS_MAX: Final = 64  # that are taken, or waited for, at a time: each has a descriptor
+TURN_SECONDS: Final = 0.05  # so that what others are told of a dump is not old
+SHORT_TURN_SECONDS: Final = 0.005  # while others wait for theirs
+WAIT_SECONDS: Final = 0.01  # for a client, before it is seen whether others wait
+
+
+class PumpTurns:
+    """
+    The turns of a server's dumps.
+
+    Args:
+        threads: that there are for them.
+
+    Attributes:
+        taken: how many dumps have one, or wait for a thread; counted by the event loop.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self._threads = threads
+        self.taken = 0
+
+    @property
+    def crowded(self) -> bool:
+        """Whether more dumps want a thread than there are."""
+        return self.taken > self._threads
+
+
+class SocketPump:
+    """
+    Sends one stream; calls of `turn` must not overlap.
+
+    Args:
+        stream: makes the packets.
+        turns: of all dumps.
+        took: called, by the thread, with each batch that the client has taken to its end.
+
+    Attributes:
+        taken: bytes that the client took in the last turn.
+    """
+
+    def __init__(self, stream: DumpStream, turns: PumpTurns, took: Callable[[Batch], None]) -> None:
+        self._stream = stream
+        self._turns = turns
+        self._took = took
+        self.taken = 0
+
+    def turn(self, sender: DirectSender) -> Batch:
+        """
+        Make and send batches until the client does not take one, or the turn is over.
+
+        Args:
+            sender: takes them; is closed at the end.
+
+        Returns:
+            the last batch, less what was sent of it.
+
+        Raises:
+            OSError: the client has gone.
+        """
+        self.taken = 0
+        begun = time.monotonic()
+        try:
+            while True:
+                batch = self._stream.next_batch()
+                left = memoryview(batch.data)
+                if left and batch.outcome is Outcome.MORE:
+                    left = self._send(sender, left, begun)
+                    if not left:
+                        self._took(batch)
+                        if not self._is_over(begun):
+                            continue
+                return replace(batch, data=bytes(left))
+        finally:
+            sender.close()
+
+    def _is_over(self, begun: float) -> bool:
+        seconds = SHORT_TURN_SECONDS if self._turns.crowded else TURN_SECONDS
+        return time.monotonic() - begun >= seconds
+
+    def _send(self, sender: DirectSender, data: memoryview, begun: float) -> memoryview:
+        """Return what the client does not take of *data* in this turn."""
+        while data:
+            size = sender.send(data)
+            self.taken += size
+            data = data[size:]
+            if data and (self._turns.crowded or not self._wait(sender, begun)):
+                break
+        return data
+
+    def _wait(self, sender: DirectSender, begun: float) -> bool:
+        """Return whether the client reads on before the turn is over, or others want the thread."""
+        while not self._is_over(begun):
+            if sender.wait(WAIT_SECONDS):
+                return True
+        return False

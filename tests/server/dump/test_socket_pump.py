@@ -1,0 +1,190 @@
+"""Turns of a dump that sends where it makes: how much goes out in one, and when it ends."""
+
+import socket
+import threading
+
+import pytest
+
+from ibb.protocol.gtid import Gtid
+from ibb.server.connections.direct_sender import DirectSender
+from ibb.server.dump import dump_session, socket_pump
+from ibb.server.dump.dump_batch import Batch, Outcome
+from ibb.server.dump.socket_pump import PumpTurns, SocketPump
+
+from ..conftest import publish
+from ..raw_client import RawClient, dumping, until_sessions
+from ..waiting import until
+
+BATCH_BYTES = 100_000
+LARGE = 64 << 20  # more than the system keeps for a client
+SECONDS = 20.0
+
+
+class Batches:
+    """A stream that makes batches of one size, each of other bytes in the same place."""
+
+    def __init__(self, count, size=BATCH_BYTES, last=Outcome.IDLE):
+        self.left, self.made, self.last = count, 0, last
+        self._place = bytearray(size)
+
+    def next_batch(self):
+        if not self.left:
+            return Batch(b"end" if self.last is Outcome.END else b"", self.last)
+        self.left -= 1
+        self.made += 1
+        self._place[:] = bytes([self.made % 251]) * len(self._place)
+        return Batch(memoryview(self._place), Outcome.MORE, sent={0: Gtid(0, 1, self.made)})
+
+
+@pytest.fixture
+def ends():
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    theirs.settimeout(SECONDS)
+    with ours, theirs:
+        yield ours, theirs
+
+
+def pump_of(stream, threads=1, taken=1):
+    """Return a pump, and the list of what it says that the client took."""
+    turns, took = PumpTurns(threads), []
+    turns.taken = taken
+    return SocketPump(stream, turns, lambda batch: took.append(batch.sent[0].seq)), took
+
+
+def read_all(client, found, size):
+    while len(found) < size and (data := client.recv(1 << 16)):
+        found += data
+
+
+@pytest.mark.parametrize("last", [Outcome.IDLE, Outcome.END])
+def test_a_client_that_reads_gets_all_batches_in_one_turn(ends, last, monkeypatch):
+    monkeypatch.setattr(socket_pump, "TURN_SECONDS", SECONDS)
+    found, count = bytearray(), 60
+    reading = threading.Thread(target=read_all, args=(ends[1], found, count * BATCH_BYTES))
+    reading.start()
+    pump, took = pump_of(Batches(count, last=last))
+    batch = pump.turn(DirectSender(ends[0].fileno()))
+    reading.join()
+    assert found == b"".join(bytes([n % 251]) * BATCH_BYTES for n in range(1, count + 1))
+    assert pump.taken == count * BATCH_BYTES
+    assert took == list(range(1, count + 1))
+    assert (batch.outcome, batch.data) == (last, b"end" if last is Outcome.END else b"")
+
+
+def test_what_a_client_does_not_take_is_returned_and_can_be_sent_later(ends):
+    stream = Batches(2, LARGE)
+    pump, took = pump_of(stream)
+    batch = pump.turn(DirectSender(ends[0].fileno()))
+    assert stream.made == 1
+    assert took == []
+    assert batch.outcome is Outcome.MORE
+    assert batch.data == b"\1" * (LARGE - pump.taken)
+    assert pump.taken > 0
+
+
+def test_while_others_wait_nobody_keeps_a_thread_for_a_client(ends, monkeypatch):
+    monkeypatch.setattr(socket_pump, "SHORT_TURN_SECONDS", SECONDS)
+    waits = []
+    monkeypatch.setattr(DirectSender, "wait", lambda _, seconds: waits.append(seconds))
+    pump, took = pump_of(Batches(1, LARGE), threads=2, taken=3)
+    assert pump.turn(DirectSender(ends[0].fileno())).data
+    assert (took, waits) == ([], [])
+
+
+def test_a_turn_is_over_when_its_time_is(ends, monkeypatch):
+    monkeypatch.setattr(socket_pump, "SHORT_TURN_SECONDS", 0.0)
+    stream = Batches(5, 10)
+    pump, took = pump_of(stream, taken=2)
+    batch = pump.turn(DirectSender(ends[0].fileno()))
+    assert (stream.made, took, batch.data, batch.outcome) == (1, [1], b"", Outcome.MORE)
+    assert pump.turn(DirectSender(ends[0].fileno())).data == b""
+    assert took == [1, 2]
+    assert pump.taken == 10
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_every_turn_gives_its_descriptor_up(ends, fails):
+    pump, _ = pump_of(Batches(3))
+    sender = DirectSender(ends[0].fileno())
+    ends[0].close()
+    if fails:
+        ends[1].close()
+        with pytest.raises(OSError, match="Broken pipe"):
+            pump.turn(sender)
+    else:
+        reading = threading.Thread(target=read_all, args=(ends[1], bytearray(), LARGE))
+        reading.start()
+        assert pump.turn(sender).outcome is Outcome.IDLE
+        reading.join(SECONDS)  # which it does when the connection has ended
+        assert not reading.is_alive()
+    with pytest.raises(ConnectionAbortedError):
+        sender.send(b"x")
+
+
+def test_a_dump_that_is_dropped_in_its_turn_sends_nothing_more(ends):
+    class Dropped(Batches):
+        def next_batch(self):
+            if self.made == 2:
+                sender.close()
+            return super().next_batch()
+
+    sender = DirectSender(ends[0].fileno())
+    pump, took = pump_of(Dropped(9, 10))
+    with pytest.raises(ConnectionAbortedError):
+        pump.turn(sender)
+    assert took == [1, 2]
+    assert len(ends[1].recv(100)) == 20
+
+
+@pytest.mark.parametrize("turns", [0, 1, socket_pump.TURNS_MAX])
+async def test_with_any_number_of_turns_the_same_is_sent(serve, store, turns, monkeypatch):
+    monkeypatch.setattr(dump_session, "TURNS_MAX", turns)
+    for seq in range(11, 41):
+        publish(store, Gtid(0, 1, seq), 200_000)
+    store.sync()
+    server = await serve(store)
+    dumps = [await dumping(server, "0-1-10", non_block=False, server_id=n) for n in (5, 6, 7)]
+    first, *others = [await dump.groups(30) for dump in dumps]
+    assert [group.gtid.seq for group in first] == list(range(11, 41))
+    assert all(other == first for other in others)
+    publish(store, Gtid(0, 1, 41), wait=True)
+    assert {(await dump.next_group()).gtid.seq for dump in dumps} == {41}
+    await until(lambda: server.pools.turns.taken == 0)
+    for dump in dumps:
+        await dump.client.close()
+    await until_sessions(server, 0)
+
+
+async def test_what_was_sent_counts_whoever_sent_it(serve, store):
+    for seq in range(11, 41):
+        publish(store, Gtid(0, 1, seq), 200_000)
+    store.sync()
+    server = await serve(store)
+    dump = await dumping(server, "0-1-10", non_block=False)
+    (session,) = server.sessions()
+    received = dump.client.received
+    before = session.traffic[1]
+    await dump.groups(30)
+    await until(lambda: session.is_idle_dump)
+    grown = session.traffic[1] - before
+    assert grown > 30 * 200_000
+    assert abs(grown - (dump.client.received - received)) < 1 << 12
+    await dump.client.close()
+
+
+async def test_a_killed_dump_that_nobody_reads_lets_its_connection_go(serve, store, monkeypatch):
+    monkeypatch.setattr("ibb.server.session.END_GRACE_SECONDS", 0.1)
+    for seq in (11, 12):
+        publish(store, Gtid(0, 1, seq), 16 << 20, wait=True)
+    server = await serve(store)
+    client = await RawClient.logged_in(server)
+    await client.prepare("0-1-10")
+    await client.dump(server_id=5)
+    client.writer.transport.pause_reading()
+    (session,) = server.sessions()
+    await until(lambda: session.progress() and server.pools.turns.taken)
+    session.end(None)
+    await until_sessions(server, 0)
+    assert server.pools.turns.taken == 0
+    await client.close()
