@@ -66,15 +66,16 @@ class BinlogFiles:
             StoreFull: there is no room.
             DiskError: it failed otherwise; as with StoreFull, no partial file is left.
         """
-        path = self.path(file_no)
-        file = self._disk.open(path, create=True)
+        path, file = self.path(file_no), None
         try:
+            file = self._disk.open(path, create=True)
             file.allocate(size)
             file.sync()
             self._disk.sync_dir(self._directory)
         except DiskError as error:
-            file.close()
-            self._disk.unlink(path)
+            if file is not None:
+                file.close()
+                self._disk.unlink(path)
             if error.full:
                 raise StoreFull(f"no room for {path} of {size} bytes: {error}") from error
             raise

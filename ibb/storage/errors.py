@@ -5,6 +5,7 @@ import errno
 from ibb.protocol.errors import IbbError
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_SHORT = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
 
 class DiskError(IbbError):
@@ -57,8 +58,8 @@ class DiskError(IbbError):
 
     @property
     def full(self) -> bool:
-        """There is no room: it may work later."""
-        return self.errno in _FULL
+        """There is no room, or no descriptor or memory for now: it may work later."""
+        return self.errno in _FULL or self.errno in _SHORT
 
 
 class StoreLocked(IbbError):  # noqa: N818 - a state of the world, named as its user says it
@@ -81,7 +82,7 @@ class StoreFailed(IbbError):  # noqa: N818 - as above
 
 
 class StoreFull(IbbError):  # noqa: N818 - as above
-    """There is no room for the next file; nothing of the group was written. Try again later."""
+    """The next file cannot be made now; nothing of the group was written. Try again later."""
 
 
 class GroupError(IbbError):

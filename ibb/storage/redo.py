@@ -62,6 +62,7 @@ class RedoLog:
         self._directory = directory
         self._segment_size = segment_size
         self._on_synced = on_synced
+        self._files: list[File] = []  # of both segments
         self._file: File | None = None
         self._offset = 0  # of the next byte handed to the disk
         self._buffer: list[bytes | memoryview] = []
@@ -83,17 +84,17 @@ class RedoLog:
             StoreFull: there is no room for them.
             DiskError: they cannot be made.
         """
-        for name in SEGMENT_NAMES:
-            file = self._disk.open(f"{self._directory}/{name}", create=True)
-            try:
+        try:
+            for name in SEGMENT_NAMES:
+                file = self._disk.open(f"{self._directory}/{name}", create=True)
+                self._files.append(file)
                 file.allocate(self._segment_size)
                 file.sync()
-            except DiskError as error:
-                if error.full:
-                    raise StoreFull(f"no room for the redo log: {error}") from error
-                raise
-            finally:
-                file.close()
+        except DiskError as error:
+            self.close()
+            if error.full:
+                raise StoreFull(f"no room for the redo log: {error}") from error
+            raise
         self._disk.sync_dir(self._directory)
 
     def begin_segment(self, sequence: int, first_lsn: int, end: Position) -> None:
@@ -111,14 +112,12 @@ class RedoLog:
         assert not self._buffer
         assert first_lsn >= self.next_lsn
         try:
-            file = self._disk.open(f"{self._directory}/{SEGMENT_NAMES[sequence % 2]}")
+            file = self._files[sequence % 2]
             file.write_at(0, encode_segment_header(sequence, first_lsn, end))
             file.sync()
         except DiskError as error:
             self.fail(error)
             raise
-        if self._file is not None:
-            self._file.close()
         self._file, self._offset = file, SEGMENT_DATA_OFFSET
         self._sequence = sequence
         self._slot = sequence % 2
@@ -154,7 +153,7 @@ class RedoLog:
         """As `append` for a single change, faster; call it only if `takes_small`."""
         return self._add(encode_single(self.next_lsn, self.synced_lsn, change))
 
-    def append_run(self, groups: memoryview) -> int:
+    def append_run(self, groups: bytes | memoryview) -> int:
         """
         Add groups that are encoded already, the first at `next_lsn`; return the LSN behind them.
 
@@ -276,9 +275,10 @@ class RedoLog:
             _log.error("%s: %s", self._directory, StoreFailed(error))
 
     def close(self) -> None:
-        """Close the segment file; nothing is written any more."""
-        if self._file is not None:
-            self._file.close()
+        """Close the segment files; nothing is written any more."""
+        for file in self._files:
+            file.close()
+        self._files.clear()
 
     def _check(self) -> None:
         if self.failure is not None:

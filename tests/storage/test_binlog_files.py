@@ -5,11 +5,14 @@ import threading
 
 import pytest
 
+from ibb.protocol.gtid import Gtid
+from ibb.storage import Store, StoreOptions
 from ibb.storage.binlog_files import BinlogFiles, list_files
 from ibb.storage.disk import OsDisk
 from ibb.storage.errors import DiskError, StoreFull
 
 from ..faults.sim_disk import Fault, SimDisk
+from .events import transaction
 
 
 class SlowFile:
@@ -83,3 +86,46 @@ def test_a_file_that_vanishes_is_not_listed(monkeypatch):
     disk.unlink(files.path(0))
     monkeypatch.setattr(disk, "list", lambda _: listed)
     assert list(files.sizes()) == [(1, 4096), (2, 4096)]
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE])
+@pytest.mark.parametrize("kind", ["open", "allocate", "sync", "sync_dir"])
+def test_a_file_that_cannot_be_made_now_can_be_made_later(code, kind):
+    disk = SimDisk()
+    disk.make_dir("/s")
+    files = BinlogFiles(disk, "/s")
+    disk.faults = [Fault(lambda op: op.kind == kind, code)]
+    with pytest.raises(StoreFull, match=r"no room for /s/binlog-000000\.ibb"):
+        files.create(0, 4096)
+    assert disk.list("/s") == []
+    files.create(0, 4096)
+    assert files.size(0) == 4096
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EMFILE])
+def test_a_store_outlives_a_next_file_that_cannot_be_opened(code):
+    options = StoreOptions(
+        page_size=512, max_binlog_size=512 * 16, redo_segment_size=256 << 10, background=False
+    )
+    disk = SimDisk()
+    with Store.open("/s", options, disk=disk) as store:
+        files = len(store.files())
+        disk.faults = [
+            Fault(lambda op: op.kind == "open" and op.path.endswith(".ibb"), code, times=10**6)
+        ]
+        published, refused = 0, 0
+        while refused < 3:
+            try:
+                with store.begin() as group:
+                    group.write(transaction("x" * 400))
+                    group.commit(Gtid(0, 1, published + 1))
+                published += 1
+            except StoreFull:
+                refused += 1
+        assert len(store.files()) == files
+        disk.faults = []
+        with store.begin() as group:
+            group.write(transaction("x" * 400))
+            group.commit(Gtid(0, 1, published + 1))
+    with Store.open("/s", options, disk=disk) as store:
+        assert sum(group.gtid is not None for group in store.reader()) == published + 1

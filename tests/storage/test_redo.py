@@ -1,5 +1,6 @@
 """The redo log gives back whole groups up to the last sync, and tells a torn end from damage."""
 
+import errno
 import random
 import threading
 from collections.abc import Sequence
@@ -184,6 +185,19 @@ def test_segments_take_turns_and_the_newest_rules() -> None:
     assert segment is not None
     assert (segment.sequence, segment.slot) == (3, 1)
     assert segment.first_lsn > first_end
+
+
+def test_a_segment_is_begun_without_a_descriptor_more() -> None:
+    disk = SimDisk()
+    redo = log(disk)
+    disk.faults = [Fault(lambda op: op.kind == "open", errno.EMFILE, times=100)]
+    for number in range(4):
+        redo.sync_to(redo.append([change(number)]))
+        redo.begin_next_segment(Position(0, 0))
+    redo.sync_to(redo.append([change(9)]))
+    redo.close()
+    disk.faults = []
+    assert read(disk) == [change(9)]
 
 
 @pytest.mark.parametrize("first_is_used", [True, False])
