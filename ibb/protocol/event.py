@@ -23,6 +23,7 @@ from .fields import U32, Buffer
 
 HEADER_SIZE: Final = 19  # bytes
 EVENT_BYTES_MAX: Final = 2**32 - 1  # what the length field can say
+HEAD_BYTES_MAX: Final = 4096  # of a GTID event or a format description that is stored
 
 TYPE_OFFSET: Final = 4
 LENGTH_OFFSET: Final = 9

@@ -26,7 +26,7 @@ except ImportError:  # nothing needs it to run
 
 from .binlog_state import BinlogState
 from .checksum import crc32
-from .event import EventType
+from .event import HEAD_BYTES_MAX, EventType
 from .event_group import ROWS
 from .gtid import Gtid
 
@@ -238,7 +238,7 @@ class GroupRun:
 
     def _read_gtid(self, data: Buffer, at: int, size: int) -> bool:
         """Note a GTID; tell whether its event is that of an ordinary transaction."""
-        if size < 38:
+        if size < 38 or size > HEAD_BYTES_MAX:
             return False
         flags2 = data[at + 31]
         if flags2 & 193:  # STANDALONE, PREPARED_XA, COMPLETED_XA

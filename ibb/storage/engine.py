@@ -31,7 +31,7 @@ from .page_flusher import PageFlusher
 from .position import Position
 from .purge import WriterNeeds
 from .record import RecordType
-from .record_bound import RecordBound, bound_of, check_first_state, switch_bound
+from .record_bound import RecordBound, bound_of, check_first_state, place_of, switch_bound
 from .record_run import RecordRun
 from .redo import RedoLog
 from .reset_marker import ResetMarker
@@ -187,6 +187,10 @@ class Engine:
             with self._whole_or_failed():
                 _, lsn = self.writer.append(*records)
                 return self._appended(lsn, gtid_of(records))
+
+    def place_of(self, record: NewRecord) -> Position:
+        """Return where a record would begin; the caller holds `writing`. Raises GroupError."""
+        return place_of(self.writer, record, self._next_shape, self._redo.group_size_max)
 
     def append_run(
         self, run: RecordRun, bound: RecordBound, newest: Callable[[], BinlogState]

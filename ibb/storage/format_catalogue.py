@@ -27,11 +27,11 @@ from bisect import bisect_left, insort
 from typing import Any, NamedTuple
 
 from ibb.protocol.errors import FormatError
-from ibb.protocol.event import TYPE_OFFSET, EventType
+from ibb.protocol.event import HEAD_BYTES_MAX, TYPE_OFFSET, EventType
 
 from .disk import Disk
 from .errors import DiskError
-from .group_head import HEAD_BYTES_MAX, read_head
+from .group_head import read_head
 from .page_source import PageSource
 from .position import Position
 from .record import RecordType

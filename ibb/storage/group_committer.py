@@ -28,7 +28,7 @@ from .record import (
     encode_xa_complete,
     encode_xa_prepare,
 )
-from .record_bound import run_bound
+from .record_bound import RecordBound, run_bound
 from .record_run import RecordRun
 from .xa import PreparedXa
 
@@ -85,14 +85,18 @@ class GroupCommitter:
     def _commit_many(self, groups: GroupRun, first: int) -> tuple[int, CommitPosition | None]:
         """Write as many groups as go into the file's pages just so; return the next one."""
         engine, bounds = self._engine, groups.bounds
-        redo_bytes_max, page_size = engine.redo_group_size_max, engine.writer.page_size
+        if not engine.writer.takes_pairs(len(groups.origins)):
+            return first, None
+
+        def bound_of_first(count: int) -> RecordBound:
+            size = bounds[first + count] - bounds[first] + count * len(NO_LISTS)
+            return run_bound(count, size, engine.writer.page_size)
+
         count = groups.count - first
-        bound = run_bound(count, bounds[first + count] - bounds[first], page_size)
-        while bound.redo_bytes > redo_bytes_max:
+        while (bound := bound_of_first(count)).redo_bytes > engine.redo_group_size_max:
             count //= 2
             if not count:
                 return first, None
-            bound = run_bound(count, bounds[first + count] - bounds[first], page_size)
         run = RecordRun(RecordType.COMMIT, NO_LISTS, groups.data, bounds, first, count)
         appended = engine.append_run(run, bound, lambda: groups.newest(first, run.next))
         if appended is None:

@@ -11,13 +11,13 @@ import struct
 from typing import NamedTuple
 
 from ibb.protocol.errors import FormatError, Truncated
-from ibb.protocol.event import EVENT_BYTES_MAX, HEADER_SIZE, EventType
+from ibb.protocol.event import HEAD_BYTES_MAX, HEADER_SIZE, EventType, type_name
 from ibb.protocol.gtid import Gtid
 
+from .errors import GroupError
 from .record import OobReference, parse_commit_prefix
 from .record_reader import Record
 
-HEAD_BYTES_MAX = 4096  # bytes of a GTID event or a format description
 GTID_EVENT_SIZE_MIN = HEADER_SIZE + 13  # bytes: sequence number, domain, flags
 
 _EVENT_START = struct.Struct("<IBIIIH")
@@ -92,5 +92,18 @@ def parse_head(data: bytes | memoryview, major: int) -> GroupHead | None:
     return GroupHead(gtid, lists, bytes(payload[:length]), payload)
 
 
+def check_head(event: bytes | memoryview) -> None:
+    """
+    Raise unless a GTID event or format description is one that readers take.
+
+    Raises:
+        GroupError: it is longer than `HEAD_BYTES_MAX`.
+    """
+    if len(event) > HEAD_BYTES_MAX:
+        raise GroupError(
+            f"a {type_name(event[4])} event of {len(event)} bytes cannot be stored: at most "
+            f"{HEAD_BYTES_MAX} are taken"
+        )
+
+
 assert _EVENT_START.size == HEADER_SIZE
-assert HEAD_BYTES_MAX < EVENT_BYTES_MAX

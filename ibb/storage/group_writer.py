@@ -21,6 +21,7 @@ from ibb.protocol.gtid_event import GtidEvent, encode_gtid_event, read_gtid
 from .commit_position import CommitPosition
 from .errors import GroupError
 from .event_list import EventList, ListMark, without_position
+from .group_head import check_head
 from .group_shape import TRANSACTION_FLAGS2, GroupShape, is_whole_transaction
 from .oob import OobForest
 from .record import OobReference, Xid
@@ -278,6 +279,7 @@ class GroupWriter:
         is_first = self._statement.shape is self._transaction.shape is None
         if part.header.type != EventType.GTID or not is_first or self._gtid_event is not None:
             return False
+        check_head(part.data)
         GtidEvent.parse(part.data)  # all of it, since it will be kept as it is
         self._gtid_event = without_position(part.data)
         return True

@@ -33,7 +33,7 @@ class ChangeLog(Protocol):
     def append_small(self, change: Change) -> int:
         """As `append` for a single change, faster; only if `takes_small`."""
 
-    def append_run(self, groups: memoryview) -> int:
+    def append_run(self, groups: bytes | memoryview) -> int:
         """Add groups that are encoded already, from `next_lsn` on; return the LSN behind them."""
 
 

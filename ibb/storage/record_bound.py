@@ -15,10 +15,11 @@ from ibb.protocol.gtid import Gtid
 from .chunk import CHUNK_HEADER_SIZE
 from .errors import GroupError, StateTooLarge
 from .file_shape import FileShape, state_fits
-from .new_record import NewRecord
+from .new_record import NewRecord, gtid_of
 from .options import STATE_BYTES_MAX, StoreOptions
 from .page import CHECKSUM_SIZE
 from .page_fifo import FifoPage
+from .position import Position
 from .record import encode_state
 from .redo_record import CHANGE_HEADER_SIZE, GROUP_HEADER_SIZE, Change, group_size
 from .writer import Writer, state_bytes_max
@@ -47,14 +48,31 @@ def bound_of(
         GroupError: they take more than that.
     """
     size, state_bytes = sum(len(record.data) for record in records), writer.state_bytes_max
-    bound = None
-    if state_bytes <= STATE_BYTES_MAX:
+    gtid, bound = gtid_of(records), None
+    fits = gtid is None or writer.knows_pair(gtid) or writer.takes_pairs(1)
+    if fits and state_bytes <= STATE_BYTES_MAX:
         room = min(shape.room_between(state_bytes) for shape in (writer.shape, next_file))
         if room >= next_file.page_size:
             bound = bound_with(size, state_bytes, 2 + 2 * (size // room), writer.page_size)
         else:
-            bound = _rehearsed(writer, records, next_file, redo_bytes_max)
+            rehearsed = _rehearsed(writer, records, next_file, redo_bytes_max)
+            bound = None if rehearsed is None else rehearsed[1]
     return _checked(bound, size, state_bytes, redo_bytes_max)
+
+
+def place_of(
+    writer: Writer, record: NewRecord, next_file: FileShape, redo_bytes_max: int
+) -> Position:
+    """
+    Return where a record would begin, behind what is due before it; as `bound_of`.
+
+    Raises:
+        GroupError: there is no room for it in any file.
+    """
+    rehearsed = _rehearsed(writer, [record], next_file, redo_bytes_max)
+    if rehearsed is None:
+        raise _too_large(len(record.data), writer.state_bytes_max)
+    return rehearsed[0]
 
 
 def switch_bound(
@@ -64,7 +82,8 @@ def switch_bound(
     Return the most that the end of a file and the beginning of the next take.
 
     Raises:
-        GroupError: they take more than *redo_bytes_max*, also without *delete_domains*.
+        GroupError: they take more than *redo_bytes_max*, or the state without *delete_domains*
+            is larger than there may be.
         StateTooLarge: domains are to go, and the next file cannot hold the state without them:
             a restart would find the one of before.
     """
@@ -78,12 +97,16 @@ def switch_bound(
 def _checked(
     bound: RecordBound | None, size: int, state_bytes: int, redo_bytes_max: int
 ) -> RecordBound:
-    if bound is None or bound.redo_bytes > redo_bytes_max:
-        raise GroupError(
-            f"a record of {size} bytes with GTID states of up to {state_bytes} bytes is too large: "
-            "too many (domain, server) pairs, or too short a state interval"
-        )
+    if bound is None or bound.redo_bytes > redo_bytes_max or state_bytes > STATE_BYTES_MAX:
+        raise _too_large(size, state_bytes)
     return bound
+
+
+def _too_large(size: int, state_bytes: int) -> GroupError:
+    return GroupError(
+        f"a record of {size} bytes with GTID states of up to {state_bytes} bytes is too large: "
+        "too many (domain, server) pairs, or too short a state interval"
+    )
 
 
 def bound_with(record_bytes: int, state_bytes: int, states: int, page_size: int) -> RecordBound:
@@ -109,7 +132,7 @@ def run_bound(records: int, size: int, page_size: int) -> RecordBound:
 
     Args:
         records: how many.
-        size: bytes of all.
+        size: bytes of data of all, with what each begins with.
         page_size: of the pages they go to. No other file is begun for them.
     """
     content = size + records * CHUNK_HEADER_SIZE
@@ -164,7 +187,7 @@ class _NoLog:
     def append_small(self, change: Change) -> int:
         return self.append([change])
 
-    def append_run(self, groups: memoryview) -> int:
+    def append_run(self, groups: bytes | memoryview) -> int:
         self.bytes += len(groups)
         return 0
 
@@ -193,17 +216,19 @@ class _NoFiles:
 
 def _rehearsed(
     writer: Writer, records: Sequence[NewRecord], next_file: FileShape, redo_bytes_max: int
-) -> RecordBound | None:
+) -> tuple[Position, RecordBound] | None:
     """
     Write records to nothing; None: they take more than *redo_bytes_max*.
 
-    Making room for them may bring the page that is begun to its file: all of it is logged then.
+    Returns:
+        Where the first one begins, and the most that they take: making room for them may bring
+        the page that is begun to its file, and all of it is logged then.
     """
     smallest = min(writer.shape.page_payload, next_file.page_payload)
     log, files = _NoLog(), _NoFiles(next_file, redo_bytes_max // smallest + 2)
     try:
         copy = writer.copy(files, log, files)
-        copy.append(*(record._replace(on_start=None) for record in records))
+        start, _ = copy.append(*(record._replace(on_start=None) for record in records))
     except _TooLargeError:
         return None
-    return RecordBound(log.bytes + writer.page_size, files.pages)
+    return start, RecordBound(log.bytes + writer.page_size, files.pages)

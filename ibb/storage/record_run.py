@@ -88,6 +88,11 @@ class RecordRun:
         """Whether all records were written."""
         return self.next == self._end
 
+    def redo_groups(self) -> bytes | memoryview:
+        """Return the redo groups so far, in not much more memory than they have bytes."""
+        groups = self.redo[: self.redo_size]
+        return groups if 2 * self.redo_size > len(self.redo) else bytes(groups)
+
     def fill(self, page: bytearray, used: int, since: int, page_no: int, pages_after: int) -> int:
         """
         Put as much as fits into a page, the rest of a record that was begun before anything else.

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Self
 
 from ibb.protocol.binlog_state import BinlogState
-from ibb.protocol.format_description import FormatDescription
 from ibb.protocol.group_run import GroupRun
 from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.protocol.gtid_event import encode_gtid_event, read_gtid
@@ -21,10 +20,12 @@ from .commit_position import CommitPosition
 from .disk import Disk, Lock, OsDisk
 from .domain_deletion import deletable_domains
 from .engine import Engine
-from .errors import GroupError, StoreBusy, StoreFailed, StoreFull, StoreNotEmpty
+from .errors import GroupError, StoreBusy, StoreFailed, StoreNotEmpty
 from .file_name import binlog_name
 from .format_catalogue import SIDECAR_NAME, FormatCatalogue
-from .group_committer import GroupCommitter, commit_position
+from .format_writer import FormatWriter
+from .group_committer import GroupCommitter
+from .group_head import check_head
 from .group_reader import StoredGroup
 from .group_shape import TRANSACTION_FLAGS2
 from .group_writer import GroupWriter
@@ -33,11 +34,10 @@ from .history import BinlogFileInfo
 from .holds import Hold, HoldKind, Holds
 from .leases import Leases
 from .live_pages import LivePages
-from .new_record import NewRecord
 from .options import StoreOptions
 from .position import Position
 from .purge import PurgeHost, Purger, PurgeResult, PurgeSettings
-from .record import RecordType, Xid, encode_commit_prefix
+from .record import Xid
 from .redo_segment import damaged_headers
 from .synced_note import LOCK_NAME, SyncedNote
 from .xa import PreparedXa
@@ -87,8 +87,8 @@ class Store:
 
     def _adopt(self) -> None:
         """Take over what the engine found when it opened the directory."""
-        self._owes_description = self._options.format_description == "own"
         self._formats = FormatCatalogue(self.pages, (self._disk, self.sidecar))
+        self._format_writer = FormatWriter(self._engine, self._formats, self._options, self._clock)
 
     @classmethod
     def open(
@@ -124,7 +124,7 @@ class Store:
         try:
             store = cls(disk, directory, options or StoreOptions(), clock or SystemClock(), lock)
             store._engine.start()
-            store._describe_format()
+            store._format_writer.write_own()
         except BaseException:
             if store is not None:
                 store._engine.abandon()
@@ -150,7 +150,7 @@ class Store:
     def begin(self) -> GroupWriter:
         """Begin an event group; several may be open at a time."""
         self._engine.check()
-        self._describe_format()
+        self._format_writer.write_own()
         return GroupWriter(self.commits, self.piece_size, self._engine.check)
 
     def commit_run(self, groups: GroupRun) -> CommitPosition:
@@ -162,7 +162,7 @@ class Store:
                 (StoreFull), those before are stored.
         """
         self._engine.check()
-        self._describe_format()
+        self._format_writer.write_own()
         return self.commits.commit_run(groups)
 
     def write_format_description(self, event: bytes) -> CommitPosition:
@@ -173,15 +173,12 @@ class Store:
             event: in the stored form, see `FormatDescription.to_store`.
 
         Raises:
+            GroupError: it is too long.
             StoreFull: there is no room.
+            DiskError: it could not be noted.
             StoreFailed: the store has stopped writing.
         """
-        FormatDescription.parse(event, has_checksum=False)
-        data = encode_commit_prefix([]) + event
-        record = NewRecord(
-            RecordType.COMMIT, data, on_start=lambda place: self.formats.add(place, event)
-        )
-        return commit_position(None, self._engine.append(record))
+        return self._format_writer.write(event)
 
     def prepared(self) -> list[PreparedXa]:
         """Return the XA transactions that wait for their end, after a restart those before it."""
@@ -199,7 +196,8 @@ class Store:
             gtid_event: its GTID event, without checksum; one is made if it is None.
 
         Raises:
-            GroupError: no such transaction is prepared, or the event is of another GTID.
+            GroupError: no such transaction is prepared, or the event is of another GTID, or too
+                long.
             StoreFull: there is no room.
             StoreFailed: the store has stopped writing.
         """
@@ -207,6 +205,8 @@ class Store:
             gtid_event = encode_gtid_event(gtid, int(self._clock.now()), TRANSACTION_FLAGS2)
         elif read_gtid(gtid_event)[0] != gtid:
             raise GroupError(f"the GTID event is not that of {gtid}")
+        else:
+            check_head(gtid_event)
         return self.commits.commit_prepared(xid, gtid, gtid_event)
 
     def rollback_prepared(self, xid: Xid) -> None:
@@ -265,7 +265,7 @@ class Store:
             self._holds.check_free()
             self._engine.reset(state or BinlogState())
             self._adopt()
-            self._describe_format()
+            self._format_writer.write_own()
 
     def set_binlog_state(self, state: BinlogState) -> None:
         """
@@ -381,17 +381,3 @@ class Store:
     def hold(self, kind: HoldKind, name: str) -> Hold:
         """Keep all files from purge, for *name*, until the hold is moved on or released."""
         return self._holds.take(kind, name, self.pages.first_file)
-
-    def _describe_format(self) -> None:
-        """Note the opening, in a program's store; where that cannot be, before the next group."""
-        if not self._owes_description:
-            return
-        own = FormatDescription.default(
-            self._options.server_version, self._options.server_id, int(self._clock.now())
-        )
-        try:
-            position = self.write_format_description(own.to_store())
-        except (StoreFull, GroupError):
-            return  # not a reason to stay shut: who publishes next is told
-        self._owes_description = False
-        self._engine.sync_to(position.lsn)

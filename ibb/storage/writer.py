@@ -31,6 +31,7 @@ from .redo_record import Change
 from .writer_place import NextFile, Pages, WriterPlace
 
 STATE_ENTRY_BYTES_MAX = 5 + 5 + 9  # domain, server, sequence number as compressed integers
+STATE_PAIRS_MAX = STATE_BYTES_MAX // STATE_ENTRY_BYTES_MAX - 2  # whatever they are
 
 
 def state_bytes_max(pairs: int) -> int:
@@ -98,6 +99,14 @@ class Writer:
         """At least the size of a full state record's data, one more pair included."""
         return state_bytes_max(self._pairs)
 
+    def takes_pairs(self, new: int) -> bool:
+        """Tell whether a state record has room for so many (domain, server) pairs more."""
+        return self._pairs + new <= STATE_PAIRS_MAX
+
+    def knows_pair(self, gtid: Gtid) -> bool:
+        """Tell whether the full state has a GTID of the same domain and server."""
+        return self._full.seq(gtid.domain, gtid.server) is not None
+
     def copy(self, fifo: Pages, redo: ChangeLog, files: NextFile) -> "Writer":
         """Return a writer that goes on from here to somewhere else; this one does not change."""
         tail = None
@@ -157,6 +166,8 @@ class Writer:
         if end >= page.end:
             return None
         if gtid is not None:
+            if self._pairs >= STATE_PAIRS_MAX:
+                return None
             self.note(gtid)
         chunk = chunk_header(record_type | LAST, len(data)) + data
         page.data[start:end] = chunk
@@ -200,7 +211,7 @@ class Writer:
         if not changed:
             return None
         assert not run.is_open
-        lsn = redo.append_run(run.redo[: run.redo_size])
+        lsn = redo.append_run(run.redo_groups())
         for page in changed:
             page.last_lsn = lsn
             page.complete = page.room == 0

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ibb.protocol.event import EventType, build_event, with_checksum
+from ibb.protocol.event import HEAD_BYTES_MAX, EventType, build_event, with_checksum
 from ibb.protocol.event_splitter import EventSplitter
 from ibb.protocol.group_run import GROUPS_MAX, RUN_BYTES_MAX, GroupRun
 from ibb.protocol.gtid import Gtid
@@ -66,6 +66,7 @@ ODD = {
     + build_event(EventType.APPEND_BLOCK, bytes(9), timestamp=1, server_id=1)
     + xid(1),
     "one too large": ordinary(5, size=LIMIT),
+    "a GTID event that no reader takes": gtid_event(5, rest=bytes(HEAD_BYTES_MAX - 32)) + xid(1),
     "a cut XID": gtid_event(5) + build_event(EventType.XID, bytes(7), timestamp=1, server_id=1),
     "a cut QUERY": gtid_event(5)
     + build_event(EventType.QUERY, bytes(12), timestamp=1, server_id=1)
@@ -80,6 +81,7 @@ FINE = {
     "a thread id": gtid_event(5, flags_extra=16, thread_id=9) + rows_event(300) + xid(1),
     "several engines": gtid_event(5, flags_extra=1, engines=1) + rows_event(300) + xid(1),
     "nothing": gtid_event(5) + xid(1),
+    "the largest GTID event": gtid_event(5, rest=bytes(HEAD_BYTES_MAX - 33)) + xid(1),
     "the largest": ordinary(5, size=LIMIT - len(ordinary(5, size=1)) + 1),
     "a QUERY as short as COMMIT": gtid_event(5) + query("update") + xid(1),
 }

@@ -1,6 +1,7 @@
 """Groups that are published many at a time are those that one by one would be."""
 
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -8,6 +9,7 @@ from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.gtid import Gtid
 from ibb.protocol.gtid_event import GtidEvent
 from ibb.storage import Store
+from ibb.storage.engine import Engine
 from ibb.storage.errors import StoreFull
 from ibb.storage.group_reader import GroupReader
 from ibb.storage.options import StoreOptions
@@ -17,7 +19,7 @@ from ibb.storage.verify.directory_check import verify_directory
 from ibb.storage.verify.finding import Severity
 
 from ..faults.sim_disk import SimDisk
-from .events import transaction
+from .events import query, transaction, xid
 from .runs import run_of
 
 DIRECTORY = "/s"
@@ -199,3 +201,30 @@ def test_a_gate_is_told_of_each_group():
         expected = [(word, gtid) for gtid, _ in groups for word in ("expect", "written")]
         assert gate.told == [*expected, ("wait", groups[-1][0])]
         assert contents(store) == groups
+
+
+@pytest.mark.parametrize("page_size", [512, 1024, 2048, 4096])
+@pytest.mark.parametrize("size", [0, 15, 75])
+def test_no_run_takes_more_of_the_log_than_room_was_made_for(monkeypatch, page_size, size):
+    """A byte too few for each of thousands of groups was more than the bound had to spare."""
+    spare, append_run = [], Engine.append_run
+
+    def watched(engine, run, bound, newest):
+        appended = append_run(engine, run, bound, newest)
+        spare.append(bound.redo_bytes - page_size - run.redo_size)  # the page is for logging anew
+        return appended
+
+    monkeypatch.setattr(Engine, "append_run", watched)
+    options = replace(options_for(page_size, 8192, 8192), fifo_pages_max=8192)
+    groups = [
+        GtidEvent(Gtid(0, 1, seq), 5, 0x0C).encode() + b"".join([query("x" * size)] * (size > 0))
+        + xid(1)
+        for seq in range(1, 4097)
+    ]  # fmt: skip
+    with Store.open(DIRECTORY, options, disk=SimDisk()) as store:
+        publish_one(store, Gtid(0, 1, 9), groups[8])
+        run = run_of(groups, store.piece_size - 1)
+        store.commit_run(run)
+    assert run.count > 1000
+    assert spare
+    assert min(spare) >= 0

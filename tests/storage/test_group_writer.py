@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from ibb.protocol.event import HEAD_BYTES_MAX
 from ibb.protocol.gtid import Gtid
 from ibb.protocol.gtid_event import GtidEvent
 from ibb.storage import Store, StoreOptions
@@ -265,3 +266,27 @@ def test_a_group_that_could_not_be_prepared_goes_on_as_before(
 
 def is_prepare(records: tuple[NewRecord, ...]) -> bool:
     return any(record.type == RecordType.XA_PREPARE for record in records)
+
+
+@pytest.mark.parametrize("size", [HEAD_BYTES_MAX, HEAD_BYTES_MAX + 1])
+def test_a_gtid_event_that_no_reader_would_take_is_refused(tmp_path: Path, size: int) -> None:
+    gtid = Gtid(0, 1, 2)
+    event = GtidEvent(gtid, 7, 0x0C, rest=bytes(size - 33)).encode()
+    assert len(event) == size
+    with Store.open(tmp_path, OPTIONS) as store:
+        with store.begin() as group:
+            group.write(transaction("prepared"))
+            group.prepare(NAME)
+        with store.begin() as group:
+            if size > HEAD_BYTES_MAX:
+                with pytest.raises(GroupError, match="Gtid event of 4097 bytes cannot be stored"):
+                    group.write(event)
+                with pytest.raises(GroupError, match="Gtid event of 4097 bytes cannot be stored"):
+                    store.commit_prepared(NAME, gtid, gtid_event=event)
+            else:
+                group.write(event + transaction("whole"))
+                group.commit(gtid)
+        store.commit_prepared(NAME, Gtid(0, 1, 3))
+    with Store.open(tmp_path, OPTIONS) as store:
+        found = [name for name, _ in bodies(store)]
+        assert found == ["0-1-2", "0-1-3"][size > HEAD_BYTES_MAX :]

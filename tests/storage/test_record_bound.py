@@ -1,7 +1,9 @@
 """What a record takes is never more than was told before it was written."""
 
+from array import array
 from contextlib import suppress
 from dataclasses import replace
+from itertools import accumulate
 
 import pytest
 from hypothesis import example, given
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.gtid import Gtid
+from ibb.protocol.gtid_event import GtidEvent
 from ibb.storage import Store, StoreOptions
 from ibb.storage.errors import GroupError, StateTooLarge
 from ibb.storage.file_header import FileHeader
@@ -16,14 +19,16 @@ from ibb.storage.file_shape import FileShape
 from ibb.storage.new_record import NewRecord
 from ibb.storage.options import STATE_BYTES_MAX
 from ibb.storage.page_fifo import PageFifo
-from ibb.storage.record import RecordType
-from ibb.storage.record_bound import bound_of
+from ibb.storage.record import NO_LISTS, RecordType
+from ibb.storage.record_bound import bound_of, run_bound
+from ibb.storage.record_run import RecordRun
 from ibb.storage.redo_record import group_size
 from ibb.storage.writer import STATE_ENTRY_BYTES_MAX, Writer
 from ibb.storage.writer_place import WriterPlace
 
 from ..faults.sim_disk import SimDisk
-from .events import transaction
+from .events import transaction, xid
+from .runs import run_of
 from .state_of_size import entries_of_size
 
 PAGE = 512
@@ -206,3 +211,80 @@ def publish(store, gtid):
     with store.begin() as group:
         group.write(transaction(str(gtid)))
         group.commit(gtid)
+
+
+class RunLog(CountingLog):
+    synced_lsn = 1
+
+    def append_run(self, groups):
+        self.bytes += len(groups)
+        return 1
+
+
+@given(
+    page_size=st.sampled_from([512, 1024, 4096, 16384]),
+    sizes=st.lists(st.integers(1, 1300), min_size=1, max_size=300),
+    one_size=st.none() | st.integers(60, 150),
+    before=st.integers(0, 3000),
+    checkpointed=st.booleans(),
+)
+@example(page_size=1024, sizes=[1] * 300, one_size=65, before=1, checkpointed=False)
+@example(page_size=512, sizes=[1] * 300, one_size=80, before=1, checkpointed=False)
+def test_no_run_takes_more_than_its_bound(page_size, sizes, one_size, before, checkpointed):
+    log, fifo = RunLog(), PageFifo(1 << 30)
+    shape = FileShape(10_000, page_size, 0)
+    header = FileHeader(
+        file_no=0, page_size=page_size, page_count=shape.pages, lsn=1, state_interval=0,
+        oob_reference=0,
+    )  # fmt: skip
+    place = WriterPlace(header, 1, None, BinlogState(), BinlogState())
+    writer = Writer(place, fifo, log, Files(shape))
+    writer.append(NewRecord(RecordType.OOB, bytes(before + 1)))
+    if checkpointed and writer.tail is not None:
+        writer.tail.flushed_clean = True
+    sizes = sizes if one_size is None else [one_size] * len(sizes)
+    bounds = array("q", accumulate(sizes, initial=0))
+    run = RecordRun(
+        RecordType.COMMIT, NO_LISTS, memoryview(bytes(bounds[-1])), bounds, 0, len(sizes)
+    )
+    used = log.bytes
+    assert writer.append_run(run) is not None
+    assert run.is_done
+    size = bounds[-1] + len(sizes) * len(NO_LISTS)
+    assert log.bytes - used <= run_bound(len(sizes), size, page_size).redo_bytes
+
+
+@pytest.mark.parametrize("by_runs", [True, False])
+def test_no_more_pairs_are_taken_than_a_state_may_have(monkeypatch, by_runs):
+    """The ones that are known go on, and FLUSH does, where it was an assertion."""
+    monkeypatch.setattr("ibb.storage.writer.STATE_PAIRS_MAX", 500)
+    monkeypatch.setattr("ibb.storage.record_bound.STATE_BYTES_MAX", 502 * STATE_ENTRY_BYTES_MAX)
+    monkeypatch.setattr("ibb.storage.writer.STATE_BYTES_MAX", 502 * STATE_ENTRY_BYTES_MAX)
+    options = StoreOptions(
+        max_binlog_size=1 << 20, redo_segment_size=4 << 20, background=False,
+        format_description="upstream",
+    )  # fmt: skip
+    disk, taken = SimDisk(), 0
+    with Store.open("/s", options, disk=disk) as store:
+        pairs = [Gtid(2**32 - 1 - number, 2**32 - 2, 2**64 - 9) for number in range(900)]
+        with pytest.raises(GroupError, match="too many"):
+            while taken < len(pairs):
+                part = pairs[taken : taken + 70] if by_runs else pairs[taken : taken + 1]
+                if by_runs:
+                    groups = run_of(GtidEvent(g, 5, 0x0C).encode() + xid(1) for g in part)
+                    store.commit_run(groups)
+                    taken += groups.count
+                    assert groups.count
+                else:
+                    publish(store, part[0])
+                    taken += 1
+        store.sync()
+        assert len(store.state()) == 500
+        known = next(iter(store.state().entries()))
+        publish(store, known._replace(seq=known.seq + 1))
+        store.switch_file()
+        with pytest.raises(GroupError, match="too many"):
+            publish(store, Gtid(1, 1, 1))
+        publish(store, known._replace(seq=known.seq + 2))
+    with Store.open("/s", options, disk=disk) as store:
+        assert len(store.state()) == 500

@@ -120,3 +120,15 @@ def test_a_prefix_may_be_cut_by_a_page_s_end():
     run.fill(second, 0, 0, 2, 0)
     assert list(chunks(first, AREA - 5)) == [(RecordType.COMMIT, b"pr")]
     assert list(chunks(second, 0)) == [(RecordType.COMMIT | 0xC0, b"efixthe rest")]
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("count", [1, 20, 2000])
+def test_the_log_of_a_run_takes_no_more_memory_than_twice_its_bytes(count):
+    """It is kept until the log is written: many short runs may wait for that."""
+    run = run_of([b"x" * 60] * count)
+    fill(run, 1, 0, 0, 10**6)
+    groups = run.redo_groups()
+    kept = len(groups) if isinstance(groups, bytes) else len(groups.obj)
+    assert bytes(groups) == bytes(run.redo[: run.redo_size])
+    assert kept < 2 * len(groups)
