@@ -55,7 +55,8 @@ NEAR = {
 }  # test files beside that of the module which are about its promises
 PREEMPTION = {
     "binlog_files": "files", "open_files": "files", "directory": "views", "read_only": "views",
-    "format_catalogue": "views", "engine": "a_store", "group_committer": "a_store",
+    "format_catalogue": "views", "page_runs": "page_runs", "format_writer": "a_store",
+    "engine": "a_store", "group_committer": "a_store",
     "housekeeper": "a_store", "page_flusher": "a_store", "purge": "a_store", "store": "a_store",
 }  # fmt: skip  # test_preemption_of_*.py by module; the others: test_preemption.py
 
