@@ -114,7 +114,7 @@ def open_writer(
     )
     redo.begin_segment(
         replayed.sequence + 1 if replayed else 1,
-        max(replayed.end_lsn if replayed else FIRST_LSN, header.lsn + 1),
+        max(replayed.next_lsn if replayed else FIRST_LSN, header.lsn + 1),
         end,
     )
     if tail is not None and not tail.flushed_clean:
@@ -152,7 +152,7 @@ def _begin(
     for file_no in list_files(disk, directory):
         copies += discard(disk, files.path(file_no))
     files.create(0, options.file_pages * options.page_size)
-    first_lsn = replayed.end_lsn if replayed else FIRST_LSN
+    first_lsn = replayed.next_lsn if replayed else FIRST_LSN
     redo.begin_segment(replayed.sequence + 1 if replayed else 1, first_lsn, Position(0, 0))
     header = FileHeader(
         file_no=0,

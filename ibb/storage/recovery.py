@@ -10,6 +10,7 @@ aside before anything in it is overwritten or cleared.
 Source: ibb-format 11.
 """
 
+from collections import deque
 from collections.abc import Iterable
 from itertools import takewhile
 from typing import NamedTuple
@@ -35,14 +36,15 @@ class Replayed(NamedTuple):
     Attributes:
         sequence: of the segment that was read; the next one used must have a higher number.
         begun_at: end of the binlog when that segment was begun: the files hold all before it.
-        end_lsn: LSN behind the last whole group.
+        next_lsn: beyond every LSN that may have been given out so far, to lost groups too; the
+            next segment used must begin here or later.
         end: end of the binlog behind the last change, or None when the log held no change.
         copies_set_aside: files that were copied because they held more than the log tells of.
     """
 
     sequence: int
     begun_at: Position
-    end_lsn: int
+    next_lsn: int
     end: Position | None
     copies_set_aside: list[str]
 
@@ -91,9 +93,9 @@ def replay(
             groups = takewhile(lambda group: group.end_lsn <= certain, groups)
         try:
             if apply:
-                end_lsn = replayer.apply(groups)
+                replayer.apply(groups)
             else:
-                end_lsn = max((group.end_lsn for group in groups), default=0)
+                deque(groups, maxlen=0)
             end = replayer.finish()
         finally:
             replayer.close()
@@ -103,7 +105,7 @@ def replay(
     return Replayed(
         segment.sequence,
         segment.begun_at,
-        max(end_lsn, segment.first_lsn),
+        segment.first_lsn + disk.size(f"{directory}/{SEGMENT_NAMES[segment.slot]}"),
         end,
         replayer.copies_set_aside,
     )
@@ -157,18 +159,17 @@ class _Replayer:
         self.skipped = False
         self.copies_set_aside: list[str] = []
 
-    def apply(self, groups: Iterable[RedoGroup]) -> int:
+    def apply(self, groups: Iterable[RedoGroup]) -> None:
         """
-        Apply the changes of groups in order; return the LSN behind the last one, 0 without any.
+        Apply the changes of groups in order.
 
         Raises:
             FormatError: a change passes the end of its group.
             RecoveryError: the changes do not follow one another or do not fit the files.
             DiskError: a file cannot be read or written.
         """
-        end_lsn = 0
         for group in groups:
-            end_lsn, payload = group.end_lsn, group.payload
+            payload = group.payload
             length_max = len(payload) - CHANGE_HEADER_SIZE
             if length_max > 0:
                 # Nearly always the group is one small change that goes on where the page ends.
@@ -187,7 +188,6 @@ class _Replayer:
                     continue
             for change in group.changes():
                 self._apply(change)
-        return end_lsn
 
     def _apply(self, change: Change) -> None:
         if self._existing and change.file_no < self._existing[0]:

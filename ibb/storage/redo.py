@@ -2,9 +2,11 @@
 The redo log: what makes a binlog record certain before its pages are written.
 
 Two preallocated segment files (`redo_segment.py`) are used in turn, each full of redo groups
-(`redo_record.py`); LSNs count the bytes of all groups ever written, plus gaps where a new segment
-began. Before the log goes over to the other segment everything logged so far is in the `.ibb`
-files and synced (a checkpoint), so the newest segment alone is what recovery reads.
+(`redo_record.py`); LSNs count the bytes of all groups ever written, plus gaps where an opening
+began a segment: no LSN is given out twice, so what an earlier use has left in a file never lies
+at the LSN that is due there. Before the log goes over to the other segment everything logged so
+far is in the `.ibb` files and synced (a checkpoint), so the newest segment alone is what recovery
+reads.
 
 Group commit (`log_turns.py`): whoever waits for an LSN first writes and syncs for all. A sync that
 failed is final: what reached the disk is unknown, so the log takes nothing more.

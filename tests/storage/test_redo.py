@@ -200,6 +200,16 @@ def test_a_segment_is_begun_without_a_descriptor_more() -> None:
     assert read(disk) == [change(9)]
 
 
+def test_no_group_is_written_before_the_header_of_its_segment_is_certain() -> None:
+    """Else its groups could outlive the header, and the next use begin at the same LSN."""
+    disk = SimDisk()
+    redo = log(disk)
+    redo.begin_next_segment(Position(3, 77))
+    segment = find_newest_segment(disk.crashed(random.Random(1), keep=0), "/s")
+    assert segment is not None
+    assert (segment.sequence, segment.begun_at) == (2, Position(3, 77))
+
+
 @pytest.mark.parametrize("first_is_used", [True, False])
 def test_a_lost_header_is_told_where_groups_of_its_use_stand_behind_it(
     first_is_used: bool,
