@@ -95,32 +95,34 @@ class Engine:
         options = self._options
         self._fifo = PageFifo(options.fifo_pages_max)
         self.files = BinlogFiles(self._disk, self._directory)
-        self._redo = RedoLog(
-            self._disk, self._directory, options.redo_segment_size, self._on_synced
-        )
-        self._flusher = PageFlusher(self._fifo, self.files, self._redo)
-        self.opened: Opened = open_writer(
-            self._disk, self._directory, options, self._fifo, self._redo, self.files, self,
-            self._marker.finish_deleting(),
-        )  # fmt: skip
+        redo = RedoLog(self._disk, self._directory, options.redo_segment_size, self._on_synced)
+        self._flusher = PageFlusher(self._fifo, self.files, redo)
+        try:
+            self.opened: Opened = open_writer(
+                self._disk, self._directory, options, self._fifo, redo, self.files, self,
+                self._marker.finish_deleting(),
+            )  # fmt: skip
+        except BaseException:
+            redo.close()
+            raise
         self.writer: Writer = self.opened.writer
         self.durable.restart(self.writer.end, self.opened.state)
         self.pages = LivePages(self._fifo, self.durable, self._disk, self._directory, self._healed)
         self._housekeeper = Housekeeper(
-            self._fifo,
-            self.files,
-            self._redo,
-            self._flusher,
+            self._fifo, self.files, redo, self._flusher,
             file_size=options.file_pages * options.page_size,
             active=self.writer.file_no,
             prepared=self.opened.prepared,
             sync_seconds=None if options.flush_log_at_commit == 1 else options.flush_log_interval,
             clock=self._clock,
             on_file_made=self._on_file_made,
-        )
+        )  # fmt: skip
         self._room = Room(
-            self.writer, self._fifo, self._redo, self._flusher, self.files, self._housekeeper
+            self.writer, self._fifo, redo, self._flusher, self.files, self._housekeeper
         )
+        # Only now may others ask this log. To those who wait across a reset either log says that
+        # what they wait for is durable: the old one was synced, this one's LSNs lie behind.
+        self._redo = redo
 
     def start(self) -> None:
         """Make what opening did durable, and begin to work in the background."""
@@ -301,7 +303,8 @@ class Engine:
         """
         Delete all files and begin anew at file 0 with *state* (RESET MASTER).
 
-        Once this has begun it is finished, after a crash when the store is opened again.
+        Once this has begun it is finished, after a crash when the store is opened again. All
+        groups are durable before they go: a commit that still waits for that is done.
 
         Raises:
             StateTooLarge: the state does not fit into a file, or into the log; nothing was done.

@@ -217,6 +217,8 @@ class Store:
         """
         Return when a commit that did not wait is as safe as `flush_log_at_commit` promises.
 
+        If the groups were deleted by `reset` meanwhile it returns as well: they were durable first.
+
         Raises:
             StoreFailed: the sync failed; what became of the commit is unknown.
         """

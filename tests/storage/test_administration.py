@@ -32,6 +32,7 @@ OPTIONS = StoreOptions(
 )
 
 SECONDS = 20
+KEPT_OUT_SECONDS = 0.2
 
 
 class FakeClock:
@@ -149,6 +150,53 @@ def test_an_automatic_purge_waits_for_nobody(tmp_path: Path) -> None:
             assert store.purger.last_automatic is done
         store.purger.purge_automatically()
         assert store.purger.last_automatic is not done
+
+
+@pytest.mark.parametrize("mode", [0, 1, 2])
+def test_a_commit_that_waits_across_a_reset_is_done(mode: int) -> None:
+    """Its group was durable before it was deleted, whenever in between it asks."""
+    answers: list[BaseException | None] = []
+
+    def wait() -> None:
+        try:
+            store.wait_for(position)
+            store.sync()
+        except BaseException as error:  # noqa: BLE001 - a failed assertion must be told, too
+            answers.append(error)
+        else:
+            answers.append(None)
+
+    class AskingDisk(SimDisk):
+        """Has another thread wait for the commit at each step of the reset."""
+
+        armed = False
+
+        def step(self, kind: str, path: str) -> None:
+            if self.armed:
+                self.armed = False  # not for the steps of the other one
+                thread = threading.Thread(target=wait)
+                thread.start()
+                thread.join(KEPT_OUT_SECONDS)  # it may have to wait for a sync that runs
+                waiting.append(thread)
+                self.armed = True
+            super().step(kind, path)
+
+    waiting: list[threading.Thread] = []
+    disk = AskingDisk()
+    with Store.open("/s", replace(OPTIONS, flush_log_at_commit=mode), disk=disk) as store:
+        publish(store, "0-1-1")
+        with store.begin() as group:
+            group.write(transaction("waits"))
+            position = group.commit(Gtid(0, 1, 2), wait=False)
+        disk.armed = True
+        store.reset()
+        disk.armed = False
+        for thread in waiting:
+            thread.join(SECONDS)
+        publish(store, "0-1-1")
+        assert gtids(store) == ["0-1-1"]
+    assert len(answers) > 10
+    assert set(answers) == {None}
 
 
 def test_reset_is_refused_while_a_transaction_has_pieces_out(tmp_path: Path) -> None:

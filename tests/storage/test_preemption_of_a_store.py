@@ -118,6 +118,19 @@ def a_reset_and_a_commit():
     return Meeting(reset, lambda: scene.commit(1, 1), check)
 
 
+def a_reset_and_the_wait_of_a_commit():
+    scene = Scene()
+    with scene.store.begin() as group:
+        group.write(transaction("z" * 300))
+        position = group.commit(Gtid(1, 1, 1), wait=False)
+
+    def reset():
+        scene.store.reset()
+        scene.committed.clear()
+
+    return Meeting(reset, lambda: scene.store.wait_for(position), scene.check)
+
+
 def a_reset_and_a_reader():
     scene = Scene()
     scene.store._engine.settle()
@@ -330,7 +343,8 @@ def a_checkpoint_and_the_work():
 WRITERS = [
     two_commits, a_commit_and_a_switch, a_switch_and_a_commit, a_format_description_and_a_commit,
     two_transactions_of_one_name, two_ends_of_one_transaction, a_transaction_given_up_and_a_commit,
-    a_reset_and_a_commit, a_state_that_is_set_and_a_commit, a_backup_and_a_commit,
+    a_reset_and_a_commit, a_reset_and_the_wait_of_a_commit, a_state_that_is_set_and_a_commit,
+    a_backup_and_a_commit,
     a_close_and_a_commit, a_commit_and_a_close, two_closes, a_purge_and_a_reader,
     two_commits_at_a_gate, a_reset_and_a_reader,
     a_domain_that_is_forgotten_and_its_next_group,
