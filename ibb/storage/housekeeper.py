@@ -79,11 +79,13 @@ class Housekeeper:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread; what is left is the caller's to do."""
+        """End the thread, and work in any other; what is left is the caller's to do."""
         self._stopping = True
         self._wanted.set()
         if self._thread is not None:
             self._thread.join()
+        with self._working:
+            pass  # whoever works comes to an end: the files may be another history's soon
 
     def wake(self) -> None:
         """There may be something to do."""
@@ -110,13 +112,15 @@ class Housekeeper:
 
     def work(self) -> None:
         """
-        Do what there is to do.
+        Do what there is to do; nothing any more behind `stop`.
 
         Raises:
             StoreFull: there is no room for the next file; try again later.
             DiskError: pages could not be written or synced: they are lost to the store.
         """
         with self._working:
+            if self._stopping:
+                return
             self._flusher.flush()
             self._close_before(self._active)
             if self._oldest_open >= self._active and self._active + 1 > self._prepared:

@@ -9,6 +9,7 @@ from ibb.protocol.format_description import FormatDescription
 from ibb.protocol.gtid import Gtid
 from ibb.storage import Store
 from ibb.storage.errors import DomainInUse, GroupError, StoreBusy, StoreFailed, StoreNotEmpty
+from ibb.storage.file_name import binlog_name
 from ibb.storage.holds import HoldKind
 from ibb.storage.record import Xid
 
@@ -129,6 +130,19 @@ def a_reset_and_the_wait_of_a_commit():
         scene.committed.clear()
 
     return Meeting(reset, lambda: scene.store.wait_for(position), scene.check)
+
+
+def a_purge_and_a_reset():
+    """Full pages of the old history are in memory when those of the new one have their names."""
+    scene = Scene()
+    scene.commit(0, 3, 4000)
+
+    def reset():
+        scene.store.reset()
+        scene.committed.clear()
+        scene.commit(0, 1, 2000)
+
+    return Meeting(lambda: scene.store.purge_to(binlog_name(0)), reset, scene.check)
 
 
 def a_reset_and_a_reader():
@@ -361,6 +375,11 @@ def test_nobody_writes_in_between(scene):
 @pytest.mark.parametrize("scene", WORKERS, ids=lambda scene: scene.__name__)
 def test_the_background_is_not_disturbed(scene):
     assert meet_everywhere(scene, stops=STOPS_MAX, within=BACKGROUND) > 0
+
+
+def test_nobody_brings_pages_of_a_history_that_is_gone_to_the_files():
+    within = (*BACKGROUND, "/engine.py")
+    assert meet_everywhere(a_purge_and_a_reset, stops=STOPS_MAX, within=within) > 0
 
 
 def test_the_files_of_a_piece_are_kept_where_it_was_written():
