@@ -7,7 +7,7 @@ length), and a name before `Disk.sync_dir` has. A failure is a `DiskError`; whic
 before a failed sync reached the disk is then unknown for ever.
 """
 
-# ruff: noqa: PTH103, PTH105, PTH108, PTH116, PTH208 (str paths, so that a test disk is simple)
+# ruff: noqa: PTH103, PTH105, PTH108, PTH116, PTH120, PTH208 (str paths, so that a test disk is simple)
 import errno
 import fcntl
 import os
@@ -97,7 +97,7 @@ class Disk(Protocol):
         """Return when a file's contents changed last, in seconds since 1970."""
 
     def make_dir(self, path: str) -> None:
-        """Make a directory and those above it, if missing."""
+        """Make a directory and those above it, if missing; return when their names are durable."""
 
     def rename(self, source: str, target: str) -> None:
         """Give a file another name, in place of what had that name."""
@@ -154,9 +154,21 @@ class OsDisk:
             return os.stat(path).st_mtime
 
     def make_dir(self, path: str) -> None:
-        """Make a directory and its parents; parents' names are durable only after `sync_dir`."""
+        """Make a directory and its parents, each in one whose own name is durable."""
+        missing, existing = [], path
+        while not self.exists(existing):
+            missing.append(existing)
+            existing = _parent(existing)
         with _reported("make directory", path):
-            os.makedirs(path, DIRECTORY_MODE, exist_ok=True)
+            was_just_made = _may_be_unsynced(existing)
+        if was_just_made:
+            self.sync_dir(_parent(existing))
+        for directory in reversed(missing):
+            with _reported("make directory", path):
+                os.makedirs(
+                    directory, DIRECTORY_MODE if directory == path else 0o777, exist_ok=True
+                )
+            self.sync_dir(_parent(directory))
 
     def rename(self, source: str, target: str) -> None:
         """Rename atomically within one file system."""
@@ -212,6 +224,17 @@ class OsDisk:
                 return os.pread(descriptor, LOCK_NOTE_SIZE_MAX, 0)
             finally:
                 os.close(descriptor)
+
+
+def _parent(path: str) -> str:
+    return os.path.dirname(path.rstrip("/")) or ("/" if path.startswith("/") else ".")
+
+
+def _may_be_unsynced(directory: str) -> bool:
+    """Tell whether a directory may have been made by one who was killed before its name's sync."""
+    if os.listdir(directory) or os.path.ismount(directory):
+        return False
+    return os.access(_parent(directory), os.R_OK)  # else it is somebody else's, and his to sync
 
 
 _FLOCK = struct.Struct("hhqqi0q")  # the kernel's struct flock: type, whence, start, length, process

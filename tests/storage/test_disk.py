@@ -109,6 +109,80 @@ def test_a_missing_file_is_told_from_other_errors(disk, tmp_path):
     assert disk.exists(str(tmp_path))
 
 
+class Killed(BaseException):
+    pass
+
+
+class NotingDisk(OsDisk):
+    """
+    Notes which directories were there at each sync of one.
+
+    Attributes:
+        synced: (the one that is synced, names in it).
+        dies_at: number of the sync before which the process is killed.
+    """
+
+    dies_at = 0
+
+    def __init__(self):
+        self.synced = []
+
+    def sync_dir(self, path):
+        self.synced.append((path, self.list(path)))
+        if len(self.synced) == self.dies_at:
+            raise Killed
+        super().sync_dir(path)
+
+
+def test_each_directory_that_is_made_has_a_name_that_lasts(tmp_path):
+    """Nothing below is lost with it, should the power go: not even the store's first files."""
+    disk = NotingDisk()
+    (tmp_path / "other").mkdir()
+    base = str(tmp_path)
+    disk.make_dir(f"{base}/a/b/store")
+    assert disk.synced == [
+        (base, ["a", "other"]),
+        (f"{base}/a", ["b"]),
+        (f"{base}/a/b", ["store"]),
+    ]
+    (tmp_path / "a" / "b" / "store" / "file").touch()
+    disk.make_dir(f"{base}/a/b/store/")
+    assert len(disk.synced) == 3
+
+
+@pytest.mark.parametrize("dies_at", [1, 2, 3])
+def test_a_name_that_a_killed_process_has_left_is_synced_by_the_next(tmp_path, dies_at):
+    disk, path = NotingDisk(), f"{tmp_path}/a/b/store"
+    (tmp_path / "other").mkdir()
+    disk.dies_at = dies_at
+    with pytest.raises(Killed):
+        disk.make_dir(path)
+    unsynced = disk.synced.pop()
+    disk.dies_at = 0
+    disk.make_dir(path)
+    assert unsynced in disk.synced
+    assert [folder for folder, _ in disk.synced] == [
+        str(tmp_path),
+        f"{tmp_path}/a",
+        f"{tmp_path}/a/b",
+    ]
+
+
+def test_a_directory_that_cannot_be_made_is_told(disk, tmp_path):
+    (tmp_path / "file").touch()
+    for path in (f"{tmp_path}/file", f"{tmp_path}/file/store"):
+        with pytest.raises(DiskError, match=f"cannot make directory {path}: Not a directory"):
+            disk.make_dir(path)
+
+
+def test_a_relative_path_is_made_where_one_is(disk, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    disk.make_dir("a/b//c/")
+    disk.make_dir("d")
+    assert disk.list(f"{tmp_path}/a/b") == ["c"]
+    assert disk.exists(f"{tmp_path}/d")
+
+
 def test_names_come_and_go(disk, tmp_path):
     folder = f"{tmp_path}/a/b"
     disk.make_dir(folder)
