@@ -23,6 +23,7 @@ from .file_shape import FileShape
 from .healed_reads import HealedReads
 from .housekeeper import Housekeeper
 from .live_pages import LivePages
+from .log_syncer import LogSyncer
 from .new_record import Appended, NewRecord, gtid_of
 from .opening import Opened, open_writer
 from .options import StoreOptions
@@ -108,18 +109,13 @@ class Engine:
         self.writer: Writer = self.opened.writer
         self.durable.restart(self.writer.end, self.opened.state)
         self.pages = LivePages(self._fifo, self.durable, self._disk, self._directory, self._healed)
-        self._housekeeper = Housekeeper(
+        housekeeper = self._housekeeper = Housekeeper(
             self._fifo, self.files, redo, self._flusher,
-            file_size=options.file_pages * options.page_size,
-            active=self.writer.file_no,
-            prepared=self.opened.prepared,
-            sync_seconds=None if options.flush_log_at_commit == 1 else options.flush_log_interval,
-            clock=self._clock,
-            on_file_made=self._on_file_made,
+            file_size=options.file_pages * options.page_size, active=self.writer.file_no,
+            prepared=self.opened.prepared, on_file_made=self._on_file_made,
         )  # fmt: skip
-        self._room = Room(
-            self.writer, self._fifo, redo, self._flusher, self.files, self._housekeeper
-        )
+        self._log_syncer = LogSyncer(redo, seconds=options.log_sync_seconds, clock=self._clock)
+        self._room = Room(self.writer, self._fifo, redo, self._flusher, self.files, housekeeper)
         # Only now may others ask this log. To those who wait across a reset either log says that
         # what they wait for is durable: the old one was synced, this one's LSNs lie behind.
         self._redo = redo
@@ -134,8 +130,8 @@ class Engine:
         if self.opened.taken_over:
             self.switch_file()
         if self._options.background:
+            self._log_syncer.start()
             self._housekeeper.start()
-            self._housekeeper.wake()
 
     def close(self) -> None:
         """Write everything out and close the files; a second call does nothing."""
@@ -143,7 +139,7 @@ class Engine:
             if self._closed:
                 return
             self._closed = True
-            self._housekeeper.stop()
+            self._stop_background()
             try:
                 if self._redo.failure is None:
                     self.checkpoint()
@@ -155,7 +151,7 @@ class Engine:
     def abandon(self) -> None:
         """Give up an opening that failed: nothing more is written, the files are closed."""
         self._closed = True
-        self._housekeeper.stop()
+        self._stop_background()
         self._close_files()
 
     def check(self) -> None:
@@ -316,7 +312,7 @@ class Engine:
             self.check()
             check_first_state(state, self._options, self._redo.group_size_max)
             self.sync()
-            self._housekeeper.stop()
+            self._stop_background()
             with self._whole_or_failed():  # only an opening can tell then what is there
                 self._marker.write(state)
                 self._close_files()
@@ -368,12 +364,7 @@ class Engine:
         self._room.checkpoint()
 
     def _make_room(self, bound: RecordBound) -> None:
-        """
-        Make sure that a record can be written without waiting in the middle of it.
-
-        Raises:
-            StoreFull, StoreFailed: as `append`; nothing was written.
-        """
+        """Make sure that no record waits in the middle of its writing; raises as `append`."""
         try:
             self._room.make(bound)
         except DiskError as error:
@@ -383,7 +374,7 @@ class Engine:
     def _work(self) -> None:
         """Do the background's work in between."""
         try:
-            self._housekeeper.sync_if_due()
+            self._log_syncer.sync_if_due()
             self._housekeeper.work()
         except StoreFull:
             return  # the next file will be asked for again when it is needed
@@ -396,6 +387,10 @@ class Engine:
         self._synced_note.write(lsn)
         if len(self._fifo) >= FLUSH_PAGES_MIN:
             self._housekeeper.wake()
+
+    def _stop_background(self) -> None:
+        self._log_syncer.stop()
+        self._housekeeper.stop()
 
     def _close_files(self) -> None:
         self._redo.close()

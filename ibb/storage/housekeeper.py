@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable
 
 from .binlog_files import BinlogFiles
-from .clock import Clock
 from .errors import DiskError, StoreFailed, StoreFull
 from .page_fifo import PageFifo
 from .page_flusher import PageFlusher
@@ -28,8 +27,6 @@ class Housekeeper:
         file_size: bytes of a new file.
         active: the file being written.
         prepared: the newest file that exists.
-        sync_seconds: sync the redo log so often; None: commits see to that.
-        clock: tells when it is time.
         on_file_made: called by `work` after a file was made.
     """
 
@@ -43,8 +40,6 @@ class Housekeeper:
         file_size: int,
         active: int,
         prepared: int,
-        sync_seconds: float | None,
-        clock: Clock,
         on_file_made: Callable[[], None],
     ) -> None:
         self._fifo = fifo
@@ -55,11 +50,7 @@ class Housekeeper:
         self._oldest_open = active
         self._active = active
         self._prepared = prepared
-        self._sync_seconds = sync_seconds
-        self._idle_seconds = min(IDLE_SECONDS, sync_seconds or IDLE_SECONDS)
-        self._clock = clock
         self._on_file_made = on_file_made
-        self._synced_at = clock.monotonic()
         self._making = threading.Lock()
         self._closing = threading.Lock()
         self._working = threading.Lock()
@@ -75,6 +66,7 @@ class Housekeeper:
 
     def start(self) -> None:
         """Work in a thread of its own from now on."""
+        self._wanted.set()
         self._thread = threading.Thread(target=self._run, name="ibb-housekeeper", daemon=True)
         self._thread.start()
 
@@ -95,20 +87,6 @@ class Housekeeper:
         """Learn that the writer has gone over to a file."""
         self._active = file_no
         self._wanted.set()
-
-    def sync_if_due(self) -> None:
-        """
-        Sync the redo log if nobody else sees to it and the time has come.
-
-        Raises:
-            StoreFailed: the sync failed.
-        """
-        if self._sync_seconds is None:
-            return
-        now = self._clock.monotonic()
-        if now - self._synced_at >= self._sync_seconds:
-            self._synced_at = now
-            self._redo.sync_to(self._redo.next_lsn)
 
     def work(self) -> None:
         """
@@ -168,18 +146,17 @@ class Housekeeper:
                 self._oldest_open += 1
 
     def _run(self) -> None:
-        timeout = self._idle_seconds
+        timeout = IDLE_SECONDS
         while True:
             self._wanted.wait(timeout)
             self._wanted.clear()
             if self._stopping:
                 return
-            timeout = self._idle_seconds
+            timeout = IDLE_SECONDS
             try:
-                self.sync_if_due()
                 self.work()
             except StoreFull:
-                timeout = min(RETRY_SECONDS, self._idle_seconds)
+                timeout = RETRY_SECONDS
             except (DiskError, StoreFailed) as error:
                 self._redo.fail(error)
                 return

@@ -36,8 +36,8 @@ class StoreOptions:
         server_version: version in the format description that the store itself makes.
         format_description: `own` writes a format description at each opening, as a server does
             when it starts; `upstream` leaves that to whoever relays another server's events.
-        background: write full pages and make the next file in a thread of its own; without it
-            the committing thread does both, which makes a run repeatable.
+        background: write full pages and make the next file in a thread of its own, sync the log
+            in another; without them the committing thread does all, which makes a run repeatable.
 
     Raises:
         ValueError: a number is outside its bounds; the message names it.
@@ -107,6 +107,11 @@ class StoreOptions:
     def file_shape(self) -> FileShape:
         """What a new file is like."""
         return FileShape(self.file_pages, self.page_size, self.interval_pages)
+
+    @property
+    def log_sync_seconds(self) -> float | None:
+        """Seconds from one sync of the log to the next; None: commits see to that."""
+        return None if self.flush_log_at_commit == 1 else self.flush_log_interval
 
     @property
     def piece_size(self) -> int:

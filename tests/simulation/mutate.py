@@ -40,7 +40,7 @@ ALL = "test_*.py"
 NEAR = {
     "backup": ("test_purge.py",),
     "binlog_files": ("test_restart.py",),
-    "engine": ("test_housekeeper.py", "test_purge.py", "test_reopening.py", "test_sync_counts.py"),
+    "engine": ("test_log_syncer.py", "test_purge.py", "test_reopening.py", "test_sync_counts.py"),
     "group_committer": ("test_group_writer.py", "test_commit_run.py"),
     "housekeeper": ("test_restart.py",),
     "page_flusher": ("test_restart.py",),

@@ -68,7 +68,7 @@ def refuse(world: World, group: OpenGroup) -> None:
 def publish(world: World, rng: random.Random, group: OpenGroup, *, wait: bool) -> None:
     """Finish a group and commit it."""
     mode = world.options.flush_log_at_commit
-    synced_at = world.store._engine._housekeeper._synced_at
+    synced_at = world.store._engine._log_syncer._synced_at
     before = world.written_end()
     gtid = group.gtid or new_gtid(world, rng)
     world.said = f"{group.number} as {gtid} wait={wait}"

@@ -1,4 +1,4 @@
-"""The background makes durable what nobody waits for, and brings it to the files."""
+"""The background brings pages to the files, and makes and closes these in time."""
 
 import threading
 
@@ -6,63 +6,13 @@ import pytest
 
 from ibb.protocol.gtid import Gtid
 from ibb.storage import Store, StoreOptions
-from ibb.storage.errors import StoreFailed, StoreFull
+from ibb.storage.errors import StoreFailed
 from ibb.storage.file_name import binlog_name, parse_binlog_name
-from ibb.storage.position import Position
 
 from ..faults.sim_disk import SimDisk
 from .events import transaction
 
 WAIT_SECONDS = 15.0
-
-
-def find_no_room():
-    raise StoreFull("no room for the next file")
-
-
-@pytest.mark.parametrize("has_room", [True, False])
-@pytest.mark.parametrize("mode", [0, 2])
-def test_a_commit_that_nobody_waits_for_is_durable_soon(mode, has_room, monkeypatch):
-    options = StoreOptions(
-        page_size=512, max_binlog_size=1 << 16, redo_segment_size=256 << 10,
-        format_description="upstream", flush_log_at_commit=mode, flush_log_interval=0.02,
-    )  # fmt: skip
-    with Store.open("/s", options, disk=SimDisk()) as store:
-        if not has_room:
-            monkeypatch.setattr(store._engine._housekeeper, "work", find_no_room)
-        moved = threading.Event()
-        store.subscribe(moved.set)
-        with store.begin() as group:
-            group.write(transaction("alone"))
-            position = group.commit(Gtid(0, 1, 1), wait=False)
-        while store.end() < Position(position.file_no, position.offset):
-            assert moved.wait(WAIT_SECONDS), "nobody has synced it"
-            moved.clear()
-        assert str(store.state()) == "0-1-1"
-
-
-class FakeClock:
-    time = 1.0
-
-    def now(self):
-        return self.time
-
-    monotonic = now
-
-
-def test_nor_does_it_wait_for_room_without_a_thread(monkeypatch):
-    options = StoreOptions(
-        page_size=512, max_binlog_size=1 << 16, redo_segment_size=256 << 10, background=False,
-        format_description="upstream", flush_log_at_commit=0, flush_log_interval=5.0,
-    )  # fmt: skip
-    clock = FakeClock()
-    with Store.open("/s", options, disk=SimDisk(), clock=clock) as store:
-        monkeypatch.setattr(store._engine._housekeeper, "work", find_no_room)
-        clock.time += 5.0
-        with store.begin() as group:
-            group.write(transaction("alone"))
-            position = group.commit(Gtid(0, 1, 1), wait=False)
-        assert store.end() == Position(position.file_no, position.offset)
 
 
 class WatchingDisk(SimDisk):
