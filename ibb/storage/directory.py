@@ -8,7 +8,6 @@ may be seen to grow. Source: ibb-format 3.4, 7.3, 7.4, 14.
 import threading
 from contextlib import suppress
 from functools import partial
-from typing import NamedTuple
 
 from ibb.protocol.errors import FormatError
 
@@ -19,6 +18,7 @@ from .file_header import FileHeader
 from .file_name import binlog_name, is_misspelt, parse_binlog_name
 from .healed_reads import HealedReads
 from .history import BinlogFileInfo
+from .listing import NOTHING_LISTED, Listing
 from .open_files import OpenFiles
 from .page import PAGE_SIZE_MAX, page_is_zero, used_page
 from .page_cache import PageCache
@@ -29,23 +29,6 @@ from .watched_file import WatchedFile
 
 TORN_READS_MAX = 5  # of the page that another program may just be writing
 WARNINGS_MAX = 100  # kept in memory
-
-
-class Listing(NamedTuple):
-    """
-    What a look at the directory showed, for telling whether somebody writes there.
-
-    Attributes:
-        numbers: of the files, ascending.
-        last: highest number that holds data; -1 without any.
-        last_page: last used page of that file.
-        changed: when the two newest of the files were modified, in seconds since 1970.
-    """
-
-    numbers: tuple[int, ...]
-    last: int
-    last_page: int
-    changed: tuple[float, ...]
 
 
 class BinlogDirectory:
@@ -81,7 +64,7 @@ class BinlogDirectory:
         self._mutex = threading.RLock()  # for what refresh changes
         self._headers: dict[int, FileHeader] = {}
         self._used: dict[int, UsedPages] = {}
-        self._listing = Listing((), -1, 0, ())
+        self._listing = NOTHING_LISTED
         self._newest = WatchedFile(disk)
         self.refresh()
 
@@ -100,17 +83,15 @@ class BinlogDirectory:
         with self._mutex:
             before, self.unreadable = self._listing, None
             numbers = self._list()
+            if self._newest.is_removed:
+                before = self._begin_anew()
+            # Opening a store deletes what lies behind its newest data, and makes it anew.
+            behind = [number for number in numbers if number > before.last]
+            for number in set(before.numbers).difference(numbers).union(behind):
+                self._forget(number)
             last = next((number for number in reversed(numbers) if not self._is_empty(number)), -1)
-            if (
-                last < before.last
-                or (numbers and before.numbers and numbers[0] < before.numbers[0])
-                or self._newest.is_removed
-            ):
-                self._forget_all()  # the files were deleted and begun anew
-                self.generation += 1
-                before = Listing((), -1, 0, ())
-            for gone in set(before.numbers).difference(numbers):
-                self._forget(gone)
+            if last < before.last or (last >= 0 and numbers[0] < min(before.numbers, default=0)):
+                before = self._begin_anew()
             known = self._used[last].sure if last == before.last >= 0 else 0
             # By the old listing: what was counted while the file could grow is counted again.
             self._used = {
@@ -120,9 +101,11 @@ class BinlogDirectory:
             }
             last_page = 0
             if last >= 0:
+                self._newest.watch(f"{self._path}/{binlog_name(last)}")
+                if last != before.last:
+                    self._forget(last)  # it may have been made anew just before it was watched
                 used = self._used[last] = self._find_used(last, known)
                 last_page = used.last
-                self._newest.watch(f"{self._path}/{binlog_name(last)}")
             changed = tuple(self._modified_at(number) for number in numbers[-2:])
             self._listing = Listing(tuple(numbers), last, last_page, changed)
 
@@ -386,11 +369,14 @@ class BinlogDirectory:
         self._used.pop(file_no, None)
         self._files.drop(file_no)
 
-    def _forget_all(self) -> None:
+    def _begin_anew(self) -> Listing:
+        """Forget everything, as the files were deleted and begun anew; return what is known."""
+        self.generation += 1
         self._headers.clear()
         self._used.clear()
         self._cache.clear()
         self.close()  # the newest, too: it counts once as removed, whenever there is another
+        return NOTHING_LISTED
 
     def _warn(self, finding: str) -> None:
         with self._mutex:

@@ -14,12 +14,13 @@ from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.errors import FormatError
 
 from .backup import check_finished
-from .directory import BinlogDirectory, Listing
+from .directory import BinlogDirectory
 from .disk import Disk
 from .errors import DiskError
 from .format_catalogue import SIDECAR_NAME, FormatCatalogue
 from .history import BinlogFileInfo
 from .holds import Hold, HoldKind, Holds
+from .listing import Listing
 from .position import Position
 from .state_scan import StateFollower
 

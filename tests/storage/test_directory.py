@@ -18,6 +18,19 @@ from .binlog_builder import BinlogBuilder, event
 SIZE = 512
 
 
+class BusyDisk(OsDisk):
+    """Has something done before a file is opened for the time that is counted down to."""
+
+    def __init__(self):
+        self.opens_before, self.meanwhile = -1, None
+
+    def open(self, path, *, create=False, read_only=False):
+        self.opens_before -= 1
+        if self.opens_before == -1 and self.meanwhile is not None:
+            self.meanwhile()
+        return super().open(path, create=create, read_only=read_only)
+
+
 def open_directory(path):
     return BinlogDirectory(OsDisk(), str(path))
 
@@ -252,3 +265,43 @@ def test_closing_gives_the_files_back_and_reading_opens_them_again(growing):
     source = open_directory(growing.path)
     source.close()
     assert sequence_numbers(GroupReader(source, Position(0, 0))) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("opens_before", range(5))
+@pytest.mark.parametrize("grown", [0, 40])
+def test_files_begun_anew_in_the_middle_of_a_look_are_seen_by_the_next(
+    tmp_path, opens_before, grown
+):
+    """Wherever in it: the file that is watched for removal is not another than is read."""
+
+    def write(first, last):
+        builder = BinlogBuilder(interval=2, pages=6)
+        for number in range(first, last + 1):
+            builder.commit(Gtid(0, 1, number), event(200))
+        for file in tmp_path.iterdir():
+            file.unlink()
+        builder.write(tmp_path)
+        return builder
+
+    write(1, 60)
+    disk = BusyDisk()
+    source = BinlogDirectory(disk, str(tmp_path))
+    sequence_numbers(GroupReader(source, Position(0, 0)))
+    if grown:
+        grow_in_place(tmp_path, 60 + grown)
+    disk.opens_before, disk.meanwhile = opens_before, lambda: write(1001, 1060 + grown)
+    source.refresh()
+    if disk.opens_before >= 0:
+        write(1001, 1060 + grown)
+    source.refresh()
+    assert source.generation >= 1
+    seen = sequence_numbers(GroupReader(source, Position(0, 0)))
+    assert seen == list(range(1001, 1061 + grown))
+
+
+def grow_in_place(path, last):
+    """Write on as a store does: what is there stays the same file."""
+    builder = BinlogBuilder(interval=2, pages=6)
+    for number in range(1, last + 1):
+        builder.commit(Gtid(0, 1, number), event(200))
+    builder.write(path)

@@ -4,6 +4,7 @@ import pytest
 
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.gtid import Gtid, GtidPosition
+from ibb.storage import Store
 from ibb.storage.disk import OsDisk
 from ibb.storage.format_catalogue import SIDECAR_NAME, FormatCatalogue
 from ibb.storage.group_reader import GroupReader
@@ -12,6 +13,7 @@ from ibb.storage.position import Position
 from ibb.storage.read_only import ReadOnlyHistory
 
 from .binlog_builder import BinlogBuilder, event
+from .test_purge import fill_to, names, options
 
 
 @pytest.fixture
@@ -219,3 +221,34 @@ def test_a_history_that_another_process_begins_anew_is_forgotten(tmp_path, follo
     assert seen == list(range(100, 201))[: len(seen)]
     assert history.state() == BinlogState([Gtid(0, 1, seen[-1])])
     assert len(woken) == 1 + follows
+
+
+@pytest.mark.parametrize("follows", [False, True])
+@pytest.mark.parametrize("looks", ["before", "meanwhile"])
+def test_a_file_that_an_orderly_restart_of_the_writer_makes_anew_is_read_as_it_is_now(
+    tmp_path, follows, looks
+):
+    """The one made in advance, which a look at the directory opened while it was empty."""
+    with Store.open(tmp_path, options()) as store:
+        fill_to(store, 1)
+        store.purge_to("binlog-000000.ibb")  # brings what is written to the files
+        assert names(store) == [0, 1, 2]
+        history = open_history(tmp_path, follow_unsynced=follows)
+        reader = GroupReader(history.pages, Position(0, 0))
+        seen = new_groups(reader)
+        history.refresh()
+    with Store.open(tmp_path, options()) as store:
+        if looks == "meanwhile":
+            assert history.pages.header(2) is None
+    with Store.open(tmp_path, options()) as store:
+        for file_no in range(2, 7):
+            fill_to(store, file_no)
+            store.purge_to("binlog-000000.ibb")
+            history.refresh()
+            seen += new_groups(reader)
+            assert history.damage is None
+        written = store.state().newest(0).seq
+    history.refresh()
+    seen += new_groups(reader)
+    assert seen == list(range(1, len(seen) + 1))
+    assert len(seen) == written if follows else len(seen) > written // 2
