@@ -90,7 +90,11 @@ class GroupError(IbbError):
 
 
 class RecoveryError(IbbError):
-    """The redo log and the files contradict each other; nothing was changed."""
+    """
+    The redo log and the files contradict each other.
+
+    Pages that the log tells of before that place may have been written to the files, no others.
+    """
 
 
 class StoreBusy(IbbError):  # noqa: N818 - as above

@@ -9,6 +9,7 @@ Opening a store: what is there, what the redo log adds, and where the writer goe
 Source: ibb-format 11.1, 11.4, 11.6.
 """
 
+import logging
 from typing import NamedTuple
 
 from ibb.protocol.binlog_state import BinlogState
@@ -37,6 +38,8 @@ from .state_scan import FoundState, find_state
 from .writer import Writer
 from .writer_place import NextFile, WriterPlace
 from .xa import PreparedXa, find_prepared
+
+_log = logging.getLogger(__name__)
 
 
 class Opened(NamedTuple):
@@ -99,9 +102,7 @@ def open_writer(
         return _begin(disk, directory, options, fifo, redo, files, next_file, reset_to, replayed)
     end = _find_end(disk, directory, replayed)
     header = FileHeader.parse(files.file(end.file_no).read_at(0, PAGE_SIZE_MAX), end.file_no)
-    copies = clear_behind(disk, directory, end, header.page_size)
-    if replayed is not None:
-        copies = replayed.copies_set_aside + copies
+    copies = _clear(disk, directory, end, header.page_size, replayed)
     files.file(end.file_no).allocate(header.page_count * header.page_size)
     tail = _load_tail(files, end, header.page_size, fifo)
     found, prepared_xa = _look(disk, directory, fifo, end, own=replayed is not None)
@@ -175,6 +176,22 @@ def _begin(
         begun_anew=reset_to is not None,
         prepared_xa={},
     )
+
+
+def _clear(
+    disk: Disk, directory: str, end: Position, page_size: int, replayed: Replayed | None
+) -> list[str]:
+    """Clear what does not count; return the copies of files that held something of that kind."""
+    copies = clear_behind(disk, directory, end, page_size)
+    if replayed is not None:
+        copies = replayed.copies_set_aside + copies
+    for copy in copies:
+        _log.warning(
+            "a binlog file held what the redo log does not tell of, and was cleared of it; %s is "
+            "how it was: look there for groups that are missed",
+            copy,
+        )
+    return copies
 
 
 def _find_end(disk: Disk, directory: str, replayed: Replayed | None) -> Position:

@@ -31,6 +31,7 @@ from .redo_record import (
 from .redo_segment import (
     FIRST_LSN,
     GROUP_SIZE_MAX,
+    MAKING_ORDER,
     SEGMENT_DATA_OFFSET,
     SEGMENT_NAMES,
     encode_segment_header,
@@ -64,7 +65,7 @@ class RedoLog:
         self._directory = directory
         self._segment_size = segment_size
         self._on_synced = on_synced
-        self._files: list[File] = []  # of both segments
+        self._files: dict[int, File] = {}  # by slot
         self._file: File | None = None
         self._offset = 0  # of the next byte handed to the disk
         self._buffer: list[bytes | memoryview] = []
@@ -87,9 +88,9 @@ class RedoLog:
             DiskError: they cannot be made.
         """
         try:
-            for name in SEGMENT_NAMES:
-                file = self._disk.open(f"{self._directory}/{name}", create=True)
-                self._files.append(file)
+            for slot in MAKING_ORDER:
+                path = f"{self._directory}/{SEGMENT_NAMES[slot]}"
+                file = self._files[slot] = self._disk.open(path, create=True)
                 file.allocate(self._segment_size)
                 file.sync()
         except DiskError as error:
@@ -115,7 +116,7 @@ class RedoLog:
         assert first_lsn >= self.next_lsn
         try:
             file = self._files[sequence % 2]
-            file.write_at(0, encode_segment_header(sequence, first_lsn, end))
+            file.write_at(0, encode_segment_header(sequence, first_lsn, end, self._segment_size))
             file.sync()
         except DiskError as error:
             self.fail(error)
@@ -278,7 +279,7 @@ class RedoLog:
 
     def close(self) -> None:
         """Close the segment files; nothing is written any more."""
-        for file in self._files:
+        for file in self._files.values():
             file.close()
         self._files.clear()
 

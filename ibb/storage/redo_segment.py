@@ -6,7 +6,7 @@ A segment begins with a header and holds redo groups (`redo_record.py`) one behi
     offset  size   segment header
     0       8      magic "ibbRedo1"
     8       4      format version, 2
-    12      4      0
+    12      4      bytes that the file was made with, 0: not told
     16      8      sequence number of this use, 1 upwards over both files
     24      8      LSN of the first group
     32      16     end of the binlog when this use began: u64 file number, u64 offset
@@ -37,6 +37,7 @@ SEGMENT_NAMES = ("ibb-redo-0.log", "ibb-redo-1.log")
 SEGMENT_DATA_OFFSET = 4096
 GROUP_SIZE_MAX = 3 << 20  # bytes: a record, the state records inside it, a whole page image
 FIRST_LSN = 1
+MAKING_ORDER = (1, 0)  # of the slots: sequence number 1 is used in slot 1
 _SEGMENT_MAGIC = b"ibbRedo1"
 _SEGMENT_HEADER = struct.Struct("<8sIIQQQQ")
 _CRC = struct.Struct("<I")
@@ -51,6 +52,7 @@ class Segment(NamedTuple):
     sequence: int
     first_lsn: int
     begun_at: Position  # end of the binlog then; the files hold all before it
+    size: int  # bytes that the file has at least; 0: not told
 
 
 def find_newest_segment(disk: Disk, directory: str) -> Segment | None:
@@ -59,7 +61,7 @@ def find_newest_segment(disk: Disk, directory: str) -> Segment | None:
 
     Raises:
         FormatError: a segment was written by a newer version of the log's format, or has lost
-            its header or vanished though it was in use.
+            its header or its end or vanished though it was in use.
     """
     paths = [f"{directory}/{name}" for name in SEGMENT_NAMES]
     found = [
@@ -71,7 +73,21 @@ def find_newest_segment(disk: Disk, directory: str) -> Segment | None:
     for slot, path in enumerate(paths):
         if slot not in (segment.slot for segment in found):
             _check_unused(disk, path, newest)
+    if newest is not None:
+        _check_whole(disk, paths[newest.slot], newest.size)
     return newest
+
+
+def _check_whole(disk: Disk, path: str, due: int) -> None:
+    """Check that a file was not cut: behind its new end groups may have been."""
+    size = disk.size(path)
+    if size < due:
+        raise FormatError(
+            f"a redo segment was cut: it has {size} bytes, it was made with {due}: groups may be "
+            "lost that were durable; nothing was changed (put the whole file back, or lengthen it "
+            f"to go on with what is left: truncate -s {due} FILE)",
+            file=path,
+        )
 
 
 def _check_unused(disk: Disk, path: str, other: Segment | None) -> None:
@@ -83,6 +99,7 @@ def _check_unused(disk: Disk, path: str, other: Segment | None) -> None:
     """
     wrong = None
     if disk.exists(path):
+        _check_whole(disk, path, _size_due(disk, path, other))
         file = disk.open(path, read_only=True)
         try:
             group = parse_group(file.read_at(SEGMENT_DATA_OFFSET, GROUP_SIZE_MAX), 0, None)
@@ -102,6 +119,18 @@ def _check_unused(disk: Disk, path: str, other: Segment | None) -> None:
         )
 
 
+def _size_due(disk: Disk, path: str, other: Segment | None) -> int:
+    """
+    Return the bytes that a segment without a valid header must have at least.
+
+    The one that is used first is made first: the other is never longer before a header is there.
+    """
+    if other is not None:
+        return other.size
+    first, second = (f"{path.rpartition('/')[0]}/{SEGMENT_NAMES[slot]}" for slot in MAKING_ORDER)
+    return disk.size(second) if path == first and disk.exists(second) else 0
+
+
 def damaged_headers(disk: Disk, directory: str) -> list[str]:
     """Return the segment files that begin with what is no header; opening begins them anew."""
     paths = [f"{directory}/{name}" for name in SEGMENT_NAMES]
@@ -114,9 +143,11 @@ def damaged_headers(disk: Disk, directory: str) -> list[str]:
     ]
 
 
-def encode_segment_header(sequence: int, first_lsn: int, begun_at: Position) -> bytes:
+def encode_segment_header(sequence: int, first_lsn: int, begun_at: Position, size: int) -> bytes:
     """Return what a segment begins with; for the arguments see `Segment`."""
-    head = _SEGMENT_HEADER.pack(_SEGMENT_MAGIC, FORMAT_VERSION, 0, sequence, first_lsn, *begun_at)
+    head = _SEGMENT_HEADER.pack(
+        _SEGMENT_MAGIC, FORMAT_VERSION, size, sequence, first_lsn, *begun_at
+    )
     return head + _CRC.pack(crc32c(head))
 
 
@@ -130,7 +161,7 @@ def read_segment_header(disk: Disk, path: str, slot: int) -> Segment | None:
     raw = _raw_header(disk, path)
     if len(raw) < _SEGMENT_HEADER.size + _CRC.size:
         return None
-    magic, version, _, sequence, first_lsn, file_no, offset = _SEGMENT_HEADER.unpack_from(raw)
+    magic, version, size, sequence, first_lsn, file_no, offset = _SEGMENT_HEADER.unpack_from(raw)
     (crc,) = _CRC.unpack_from(raw, _SEGMENT_HEADER.size)
     if magic != _SEGMENT_MAGIC or crc != crc32c(raw[: _SEGMENT_HEADER.size]):
         return None  # never used, or torn when it was begun: nothing in it was promised
@@ -140,7 +171,7 @@ def read_segment_header(disk: Disk, path: str, slot: int) -> Segment | None:
             "open the directory with the version that wrote it",
             file=path,
         )
-    return Segment(slot, sequence, first_lsn, Position(file_no, offset))
+    return Segment(slot, sequence, first_lsn, Position(file_no, offset), size)
 
 
 def _raw_header(disk: Disk, path: str) -> bytes:
@@ -194,7 +225,7 @@ def _check_torn_tail(file: File, path: str, offset: int, lsn: int) -> None:
                 if later is not None:
                     raise FormatError(
                         f"redo group {lsn} is damaged although it had been synced "
-                        f"before group {later.lsn}; nothing was changed",
+                        f"before group {later.lsn}; nothing but what is before it was written",
                         file=path,
                         offset=offset,
                     )

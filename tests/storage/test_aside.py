@@ -73,11 +73,12 @@ def test_a_copy_that_was_there_is_certain_too():
 
 
 @pytest.mark.parametrize("pages_between", [0, 1, 5])
-def test_what_lies_behind_empty_pages_is_cleared_too(pages_between):
+def test_what_lies_behind_empty_pages_is_cleared_too(pages_between, caplog):
     """Pages that were written without a sync outlive a power loss in any order."""
     disk = damaged_disk(pages_between)
     with Store.open("/s", OPTIONS, disk=disk) as store:
         (copy,) = store.copies_set_aside
+        assert f"{copy} is how it was" in caplog.text
         end = store.end().offset
     assert FOUND in disk.contents(copy)
     assert not any(disk.contents(FILE)[-(-end // 512) * 512 :])

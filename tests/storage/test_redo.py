@@ -26,6 +26,7 @@ from ibb.storage.redo_segment import (
     SEGMENT_DATA_OFFSET,
     SEGMENT_NAMES,
     damaged_headers,
+    encode_segment_header,
     find_newest_segment,
     read_groups,
 )
@@ -63,6 +64,11 @@ def test_no_flipped_bit_passes(group: list[Change], data: st.DataObject) -> None
     bit = data.draw(st.integers(0, len(raw) * 8 - 1))
     raw[bit // 8] ^= 1 << bit % 8
     assert parse_group(bytes(raw), 0, 77) is None
+
+
+def log_on(disk: SimDisk) -> SimDisk:
+    log(disk)
+    return disk
 
 
 def log(disk: SimDisk) -> RedoLog:
@@ -242,6 +248,53 @@ def test_headers_that_are_whole_or_were_never_written_are_not_damaged() -> None:
     log(disk)
     assert damaged_headers(disk, "/s") == []
     assert disk.exists(f"/s/{SEGMENT_NAMES[1]}")
+
+
+@pytest.mark.parametrize("sequence", [1, 2])
+@pytest.mark.parametrize("left", [0, 40, SEGMENT_DATA_OFFSET, SEGMENT_SIZE - 1])
+def test_a_segment_in_use_that_was_cut_is_refused(sequence: int, left: int) -> None:
+    """Its groups may have stood behind the cut, and the end of the log looks the same."""
+    disk = SimDisk()
+    redo = log(disk)
+    for _ in range(1, sequence):
+        redo.begin_next_segment(Position(0, 0))
+    redo.sync_to(redo.append([change(1)]))
+    name = SEGMENT_NAMES[sequence % 2]
+    disk.open(f"/s/{name}").truncate(left)
+    due = SEGMENT_SIZE
+    said = f"was cut: it has {left} bytes, it was made with {due}.*truncate -s {due} .*{name}"
+    with pytest.raises(FormatError, match=said):
+        find_newest_segment(disk, "/s")
+    disk.open(f"/s/{name}").truncate(SEGMENT_SIZE)
+    find_newest_segment(disk, "/s")
+
+
+def test_a_cut_of_the_segment_that_nobody_reads_does_no_harm() -> None:
+    disk = SimDisk()
+    redo = log(disk)
+    redo.begin_next_segment(Position(0, 0))
+    redo.sync_to(redo.append([change(2)]))
+    disk.open(PATH).truncate(SEGMENT_DATA_OFFSET)
+    assert read(disk) == [change(2)]
+
+
+def test_a_header_of_an_older_log_says_no_size() -> None:
+    disk = SimDisk()
+    log(disk)
+    disk.damage(PATH, 0, encode_segment_header(1, FIRST_LSN, Position(0, 0), 0))
+    disk.open(PATH).truncate(SEGMENT_SIZE // 2)
+    assert read(disk) == []
+
+
+def test_a_first_opening_that_found_no_room_can_be_made_again() -> None:
+    disk = SimDisk()
+    disk.make_dir("/s")
+    disk.open(PATH, create=True).allocate(SEGMENT_SIZE)
+    for size in (None, 0, SEGMENT_SIZE // 2):
+        if size is not None:
+            disk.open(f"/s/{SEGMENT_NAMES[0]}", create=True).truncate(size)
+        assert find_newest_segment(disk, "/s") is None
+    assert read(log_on(disk)) == []
 
 
 def test_an_unknown_version_is_refused() -> None:
