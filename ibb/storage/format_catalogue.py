@@ -15,13 +15,15 @@ it says, or if its file is purged.
 
 What the sidecar does not cover (all of a directory that another program wrote) is scanned, from
 the place asked for backward, file by file; what was found in a file is remembered, so each file
-is scanned once. A program that goes on writing a directory without keeping the sidecar must
+is scanned once. So it is with a sidecar that is damaged: before the next one takes its place, it is
+set aside. A program that goes on writing a directory without keeping the sidecar must
 remove it.
 """
 
 import base64
 import binascii
 import json
+import logging
 import threading
 from bisect import bisect_left, insort
 from typing import Any, NamedTuple
@@ -29,6 +31,7 @@ from typing import Any, NamedTuple
 from ibb.protocol.errors import FormatError
 from ibb.protocol.event import HEAD_BYTES_MAX, TYPE_OFFSET, EventType
 
+from .aside import set_aside
 from .disk import Disk
 from .errors import DiskError
 from .group_head import read_head
@@ -37,6 +40,8 @@ from .position import Position
 from .record import RecordType
 from .record_reader import Record, RecordReader
 from .small_file import SMALL_FILE_BYTES_MAX, read_small_file, replace_small_file
+
+_log = logging.getLogger(__name__)
 
 SIDECAR_NAME = "formats.json"
 SIDECAR_VERSION = 1
@@ -65,10 +70,10 @@ class FormatCatalogue:
 
     Args:
         source: the pages.
-        sidecar: disk and path of the sidecar; it need not exist.
+        sidecar: disk and path of the sidecar; it need not exist. If it is damaged, that is logged
+            and the records are scanned.
 
     Raises:
-        FormatError: the sidecar is damaged.
         DiskError: the sidecar cannot be read.
     """
 
@@ -82,7 +87,21 @@ class FormatCatalogue:
         self._whole_files: dict[int, bytes | None] = {}  # last one of files that are complete
         self._newest_scan: _Scanned | None = None
         self.warnings: dict[int, str] = {}  # by file: why a scan of it ended early
-        if sidecar is not None and (stored := read_sidecar(*sidecar)) is not None:
+        self._is_damaged = False  # the sidecar, which the next note replaces
+        if sidecar is not None:
+            self._read(*sidecar)
+
+    def _read(self, disk: Disk, path: str) -> None:
+        try:
+            stored = read_sidecar(disk, path)
+        except FormatError as error:
+            self._is_damaged = True
+            _log.warning(
+                "%s: the binlog files are scanned instead; what it said of purged ones is lost",
+                error,
+            )
+            return
+        if stored is not None:
             self._entries, self._complete_from = stored
 
     def in_force(self, position: Position) -> bytes | None:
@@ -123,6 +142,9 @@ class FormatCatalogue:
                 kept = kept[-ENTRIES_MAX:]
                 complete_from = kept[0].position
             if self._sidecar is not None:
+                if self._is_damaged:
+                    set_aside(*self._sidecar)
+                    self._is_damaged = False
                 _store(*self._sidecar, kept, complete_from)
             self._entries, self._complete_from = kept, complete_from
             self._verified.discard(position)
@@ -211,7 +233,7 @@ def read_sidecar(disk: Disk, path: str) -> tuple[list[FormatEntry], Position] | 
         return None
     try:
         return _parse(text)
-    except (ValueError, KeyError, TypeError, binascii.Error) as error:
+    except (ValueError, KeyError, TypeError, RecursionError, binascii.Error) as error:
         raise FormatError(f"not a list of format descriptions: {error}", file=path) from error
 
 
@@ -229,7 +251,7 @@ def _parse(text: bytes) -> tuple[list[FormatEntry], Position]:
     Read a sidecar.
 
     Raises:
-        ValueError, KeyError, TypeError, binascii.Error: it is not one.
+        ValueError, KeyError, TypeError, RecursionError, binascii.Error: it is not one.
     """
     if len(text) > SMALL_FILE_BYTES_MAX:
         raise ValueError(f"more than {SMALL_FILE_BYTES_MAX} bytes")

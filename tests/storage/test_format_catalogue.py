@@ -4,13 +4,12 @@ import json
 
 import pytest
 
-from ibb.protocol.errors import FormatError
 from ibb.protocol.gtid import Gtid
-from ibb.storage import format_catalogue
+from ibb.storage import Store, format_catalogue
 from ibb.storage.directory import BinlogDirectory
 from ibb.storage.disk import OsDisk
 from ibb.storage.errors import DiskError
-from ibb.storage.format_catalogue import SIDECAR_NAME, FormatCatalogue
+from ibb.storage.format_catalogue import SIDECAR_NAME, FormatCatalogue, read_sidecar
 from ibb.storage.position import Position
 
 from ..faults.sim_disk import Fault, SimDisk
@@ -162,7 +161,7 @@ def test_damage_in_an_old_file_does_not_stop_a_reader_behind_it(restarted):
 @pytest.mark.parametrize(
     "text",
     [
-        "", "{}", "[]", '{"version": 2, "complete_from": [0, 0], "entries": []}',
+        "", "{}", "[]", "[" * 100_000, '{"version": 2, "complete_from": [0, 0], "entries": []}',
         '{"version": 1, "complete_from": [0, -1], "entries": []}',
         '{"version": 1, "complete_from": [0, 0], "entries": [[0, 512]]}',
         '{"version": 1, "complete_from": [0, 0], "entries": [[0, 512, "%%%"]]}',
@@ -170,11 +169,32 @@ def test_damage_in_an_old_file_does_not_stop_a_reader_behind_it(restarted):
         '{"version": 1, "complete_from": 3, "entries": []}',
     ],
 )  # fmt: skip
-def test_a_damaged_sidecar_is_told(restarted, text):
-    (restarted.path / SIDECAR_NAME).write_text(text)
-    with pytest.raises(FormatError) as caught:
-        with_sidecar(open_directory(restarted.path), restarted.path)
-    assert caught.value.file.endswith(SIDECAR_NAME)
+def test_a_damaged_sidecar_is_logged_set_aside_and_made_anew(restarted, text, caplog):
+    """The records tell the same; a reader that only looks leaves the file as it is."""
+    sidecar = restarted.path / SIDECAR_NAME
+    sidecar.write_text(text)
+    catalogue = with_sidecar(open_directory(restarted.path), restarted.path)
+    assert SIDECAR_NAME in caplog.text
+    check_all_places(catalogue, restarted.restarts)
+    assert sidecar.read_text() == text
+    event = description(99)
+    catalogue.add(END, event)
+    (copy,) = restarted.path.glob("*.aside-*")
+    assert copy.read_text() == text
+    caplog.clear()
+    again = with_sidecar(open_directory(restarted.path), restarted.path)
+    assert not caplog.text
+    check_all_places(again, restarted.restarts)
+    assert [entry.event for entry in again._entries] == [event]
+
+
+def test_a_store_opens_with_a_damaged_sidecar(tmp_path):
+    Store.open(tmp_path).close()
+    with (tmp_path / SIDECAR_NAME).open("a") as sidecar:
+        sidecar.write("x")
+    with Store.open(tmp_path) as store:
+        assert store.formats.in_force(store.end()) is not None
+    assert read_sidecar(OsDisk(), str(tmp_path / SIDECAR_NAME)) is not None
 
 
 def test_the_sidecar_is_replaced_in_one_step_and_durable():
