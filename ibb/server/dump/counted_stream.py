@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ibb.protocol.event import HEADER_SIZE, EventHeader
-from ibb.protocol.event_encoder import CAPABILITY_GTID, EventEncoder
+from ibb.protocol.event_encoder import CAPABILITY_GTID
 from ibb.protocol.event_group import GroupStep, GroupTracker
 from ibb.server.log import get_log
 
@@ -50,6 +50,7 @@ class CountedStream(DumpStream):
     def __init__(self, terms: DumpTerms, *, semi_sync: SemiSync | None) -> None:
         super().__init__(terms)
         request = self._request
+        self._encoder = self._new_encoder(self._place)
         self._semi_sync = semi_sync
         self._status = STATUS if semi_sync is None else _SEMI_SYNC
         # Groups behind an UNTIL are passed over, and events that an old client does not know are
@@ -82,17 +83,6 @@ class CountedStream(DumpStream):
         newest = self._asked.answered((file_no, reply.position))
         if newest is not None and self._semi_sync is not None:
             self._semi_sync.reply(newest.gtid, newest.end)
-
-    def _new_encoder(self) -> EventEncoder:
-        request = self._request
-        return EventEncoder(
-            request.checksum,
-            request.annotate,
-            request.capability,
-            request.skip_marked,
-            join_fragments=request.join_fragments,
-            positions=self._place,
-        )
 
     def _send_parts(self, parts: Iterator[WirePart], wanted: int, out: list[Buffer]) -> int:
         """Add events of the open group until *wanted* bytes are there; return how many came."""

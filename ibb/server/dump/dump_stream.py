@@ -366,7 +366,7 @@ class DumpStream:
         """Return the event that tells which file comes."""
         return self._framed(self._made(Rotate.fake(self._place.name, self._server_id).encode()))
 
-    def _new_encoder(self) -> EventEncoder:
+    def _new_encoder(self, positions: StreamPosition | None = None) -> EventEncoder:
         request = self._request
         return EventEncoder(
             request.checksum,
@@ -374,6 +374,7 @@ class DumpStream:
             request.capability,
             request.skip_marked,
             join_fragments=request.join_fragments,
+            positions=positions,
         )
 
     def _broken_off(self, out: list[Buffer], error: FormatError | DiskError, text: str) -> Batch:
