@@ -7,7 +7,6 @@ without a password on the unix socket, and it listens on loopback.
 
 import os
 import random
-import signal
 import socket
 import subprocess
 import time
@@ -17,6 +16,7 @@ from pathlib import Path
 from ibb.protocol.errors import IbbError
 
 from .installation import Installation
+from .server_process import ServerProcess
 
 START_SECONDS_MAX = 60.0
 STOP_SECONDS_MAX = 120.0
@@ -62,7 +62,7 @@ def free_port() -> int:
     raise ScratchServerError(f"no free port in {PORTS} in {PORT_TRIES_MAX} tries")
 
 
-class ScratchServer:
+class ScratchServer(ServerProcess):
     """
     One server in *folder*, which must be short enough for a unix socket's name (107 bytes).
 
@@ -81,6 +81,7 @@ class ScratchServer:
         server_id: int,
         options: Sequence[str] = (),
     ) -> None:
+        super().__init__()
         self.installation = installation
         self.folder = folder
         self.server_id = server_id
@@ -89,7 +90,6 @@ class ScratchServer:
         self.data = folder / "data"
         self.socket = folder / "sock"
         self.error_log = folder / "error.log"
-        self._process: subprocess.Popen[bytes] | None = None
 
     def initialise(self) -> None:
         """
@@ -142,33 +142,8 @@ class ScratchServer:
         Raises:
             ScratchServerError: still there after `STOP_SECONDS_MAX`; it was killed then.
         """
-        if self._process is None:
-            return
-        self._process.send_signal(signal.SIGTERM)
-        try:
-            self._process.wait(STOP_SECONDS_MAX)
-        except subprocess.TimeoutExpired:
-            self.kill()
-            raise ScratchServerError(f"mariadbd did not stop: {self._log_tail()}") from None
-        self._process = None
-
-    def kill(self) -> None:
-        """End it with SIGKILL, as a crash would."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
-
-    @property
-    def pid(self) -> int:
-        """The process's id; it must run."""
-        assert self._process is not None
-        return self._process.pid
-
-    @property
-    def running(self) -> bool:
-        """Whether the process is there."""
-        return self._process is not None and self._process.poll() is None
+        if self._process is not None and self._terminate(STOP_SECONDS_MAX) is None:
+            raise ScratchServerError(f"mariadbd did not stop: {self._log_tail()}")
 
     def client_command(self, *arguments: str) -> list[str]:
         """Return the command line of the `mariadb` client as root on the unix socket."""

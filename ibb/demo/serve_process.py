@@ -1,6 +1,5 @@
 """`ibb serve` as a process of its own, started as a user starts it."""
 
-import signal
 import subprocess
 import sys
 import threading
@@ -9,6 +8,8 @@ from pathlib import Path
 from typing import Self
 
 from ibb.protocol.errors import IbbError
+
+from .server_process import ServerProcess
 
 READY_SECONDS_MAX = 60.0
 STOP_SECONDS_MAX = 60.0
@@ -33,7 +34,7 @@ def run_ibb(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str
     )
 
 
-class ServeProcess:
+class ServeProcess(ServerProcess):
     """
     One `ibb serve` over *directory*, with an account *user* that may replicate.
 
@@ -56,6 +57,7 @@ class ServeProcess:
         arguments: Sequence[str] = (),
         grants: str = GRANTS,
     ) -> None:
+        super().__init__()
         self.directory = directory
         self.folder = folder
         self.port = port
@@ -65,7 +67,6 @@ class ServeProcess:
         self._grants = grants
         self._password = password
         self._accounts = folder / "accounts.toml"
-        self._process: subprocess.Popen[str] | None = None
 
     def relay_from(self, port: int, *, password: str | None = None) -> Self:
         """Make it a relay of the primary on loopback *port*, where its user exists too."""
@@ -119,30 +120,10 @@ class ServeProcess:
         Raises:
             ServeProcessError: still there after `STOP_SECONDS_MAX`; it was killed then.
         """
-        assert self._process is not None
-        self._process.send_signal(signal.SIGTERM)
-        try:
-            return self._reap(STOP_SECONDS_MAX)
-        except subprocess.TimeoutExpired:
-            self.kill()
-            raise ServeProcessError(f"ibb serve did not stop: {self.log_tail()}") from None
-
-    def kill(self) -> None:
-        """End it with SIGKILL, if it runs."""
-        if self._process is not None:
-            self._process.kill()
-            self._reap(None)
-
-    @property
-    def pid(self) -> int:
-        """The process's id; it must run."""
-        assert self._process is not None
-        return self._process.pid
-
-    @property
-    def running(self) -> bool:
-        """Whether the process is there."""
-        return self._process is not None and self._process.poll() is None
+        status = self._terminate(STOP_SECONDS_MAX)
+        if status is None:
+            raise ServeProcessError(f"ibb serve did not stop: {self.log_tail()}")
+        return status
 
     def log_tail(self) -> str:
         """Return the end of its log."""
@@ -161,11 +142,3 @@ class ServeProcess:
         done = run_ibb(*words, "--password-stdin", self._user, stdin=self._password)
         if done.returncode != 0:
             raise ServeProcessError(f"ibb account add: {done.stderr}")
-
-    def _reap(self, seconds: float | None) -> int:
-        assert self._process is not None
-        assert self._process.stdout is not None
-        status = self._process.wait(seconds)
-        self._process.stdout.close()
-        self._process = None
-        return status
