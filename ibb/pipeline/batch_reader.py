@@ -37,6 +37,19 @@ class TaskPartition(InputPartition):
         self.schemas = schemas
 
 
+def rows_of_partition(
+    partition: InputPartition,
+    options: SourceOptions,
+    columns: tuple[Column, ...],
+    *,
+    follows: bool = False,
+) -> Iterator[pa.RecordBatch]:
+    """Return what `rows_of` does of a partition; Spark makes one of its own where there is none."""
+    if not isinstance(partition, TaskPartition):
+        return iter(())
+    return rows_of(partition.value, options, columns, partition.schemas, follows=follows)
+
+
 class BatchReader(DataSourceReader):
     """
     A batch read.
@@ -74,9 +87,7 @@ class BatchReader(DataSourceReader):
             FormatError, DiskError: while iterating: the files cannot be read as planned.
             ServerRefused, DataLossError: nor can the server.
         """
-        if not isinstance(partition, TaskPartition):
-            return iter(())  # Spark's own partition where there is nothing to read
-        return rows_of(partition.value, self._options, self._columns, partition.schemas)
+        return rows_of_partition(partition, self._options, self._columns)
 
 
 class PushdownReader(BatchReader):

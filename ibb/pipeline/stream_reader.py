@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
-from .batch_reader import TaskPartition
+from .batch_reader import TaskPartition, rows_of_partition
 from .errors import LeaseFailed, OptionError
 from .known_schemas import NOTHING_KNOWN
 from .options import LATEST
-from .rows import rows_of
 from .stream_offset import StreamOffset
 from .streamed_history import streamed_history
 from .streamed_schemas import StreamedSchemas
@@ -117,11 +116,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             FormatError, DiskError: while iterating: the files cannot be read as planned.
             ServerRefused, DataLossError: nor can the server.
         """
-        if not isinstance(partition, TaskPartition):
-            return iter(())
-        return rows_of(
-            partition.value, self._options, self._columns, partition.schemas, follows=True
-        )
+        return rows_of_partition(partition, self._options, self._columns, follows=True)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
         """Note where the history ends now: the query stops there."""
