@@ -10,6 +10,8 @@ Source: ibb-format 11.1, 11.4, 11.6.
 """
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from ibb.protocol.binlog_state import BinlogState
@@ -23,7 +25,7 @@ from .disk import Disk
 from .durable import DurableOffset
 from .end_at_rest import find_end_at_rest, find_end_of_data
 from .file_header import FileHeader
-from .file_name import binlog_name
+from .file_name import binlog_name, parse_binlog_name
 from .live_pages import LivePages
 from .options import StoreOptions
 from .page import PAGE_SIZE_MAX, check_page, page_is_zero
@@ -40,6 +42,12 @@ from .writer_place import NextFile, WriterPlace
 from .xa import PreparedXa, find_prepared
 
 _log = logging.getLogger(__name__)
+
+_LATER = "it and all later ones away, with both ibb-redo-*.log: the groups in them are given up"
+_EARLIER = (
+    "it and all earlier ones away, with both ibb-redo-*.log: the prepared XA transactions are "
+    "given up, and only replicas that have all groups can go on"
+)
 
 
 class Opened(NamedTuple):
@@ -93,19 +101,22 @@ def open_writer(
     Raises:
         FormatError, RecoveryError, StoreFull, DiskError: see `Store.open`.
     """
-    replayed = replay(disk, directory, apply=reset_to is None)
+    with _advice(_LATER):
+        replayed = replay(disk, directory, apply=reset_to is None)
     redo.prepare()
-    newest = _newest_used(disk, directory, files, own=replayed is not None)
+    with _advice(_LATER):
+        newest = _newest_used(disk, directory, files, own=replayed is not None)
     if newest is None:
         if reset_to is None and replayed is not None and replayed.begun_at > (0, 0):
             raise _ends_early(replayed.begun_at, "no file holds anything")
         return _begin(disk, directory, options, fifo, redo, files, next_file, reset_to, replayed)
-    end = _find_end(disk, directory, replayed)
-    header = FileHeader.parse(files.file(end.file_no).read_at(0, PAGE_SIZE_MAX), end.file_no)
+    end = _find_end(disk, directory, files, replayed)
+    with _advice(_LATER):
+        header = _read_header(files, end.file_no)
+        tail = _load_tail(files, end, header.page_size, fifo)
+    found, prepared_xa = _look(disk, directory, fifo, end, own=replayed is not None)
     copies = _clear(disk, directory, end, header.page_size, replayed)
     files.file(end.file_no).allocate(header.page_count * header.page_size)
-    tail = _load_tail(files, end, header.page_size, fifo)
-    found, prepared_xa = _look(disk, directory, fifo, end, own=replayed is not None)
     place = WriterPlace(
         header=header,
         page_no=end.offset // header.page_size,
@@ -178,6 +189,29 @@ def _begin(
     )
 
 
+@contextmanager
+def _advice(move: str) -> Iterator[None]:
+    """
+    Say what to do, if a binlog file turns out to be damaged inside.
+
+    Args:
+        move: files that the store can do without, and at what price. What the redo log tells of
+            the others is in them by now.
+    """
+    try:
+        yield
+    except FormatError as error:
+        if error.file is None or parse_binlog_name(error.file.rpartition("/")[2]) is None:
+            raise  # not of a binlog file
+        raise FormatError(
+            f"{error.what}: the store cannot be opened without it (`ibb verify` shows all damage; "
+            f"put a whole copy of the file back, or move {move})",
+            file=error.file,
+            page=error.page,
+            offset=error.offset,
+        ) from error
+
+
 def _clear(
     disk: Disk, directory: str, end: Position, page_size: int, replayed: Replayed | None
 ) -> list[str]:
@@ -194,7 +228,13 @@ def _clear(
     return copies
 
 
-def _find_end(disk: Disk, directory: str, replayed: Replayed | None) -> Position:
+def _read_header(files: BinlogFiles, file_no: int) -> FileHeader:
+    return FileHeader.parse(files.file(file_no).read_at(0, PAGE_SIZE_MAX), file_no)
+
+
+def _find_end(
+    disk: Disk, directory: str, files: BinlogFiles, replayed: Replayed | None
+) -> Position:
     """
     Return where the binlog ends, by the word of the redo log where there is any.
 
@@ -202,15 +242,20 @@ def _find_end(disk: Disk, directory: str, replayed: Replayed | None) -> Position
         FormatError: the files end before a place that was durable.
     """
     if replayed is None:
-        return find_end_at_rest(disk, directory)
+        with _advice(_LATER):
+            return find_end_at_rest(disk, directory)
     begun_at = replayed.begun_at
     if replayed.end is not None:
         end = reached = replayed.end
     elif begun_at > (0, 0):  # the store was closed, or killed before it wrote anything
         end, reached = begun_at, find_end_of_data(disk, directory)
     else:
-        end = reached = find_end_at_rest(disk, directory)
+        with _advice(_LATER):
+            end = reached = find_end_at_rest(disk, directory)
     if reached < begun_at:
+        if files.exists(begun_at.file_no):
+            with _advice(_LATER):
+                _read_header(files, begun_at.file_no)  # a file without one seems to hold nothing
         raise _ends_early(begun_at, f"the files end at {reached}")
     return end
 
@@ -242,7 +287,8 @@ def _newest_used(disk: Disk, directory: str, files: BinlogFiles, *, own: bool) -
 def _ends_early(begun_at: Position, found: str) -> FormatError:
     return FormatError(
         f"the binlog was durable up to {begun_at} by the word of the redo log, but {found}; "
-        "nothing was changed",
+        "nothing but what is in the log was written (put whole files back, or remove both segments "
+        "of the log to go on with what the files hold)",
         file=binlog_name(begun_at.file_no),
         offset=begun_at.offset,
     )
@@ -268,7 +314,10 @@ def _look(
         pages = BinlogDirectory(disk, directory)
         pages.limit = end
     try:
-        return find_state(pages), find_prepared(pages, torn=not own)
+        with _advice(_LATER):
+            state = find_state(pages)
+        with _advice(_EARLIER):  # which transactions are prepared, nothing behind damage tells
+            return state, find_prepared(pages, torn=not own)
     finally:
         pages.close()
 
@@ -285,6 +334,7 @@ def _load_tail(
     if used == 0:
         return None
     page = files.file(end.file_no).read_at(page_no * page_size, page_size)
+    page = page.ljust(page_size, b"\0")
     check_page(page, end.file_no, page_no)
     tail = fifo.append(end.file_no, page_no, page_size)
     tail.data[:used] = page[:used]
