@@ -22,7 +22,7 @@ from ibb.protocol.gtid import GtidPosition
 
 from .clock import Clock
 from .disk import Disk
-from .errors import DiskError, LeaseError
+from .errors import DiskError, LeaseError, StoreFailed
 from .gtid_search import is_there
 from .page_source import PageSource
 from .small_file import SMALL_FILE_BYTES_MAX, read_small_file, replace_small_file
@@ -106,6 +106,7 @@ class Leases:
         self._pages = pages
         self._mutex = threading.Lock()
         self._leases: dict[str, Lease] = {}
+        self._is_closed = False
         self._is_stored = True  # the file holds the same, nothing else
         text = read_small_file(disk, self._path)
         if text is not None:
@@ -113,6 +114,11 @@ class Leases:
                 self._leases = _parse(text)
             except (ValueError, KeyError, TypeError) as error:
                 raise FormatError(f"not a file of leases: {error}", file=self._path) from error
+
+    def close(self) -> None:
+        """Change nothing any more: the directory will be somebody else's."""
+        with self._mutex:
+            self._is_closed = True
 
     def renew(
         self,
@@ -137,6 +143,7 @@ class Leases:
                 that must not be, or files that the position needs are gone.
             SqlError: not a GTID position.
             DiskError: it could not be stored; the lease that was there before holds.
+            StoreFailed: the store is closed.
         """
         wanted = GtidPosition.parse(position) if isinstance(position, str) else position
         with self._frozen(), self._mutex:
@@ -156,6 +163,7 @@ class Leases:
 
         Raises:
             DiskError: they could not be stored; those that were there before hold.
+            StoreFailed: the store is closed.
         """
         errors = {}
         with self._frozen(), self._mutex:
@@ -199,6 +207,7 @@ class Leases:
 
         Raises:
             LeaseError: there is none of this name.
+            StoreFailed: the store is closed.
         """
         with self._mutex:
             if name not in self._leases:
@@ -233,6 +242,7 @@ class Leases:
 
         Raises:
             DiskError: that could not be stored.
+            StoreFailed: the store is closed.
         """
         now = self._clock.now()
         with self._mutex:
@@ -255,6 +265,8 @@ class Leases:
             return list(old.values())
 
     def _replace(self, leases: dict[str, Lease]) -> None:
+        if self._is_closed:
+            raise StoreFailed(RuntimeError("it is closed"))
         content = {"version": _VERSION, "leases": [lease._asdict() for lease in leases.values()]}
         self._is_stored = False  # a file that could not be made durable may be there all the same
         replace_small_file(self._disk, self._path, json.dumps(content, indent=1).encode())

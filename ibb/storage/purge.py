@@ -19,7 +19,7 @@ from ibb.protocol.errors import FormatError
 from ibb.protocol.gtid import GtidPosition
 
 from .clock import Clock
-from .errors import DiskError, UnknownFile
+from .errors import DiskError, StoreFailed, UnknownFile
 from .file_name import binlog_name, parse_binlog_name
 from .gtid_search import TooOld, find_start
 from .history import BinlogFileInfo
@@ -148,6 +148,7 @@ class Purger:
         self._leases = leases
         self._clock = clock
         self._turn = threading.Lock()
+        self._is_closed = False
         self.settings = settings
         self.last_automatic: PurgeResult | None = None
         self.tell: Callable[[PurgeResult], None] = _keep_quiet
@@ -158,6 +159,16 @@ class Purger:
         with self._turn:
             yield
 
+    def close(self) -> None:
+        """
+        Remove nothing any more, nor change a lease: the directory will be somebody else's.
+
+        A purge at work ends before that, as far as it came.
+        """
+        self._is_closed = True
+        with self._turn:
+            self._leases.close()
+
     def purge_to(self, name: str) -> PurgeResult:
         """
         Remove all files before the one named (PURGE BINARY LOGS TO).
@@ -165,6 +176,7 @@ class Purger:
         Raises:
             UnknownFile: there is no such file.
             DiskError: a file could not be removed.
+            StoreFailed: the store is closed.
         """
         file_no = parse_binlog_name(name)
         files = self._host.files()
@@ -178,6 +190,7 @@ class Purger:
 
         Raises:
             DiskError: a file could not be removed.
+            StoreFailed: the store is closed.
         """
         return self._purge(lambda file, _: self._host.modified_at(file.file_no) < moment)
 
@@ -207,7 +220,7 @@ class Purger:
         lapsed: list[Lease] = []
         try:
             result = self._purge_in_turn(wanted, replicas_needed, removed, lapsed)
-        except (DiskError, FormatError) as error:
+        except (DiskError, FormatError, StoreFailed) as error:
             result = _result(removed, lapsed)._replace(failure=str(error))
         finally:
             self._turn.release()
@@ -271,6 +284,8 @@ class Purger:
                         reasons=list(dict.fromkeys(need.reason for need in found)),
                         lasting=list(dict.fromkeys(n.reason for n in found if not n.passes)),
                     )
+                if self._is_closed:
+                    raise StoreFailed(RuntimeError("it is closed"))
                 self._host.remove(file.file_no)
                 removed.append(file)
         return _result(removed, lapsed)

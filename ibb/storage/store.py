@@ -137,6 +137,7 @@ class Store:
         try:
             self._engine.close()
         finally:
+            self.purger.close()
             self._lock.release()
 
     def __enter__(self) -> Self:

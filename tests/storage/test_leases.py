@@ -1,5 +1,6 @@
 """Leases that servers make for replicas, many at a time; bounds; the end of a history."""
 
+import threading
 from errno import EIO
 from math import inf
 
@@ -9,12 +10,14 @@ from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.gtid import GtidPosition
 from ibb.storage import Store, gtid_search
 from ibb.storage import leases as leases_module
-from ibb.storage.errors import DiskError, LeaseError
+from ibb.storage.errors import DiskError, LeaseError, StoreFailed
 from ibb.storage.holds import HoldKind
 from ibb.storage.leases import AGE_LIMIT_SECONDS_MAX, Lease, Renewal
+from ibb.storage.purge import PurgeSettings
 
 from ..faults.sim_disk import Fault, SimDisk
 from .test_purge import FakeClock, fill_to, options, publish
+from .test_purge import names as files
 
 DAY = 24 * 3600.0
 
@@ -220,3 +223,54 @@ def test_a_reset_that_is_finished_at_opening_ends_them_too(disk: SimDisk) -> Non
     with Store.open("/s", options(), disk=disk) as opened:
         assert (names(opened), str(opened.state())) == ([], "")
         assert publish(opened) == "0-1-1"
+
+
+def test_a_closed_store_changes_no_lease_and_removes_no_file(disk: SimDisk) -> None:
+    """The directory may be another store's by then, whose leases it does not know."""
+    closed = Store.open("/s", options(), disk=disk)
+    fill_to(closed, 6)
+    closed.leases.renew("spark", "", age_limit=DAY)
+    closed.leases.remove("spark")
+    closed.close()
+    closed.close()
+    with Store.open("/s", options(), disk=disk) as store:
+        store.leases.renew("mine", "0-1-1", age_limit=DAY)
+        with pytest.raises(StoreFailed, match="it is closed"):
+            closed.leases.renew("late", "")
+        with pytest.raises(StoreFailed, match="it is closed"):
+            closed.leases.renew_all([renewal("late")])
+        closed.purger.settings = PurgeSettings(0, 1, 0)
+        closed.purger.purge_automatically(wait=True)
+        assert closed.purger.last_automatic is not None
+        assert "it is closed" in str(closed.purger.last_automatic.failure)
+        with pytest.raises(StoreFailed, match="it is closed"):
+            closed.purger.purge_to("binlog-000003.ibb")
+        assert files(store)[0] == 0
+    with Store.open("/s", options(), disk=disk) as store:
+        assert names(store) == ["mine"]
+
+
+def test_a_purge_at_work_ends_before_the_directory_is_given_up(store: Store, disk: SimDisk) -> None:
+    fill_to(store, 6)
+    began, goes_on = threading.Event(), threading.Event()
+    removed, remove = [], store.purger._host.remove
+
+    def slowly(file_no: int) -> None:
+        began.set()
+        assert goes_on.wait(60)
+        remove(file_no)
+        removed.append(file_no)
+
+    store.purger._host = store.purger._host._replace(remove=slowly)
+    store.purger.settings = PurgeSettings(0, 1, 0)
+    purge = threading.Thread(target=store.purger.purge_automatically)
+    purge.start()
+    assert began.wait(60)
+    closing = threading.Thread(target=store.close)
+    closing.start()
+    closing.join(0.2)
+    assert closing.is_alive()
+    goes_on.set()
+    closing.join(60)
+    purge.join(60)
+    assert removed == [0]
