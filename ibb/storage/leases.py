@@ -15,6 +15,7 @@ import json
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
+from reprlib import repr as shortened
 from typing import Any, NamedTuple
 
 from ibb.protocol.errors import FormatError, SqlError
@@ -38,6 +39,7 @@ NAME_CHARS_MAX = 200
 AGE_LIMIT_SECONDS = 7 * 24 * 3600.0  # unless the holder says otherwise
 AGE_LIMIT_SECONDS_MAX = 100 * 365 * 24 * 3600.0
 _VERSION = 1
+_MOMENTS_END = 1e12  # in seconds from 1970, on both sides
 _FIELDS_BYTES_MAX = 256  # of a lease in the file: names of fields, numbers and spaces
 
 
@@ -106,14 +108,16 @@ class Leases:
         self._pages = pages
         self._mutex = threading.Lock()
         self._leases: dict[str, Lease] = {}
+        self._ahead: dict[tuple[str, float], float] = {}  # see `_is_over`
         self._is_closed = False
         self._is_stored = True  # the file holds the same, nothing else
         text = read_small_file(disk, self._path)
         if text is not None:
             try:
                 self._leases = _parse(text)
-            except (ValueError, KeyError, TypeError) as error:
-                raise FormatError(f"not a file of leases: {error}", file=self._path) from error
+            except (ValueError, RecursionError) as error:
+                what = f"not a file of leases: {error}; mend it, or move it away to hold nothing"
+                raise FormatError(what, file=self._path) from error
 
     def close(self) -> None:
         """Change nothing any more: the directory will be somebody else's."""
@@ -186,9 +190,9 @@ class Leases:
     def _checked(self, wanted: Renewal, leases: dict[str, Lease], size: int) -> Lease:
         """Return the lease that *wanted* makes of *leases*, of *size*, or raise LeaseError."""
         name, position, age_limit, owner = wanted
-        if not 0 < len(name) <= NAME_CHARS_MAX or not name.isprintable():
+        if not _is_name(name):
             raise LeaseError(f"a lease's name has 1 to {NAME_CHARS_MAX} printable characters")
-        if age_limit is not None and not 0 < age_limit <= AGE_LIMIT_SECONDS_MAX:
+        if age_limit is not None and not _is_age_limit(age_limit):
             raise LeaseError(
                 f"a lease expires after a number of seconds above 0 and up to "
                 f"{AGE_LIMIT_SECONDS_MAX:.0f}"
@@ -244,12 +248,19 @@ class Leases:
             DiskError: that could not be stored.
             StoreFailed: the store is closed.
         """
-        now = self._clock.now()
+        now, moment = self._clock.now(), self._clock.monotonic()
         with self._mutex:
+            self._ahead = {
+                (lease.name, lease.renewed_at): self._ahead.get(
+                    (lease.name, lease.renewed_at), moment
+                )
+                for lease in self._leases.values()
+                if lease.renewed_at > now
+            }
             old = {
                 lease.name: lease._replace(lapsed=True)
                 for lease in self._leases.values()
-                if not lease.lapsed and lease.is_over(now)
+                if not lease.lapsed and self._is_over(lease, now, moment)
             }
             if old:
                 leases = {**self._leases, **old}
@@ -263,6 +274,18 @@ class Leases:
                     # they lapse again.
                     self._leases = leases
             return list(old.values())
+
+    def _is_over(self, lease: Lease, now: float, moment: float) -> bool:
+        """
+        Tell whether a lease is too old.
+
+        One renewed while the clock was ahead counts as renewed when that was found, by a clock
+        that nobody sets: the one that tells the time may be behind now, and jump ahead again.
+        """
+        found = self._ahead.get((lease.name, lease.renewed_at))
+        if found is None or lease.age_limit is None:
+            return lease.is_over(now)
+        return moment - found > lease.age_limit
 
     def _replace(self, leases: dict[str, Lease]) -> None:
         if self._is_closed:
@@ -317,16 +340,49 @@ def _is_done(lease: Lease) -> bool:
     return lease.lapsed and bool(lease.owner)
 
 
+def _is_name(name: str) -> bool:
+    return 0 < len(name) <= NAME_CHARS_MAX and name.isprintable()
+
+
+def _is_age_limit(seconds: float) -> bool:
+    return 0 < seconds <= AGE_LIMIT_SECONDS_MAX
+
+
 def _parse(text: bytes) -> dict[str, Lease]:
-    content: dict[str, Any] = json.loads(text)
-    if content["version"] != _VERSION:
-        raise ValueError(f"version {content['version']}")
-    leases = {}
-    for fields in content["leases"]:
+    """Return the leases in a file, or raise ValueError: people may have edited it."""
+    content: Any = json.loads(text)
+    listed = content.get("leases") if isinstance(content, dict) else None
+    if not isinstance(listed, list):
+        raise ValueError("no list 'leases'")  # noqa: TRY004 - as whatever else is wrong with it
+    if content.get("version") != _VERSION:
+        raise ValueError(f"version {shortened(content.get('version'))}")
+    leases = [_lease_of(fields) for fields in listed]
+    return {lease.name: lease for lease in leases}
+
+
+def _lease_of(fields: Any) -> Lease:
+    try:
         lease = Lease(**fields)
-        try:
-            GtidPosition.parse(lease.position)
-        except SqlError as error:
-            raise ValueError(str(error)) from error
-        leases[lease.name] = lease
-    return leases
+    except TypeError as error:
+        raise ValueError(f"not the fields of a lease: {shortened(fields)}") from error
+    is_right = {
+        "name": isinstance(lease.name, str) and _is_name(lease.name),
+        "position": isinstance(lease.position, str),
+        "renewed_at": _is_number(lease.renewed_at) and abs(lease.renewed_at) < _MOMENTS_END,
+        "age_limit": lease.age_limit is None
+        or (_is_number(lease.age_limit) and _is_age_limit(lease.age_limit)),
+        "lapsed": isinstance(lease.lapsed, bool),
+        "owner": isinstance(lease.owner, str),
+    }
+    for field, value in lease._asdict().items():
+        if not is_right[field]:
+            raise ValueError(f"lease {shortened(lease.name)} has {field} {shortened(value)}")
+    try:
+        GtidPosition.parse(lease.position)
+    except SqlError as error:
+        raise ValueError(f"lease {shortened(lease.name)} has a bad position: {error}") from error
+    return lease
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,12 +1,15 @@
 """Leases that servers make for replicas, many at a time; bounds; the end of a history."""
 
+import json
 import threading
 from errno import EIO
 from math import inf
+from reprlib import repr as shortened
 
 import pytest
 
 from ibb.protocol.binlog_state import BinlogState
+from ibb.protocol.errors import FormatError
 from ibb.protocol.gtid import GtidPosition
 from ibb.storage import Store, gtid_search
 from ibb.storage import leases as leases_module
@@ -223,6 +226,66 @@ def test_a_reset_that_is_finished_at_opening_ends_them_too(disk: SimDisk) -> Non
     with Store.open("/s", options(), disk=disk) as opened:
         assert (names(opened), str(opened.state())) == ([], "")
         assert publish(opened) == "0-1-1"
+
+
+WRONG = [
+    *[("name", value) for value in (None, -1, [], {}, "", "a\nb", "x" * 201)],
+    *[("position", value) for value in (None, -1, [], {}, "x")],
+    *[("renewed_at", value) for value in (None, "x", [], True, 2**70, -inf, 10**400)],
+    *[("age_limit", value) for value in ("x", [], True, 0, -1, 2**70, inf)],
+    *[("lapsed", value) for value in (None, 0, "x", [])],
+    *[("owner", value) for value in (None, -1, [])],
+    ("more", 1),
+]
+
+
+@pytest.mark.parametrize(("field", "value"), WRONG, ids=shortened)
+def test_an_edit_of_their_file_that_makes_no_sense_is_refused_at_opening(
+    tmp_path, field: str, value: object
+) -> None:
+    """What is of a wrong type would stop the store later, in the midst of its work."""
+    with Store.open(tmp_path, options()) as store:
+        store.leases.renew("spark", "", age_limit=DAY)
+    content = json.loads((tmp_path / "leases.json").read_text())
+    content["leases"][0][field] = value
+    (tmp_path / "leases.json").write_text(json.dumps(content))
+    with pytest.raises(FormatError, match=r"not a file of leases: .* mend it, or move") as caught:
+        Store.open(tmp_path, options())
+    assert field in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 300 + len(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "null", "{}", '{"version": 1}', '{"version": 1, "leases": {}}', "[" * 100_000,
+     '{"version": 2, "leases": []}', '{"version": 1, "leases": [5]}', "\xff", "9" * 5000],
+    ids=shortened,
+)  # fmt: skip
+def test_a_file_that_holds_no_leases_is_refused_at_opening(tmp_path, text: str) -> None:
+    (tmp_path / "leases.json").write_text(text, "latin-1")
+    with pytest.raises(FormatError, match=r"not a file of leases: .* mend it, or move"):
+        Store.open(tmp_path, options())
+
+
+def test_one_renewed_while_the_clock_was_ahead_lapses_from_when_that_is_found(
+    store: Store, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passed = 0.0
+    monkeypatch.setattr(FakeClock, "monotonic", lambda _: passed)
+    store.leases.renew("spark", "", age_limit=DAY)
+    store.leases.renew("archive", "", age_limit=None)
+    clock.time -= 1000 * DAY
+    assert store.leases.lapse() == []
+    passed = DAY
+    assert store.leases.lapse() == []
+    clock.time += 1000 * DAY  # a clock that was behind for an hour tells nothing of the lease
+    passed += 1
+    assert store.leases.lapse() == []
+    clock.time -= 1000 * DAY
+    assert store.leases.lapse() == []
+    passed += DAY + 1
+    assert [lease.name for lease in store.leases.lapse()] == ["spark"]
 
 
 def test_a_closed_store_changes_no_lease_and_removes_no_file(disk: SimDisk) -> None:
