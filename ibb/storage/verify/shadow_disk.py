@@ -10,7 +10,6 @@ import errno
 from bisect import bisect_left, insort
 from collections.abc import Callable, Sequence
 
-from ibb.protocol.checksum import crc32c
 from ibb.storage.disk import Buffer, Disk, File
 from ibb.storage.errors import DiskError
 from ibb.storage.page import PAGE_SIZE_MAX
@@ -96,14 +95,15 @@ class _Changes:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self._blocks: dict[int, tuple[bytes, int]] = {}  # and the checksum of what lay beneath
+        self._blocks: dict[int, tuple[bytes, int]] = {}  # and the hash of what lay beneath
         self._starts: list[int] = []
 
     def put(self, offset: int, block: bytes, beneath: bytes) -> None:
         assert len(block) <= PAGE_SIZE_MAX
         if offset not in self._blocks:
             insort(self._starts, offset)
-        self._blocks[offset] = block, crc32c(beneath)
+        # No CRC-32C: of bytes that end with their own it is always the same.
+        self._blocks[offset] = block, hash(beneath)
         self.size = max(self.size, offset + len(block))
 
     def next_block(self, offset: int) -> int | None:
@@ -124,7 +124,7 @@ class _Changes:
             block, beneath = self._blocks[start]
             low, high = max(start, offset), min(start + len(block), end)
             whole = start >= offset and start + len(block) <= offset + len(data)
-            changed = whole and crc32c(data[start - offset :][: len(block)]) != beneath
+            changed = whole and hash(data[start - offset :][: len(block)]) != beneath
             if low < high and not changed:
                 out[low - offset : high - offset] = block[low - start : high - start]
         return bytes(out)

@@ -1,0 +1,111 @@
+"""The check of a sound store while its writer does what writers do: nothing is found."""
+
+from dataclasses import replace
+
+import pytest
+
+from ibb.storage import Store
+from ibb.storage.backup import UNFINISHED_NAME
+from ibb.storage.directory import BinlogDirectory
+from ibb.storage.group_reader import GroupReader
+from ibb.storage.gtid_search import find_oldest
+from ibb.storage.inspect.recovered_view import recovered_view
+from ibb.storage.verify import verify_directory
+from ibb.storage.verify.finding import Severity
+
+from ...faults.sim_disk import SimDisk
+from .verify_rig import SMALL, publish
+
+PLAIN = replace(SMALL, page_size=4096, max_binlog_size=16 * 4096, state_interval=4 * 4096)
+
+
+class InterruptedDisk(SimDisk):
+    """Lets something happen at one of the calls by which the check looks at its disk."""
+
+    def __init__(self):
+        super().__init__()
+        self.when = None  # tells by a path whether it is time, once
+        self.act = None
+
+    def _called(self, path):
+        if self.when is not None and self.when(path):
+            self.when = None
+            self.act()
+
+    def open(self, path, *, create=False, read_only=False):
+        if read_only:
+            self._called(path)
+        return super().open(path, create=create, read_only=read_only)
+
+    def size(self, path):
+        self._called(path)
+        return super().size(path)
+
+    def exists(self, path):
+        self._called(path)
+        return super().exists(path)
+
+
+class Writer:
+    """A store that goes on from where it was."""
+
+    def __init__(self, disk, options=PLAIN):
+        self.disk = disk
+        self.options = options
+        self.store = Store.open("/s", options, disk=disk)
+        self.number = 0
+
+    def publish(self, many, size=300):
+        for _ in range(many):
+            self.number += 1
+            publish(self.store, self.number, size)
+
+    def restart(self):
+        self.store.close()
+        self.store = Store.open("/s", self.options, disk=self.disk)
+
+
+def wrong(found):
+    return [finding for finding in found if finding.severity is not Severity.NOTE]
+
+
+def groups(disk):
+    """Return the sequence numbers of all groups."""
+    pages = BinlogDirectory(disk, "/s")
+    reader, seen = GroupReader(pages, find_oldest(pages)), []
+    while (group := reader.next()) is not None:
+        if group.gtid is not None:
+            seen.append(group.gtid.seq)
+    return seen
+
+
+@pytest.fixture
+def restarted():
+    """Return the writer of a store that was opened anew in the middle of a page."""
+    writer = Writer(InterruptedDisk())
+    writer.publish(3)
+    writer.restart()
+    writer.publish(2)
+    return writer
+
+
+def test_a_page_that_a_checkpoint_wrote_in_part_and_that_is_full_by_now(restarted):
+    """The page in the redo log and the one beneath it in its file are both sealed, both old."""
+
+    def go_on():
+        restarted.publish(60)
+        restarted.store._engine.settle()
+
+    restarted.disk.act = go_on
+    restarted.disk.when = lambda path: path.endswith(UNFINISHED_NAME)  # the log has been read
+    assert wrong(verify_directory(restarted.disk, "/s")) == []
+    assert restarted.disk.when is None
+
+
+def test_a_view_follows_a_page_that_a_checkpoint_wrote_in_part(restarted):
+    view = recovered_view(restarted.disk, "/s")
+    restarted.publish(60)
+    restarted.store._engine.settle()
+    seen = groups(view)
+    assert seen == list(range(1, len(seen) + 1))
+    assert len(seen) > 50
