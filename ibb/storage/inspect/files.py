@@ -146,9 +146,15 @@ class Inspector:
         self.pages.close()
 
     def files(self) -> Iterator[FileLine]:
-        """Yield a line for each file."""
+        """Yield a line for each file; those that vanish meanwhile, not."""
         for file_no in list_files(self._disk, self._path):
-            yield self.file(file_no)
+            try:
+                line = self.file(file_no)
+            except DiskError as error:
+                if not error.missing:
+                    raise
+            else:
+                yield line
 
     def file(self, file_no: int) -> FileLine:
         """

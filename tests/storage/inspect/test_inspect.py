@@ -149,3 +149,19 @@ def test_a_head_that_is_cut_by_its_page_s_end_is_read_on(tmp_path):
     binlog.raw(Position(0, 2 * SIZE + 5), b"\xff")
     *_, last = Inspector(OsDisk(), str(tmp_path)).chunks(0, 1)
     assert last.meaning.startswith("goes on, but cannot be read: Page corruption")
+
+
+def test_files_that_vanish_while_they_are_listed_are_left_out(tmp_path):
+    """A store that is opened anew makes the next file anew, one that purges removes the oldest."""
+    binlog = Binlog(tmp_path).groups(40).write()
+
+    class RestartedDisk(OsDisk):
+        def list(self, path):
+            return [*super().list(path), "binlog-000129.ibb"]
+
+    inspector = Inspector(RestartedDisk(), str(binlog.path))
+    try:
+        shown = [line.name for line in inspector.files()]
+    finally:
+        inspector.close()
+    assert shown == sorted(file.name for file in binlog.path.iterdir())
