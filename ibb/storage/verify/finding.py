@@ -30,7 +30,7 @@ class Kind(StrEnum):
     A rule that is broken.
 
     Attributes:
-        severity: of every finding of this kind.
+        severity: of every finding of this kind; of a warning as long as nothing is lost.
         meaning: for people, in a line.
     """
 
@@ -156,8 +156,11 @@ class Finding:
 
     @property
     def severity(self) -> Severity:
-        """How grave it is."""
-        return self.kind.severity
+        """How grave it is: as its kind, but nothing by which groups are lost is a mere warning."""
+        severity = self.kind.severity
+        if severity is Severity.WARNING and self.lost != NOTHING:
+            return Severity.DAMAGE
+        return severity
 
     @classmethod
     def at(cls, kind: Kind, place: Place, text: str, *, lost: str = NOTHING) -> "Finding":

@@ -251,6 +251,18 @@ def test_data_that_ends_early_in_an_older_file(tmp_path):
     second.commit(numbered(4), event(200))
     second.write(tmp_path)
     assert told(tmp_path) == [at("data-ends-early", place)]
+    assert [finding.severity for finding in findings(tmp_path)] == [Severity.WARNING]
+
+
+def test_data_that_ends_early_and_without_its_last_groups(tmp_path):
+    """What the next file's state tells of and no record has is lost: that is no mere warning."""
+    first = Binlog(tmp_path, interval=0).groups(3).write(empty_next=False)
+    second = BinlogBuilder(interval=0, first=1)
+    second.full = BinlogState([numbered(5)])
+    second.commit(numbered(6), event(200))
+    second.write(tmp_path)
+    assert told(tmp_path) == [at("data-ends-early", first.builder.position, "0-1-4..5")]
+    assert [finding.severity for finding in findings(tmp_path)] == [Severity.DAMAGE]
 
 
 def test_data_that_ends_early_inside_a_record(tmp_path):
