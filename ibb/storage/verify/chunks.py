@@ -115,6 +115,12 @@ class ChunkChecks:
         self._records.lose(finding, self._give_up())
         self._skipping = True
 
+    def pass_over(self) -> None:
+        """What follows is gone, and no damage: nothing of it is missed."""
+        self._give_up()
+        self._records.pass_over()
+        self._skipping = True
+
     def _begin(self, record_type: int, data: memoryview, *, last: bool) -> None:
         if self._outer is not None:
             allowed = record_type in NESTED_TYPES and record_type != self._outer_type

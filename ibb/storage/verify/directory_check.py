@@ -18,12 +18,14 @@ from ibb.storage.binlog_files import list_files
 from ibb.storage.directory import BinlogDirectory
 from ibb.storage.disk import Disk
 from ibb.storage.errors import DiskError
+from ibb.storage.file_header import FileHeader
 from ibb.storage.file_name import binlog_name
 from ibb.storage.position import Position
 from ibb.storage.redo_segment import SEGMENT_NAMES
 from ibb.storage.reset_marker import MARKER_NAME, ResetMarker
 
 from .chunks import ChunkChecks
+from .files_now import FilesNow
 from .finding import Finding, Kind, Place, Severity
 from .formats import FormatsCheck
 from .groups import TreeCheck
@@ -120,6 +122,10 @@ def _take_snapshot(disk: Disk, path: str) -> _Snapshot:
     return _Snapshot(tuple(names), tuple(sizes), tuple(changed))
 
 
+class _BegunAnewError(Exception):
+    """The files of which findings tell are gone."""
+
+
 class _DirectoryCheck:
     """One run."""
 
@@ -130,13 +136,16 @@ class _DirectoryCheck:
         self._totals = totals
         self._losses = Losses()
         self._snapshot = _take_snapshot(disk, path)
+        self._files_now = FilesNow(disk, path)
         self._redo = self._check_redo()
         self._disk = self._redo.disk
         self._formats = FormatsCheck(disk, path, self._losses)
         self._directory = BinlogDirectory(self._disk, path)
         self._files = self._check_files()
         first = self._files[0].file_no if self._files else 0
-        self._history = HistoryCheck(self._losses, from_beginning=first == 0)
+        self._history = HistoryCheck(
+            self._losses, from_beginning=first == 0, oldest=self._files_now.oldest
+        )
         self._records = RecordChecks(
             self._history, self._losses, TreeCheck(self._directory), self._formats.seen
         )
@@ -149,27 +158,41 @@ class _DirectoryCheck:
 
     def run(self) -> Iterator[Finding]:
         try:
-            yield from check_names(list(self._snapshot.names))
-            yield from self._redo.findings
-            yield from self._check_backup()
-            yield from self._check_reset()
-            done, before = 0, None
-            for state in self._files:
-                self._enter(state, before)
-                for bytes_done in self._walk(state):
-                    self._progress(done + bytes_done, self._totals.size)
-                    self._count()
-                    yield from self._losses.take()
-                done += state.size
-                self._progress(done, self._totals.size)
-                before = state.file_no
-            self._finish()
-            yield from self._losses.take()
-            yield from check_sequence(self._files, own_redo=self._redo.found)
-            if self._files and self._is_at_rest():
-                yield from self._formats.unmatched(self._files[0].file_no)
+            yield from self._check()
+        except _BegunAnewError:
+            text = "the files were deleted and begun anew meanwhile (RESET MASTER): check again"
+            yield Finding(kind=Kind.BEGUN_ANEW, text=text)
         finally:
             self._directory.close()
+
+    def _check(self) -> Iterator[Finding]:
+        yield from check_names(list(self._snapshot.names))
+        yield from self._redo.findings
+        yield from self._check_backup()
+        yield from self._check_reset()
+        done, before = 0, None
+        for state in self._files:
+            self._enter(state, before)
+            for bytes_done in self._walk(state):
+                self._progress(done + bytes_done, self._totals.size)
+                self._count()
+                yield from self._take_findings()
+            done += state.size
+            self._progress(done, self._totals.size)
+            before = state.file_no
+        self._finish()
+        yield from self._take_findings()
+        yield from check_sequence(self._files, own_redo=self._redo.found)
+        if self._files and self._is_at_rest():
+            yield from self._formats.unmatched(self._files[0].file_no)
+
+    def _take_findings(self) -> Iterator[Finding]:
+        """Yield what can be told by now, unless it is about files of which nothing is left."""
+        found = list(self._losses.take())
+        wrong = any(finding.severity is not Severity.NOTE for finding in found)
+        if wrong and self._files_now.are_begun_anew():
+            raise _BegunAnewError
+        yield from found
 
     def _check_redo(self) -> RedoCheck:
         """Apply the redo log to a shadow; a store in use may need another look."""
@@ -180,6 +203,7 @@ class _DirectoryCheck:
             if not check.findings or self._is_at_rest():
                 return check
             self._snapshot = _take_snapshot(self._real, self._path)
+            self._files_now = FilesNow(self._real, self._path)
         return check._replace(findings=[])  # written faster than read: no judgement
 
     def _check_backup(self) -> Iterator[Finding]:
@@ -206,7 +230,8 @@ class _DirectoryCheck:
             except DiskError as error:
                 if not error.missing:
                     raise
-                found.clear()  # purged meanwhile, as are those before it
+                if self._files_now.is_purged(file_no):
+                    found.clear()  # as those before it
         self._totals.files = len(found)
         self._totals.size = sum(state.size for state in found)
         return found
@@ -238,21 +263,27 @@ class _DirectoryCheck:
         try:
             file = self._disk.open(f"{self._path}/{binlog_name(file_no)}", read_only=True)
         except DiskError as error:
-            self._chunks.skip(Finding.in_file(Kind.UNREADABLE, file_no, str(error)))
+            if error.missing and self._files_now.is_purged(file_no):
+                self._chunks.pass_over()
+            else:
+                self._chunks.skip(Finding.in_file(Kind.UNREADABLE, file_no, str(error)))
             return
+        growing = file_no + 1 >= self._newest
         try:
             pages = state.size // header.page_size
-            yield from self._pages.walk(file, header, pages, growing=file_no + 1 >= self._newest)
+            yield from self._pages.walk(file, header, pages, growing=growing)
         finally:
             file.close()
+        if file_no < self._newest_valid and (not growing or self._is_at_rest()):
+            self._check_end(header, self._pages.pages)
+
+    def _check_end(self, header: FileHeader, pages: int) -> None:
+        """Report if an older file ends before it should."""
         unused = self._pages.unused
-        if file_no >= self._newest_valid:
-            return
         if unused is not None:
-            if self._is_at_rest():
-                self._end_early(unused, pages)
+            self._end_early(unused, pages)
         elif pages < header.page_count and self._chunks.is_open:  # FLUSH cuts behind whole records
-            self._truncate(Place(file_no, pages, 0, header.page_size))
+            self._truncate(Place(header.file_no, pages, 0, header.page_size))
 
     def _end_early(self, unused: Place, pages: int) -> None:
         """Report a file that is not full although a later one is used."""

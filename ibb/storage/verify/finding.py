@@ -54,6 +54,7 @@ class Kind(StrEnum):
     UNREADABLE = "unreadable", _DAMAGE, "the disk does not give the bytes"
     RESET_UNFINISHED = "reset-unfinished", _NOTE, "the next opening goes on with RESET MASTER"
     RESET_MARKER = "reset-marker", _WARNING, "the marker of a RESET MASTER is damaged"
+    BEGUN_ANEW = "begun-anew", _NOTE, "RESET MASTER while the check ran: the rest was not checked"
     BACKUP_UNFINISHED = "backup-unfinished", _DAMAGE, "a backup that was begun and is not whole"
     # Files and their headers
     FILE_TOO_SHORT = "file-too-short", _DAMAGE, "a file without room for a header and one page"

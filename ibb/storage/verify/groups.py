@@ -12,6 +12,9 @@ from .finding import Finding, Kind, Place
 
 Bytes = bytes | memoryview
 
+LOOKS_MAX = 2  # at a group in a directory that changes meanwhile
+_RIGHT = frozenset({Kind.OOB_FIRST, Kind.OOB_PURGED})  # of what was there
+
 _LENGTH = struct.Struct("<I")
 
 
@@ -97,10 +100,14 @@ class TreeCheck:
 
     def check(self, place: Place) -> list[Finding]:
         """Read the group of the commit record at *place*; return what is wrong with it."""
-        findings = self._read(place)
-        if any(finding.kind is not Kind.OOB_FIRST for finding in findings):
-            self._pages.refresh()  # the pieces may have been written since the last look
+        findings: list[Finding] = []
+        for _ in range(LOOKS_MAX):
             findings = self._read(place)
+            if all(finding.kind in _RIGHT for finding in findings):
+                break
+            self._pages.refresh()  # the pieces may have been written, or purged, meanwhile
+            if place.file_no < self._pages.first_file():
+                return []
         return findings
 
     def _read(self, place: Place) -> list[Finding]:

@@ -76,7 +76,9 @@ def check_file(disk: Disk, path: str, file_no: int) -> FileState:
                 for window in (memoryview(file.read_at(offset, _WINDOW)),)
                 for at in range(0, len(window), PAGE_SIZE_MAX)
             )
-            return _without_header(file_no, size, empty=empty)
+            start = start if empty else _read_start(file, file_no)  # begun to be used meanwhile?
+            if page_is_zero(start[:HEADER_UNIT]):
+                return _without_header(file_no, size, empty=empty)
     except DiskError as error:
         finding = Finding.in_file(Kind.UNREADABLE, file_no, str(error))
         return FileState(file_no, size, None, empty=False, findings=[finding])

@@ -39,6 +39,7 @@ class PageChecks:
 
     Attributes:
         used_pages: number of pages that were used, in all files.
+        pages: number of whole pages of the present file.
         unused: where data ended in the present file; None: it is full.
         end: where data ended in the last file.
     """
@@ -48,6 +49,7 @@ class PageChecks:
         self._records = records
         self._losses = losses
         self.used_pages = 0
+        self.pages = 0
         self.unused: Place | None = None
         self.end = Position(0, 0)
 
@@ -58,15 +60,15 @@ class PageChecks:
         Args:
             file: the open file.
             header: its header.
-            pages: how many whole pages it has.
+            pages: how many whole pages it had; it may be cut behind used ones meanwhile (FLUSH).
             growing: a program may be writing it.
         """
-        self.unused = None
+        self.unused, self.pages = None, pages
         self._records.enter_file(header)
         self.end = Position(header.file_no, header.page_size)
         window = _Window(file, header, TORN_READS_MAX if growing else READS_MAX)
         page_no, resume_at = 1, 0
-        while page_no < pages:
+        while page_no < self.pages:
             if window.load(page_no):
                 yield page_no * header.page_size
             page = self._page(window, page_no)
@@ -99,6 +101,11 @@ class PageChecks:
             page = window.page(page_no)
             if page[0] or not page_is_zero(page):
                 return window.checked(page, page_no)
+        except _NoSuchPageError as error:
+            self.pages = min(self.pages, window.pages())
+            if page_no >= self.pages:
+                return None
+            kind, text = Kind.PAGE_CHECKSUM, error.what
         except FormatError as error:
             kind, text = Kind.PAGE_CHECKSUM, error.what
         except DiskError as error:
@@ -175,6 +182,10 @@ class PageChecks:
             self._losses.report(Finding.at(Kind.STATE_MISSING, place, text))
 
 
+class _NoSuchPageError(FormatError):
+    """The file ends before a page."""
+
+
 class _Window:
     """A large piece of a file, cut into pages."""
 
@@ -201,6 +212,10 @@ class _Window:
     def forget(self) -> None:
         """Read again what comes next."""
         self._data = b""
+
+    def pages(self) -> int:
+        """Return how many whole pages the file has by now."""
+        return self._file.size() // self._size
 
     def page(self, page_no: int) -> bytes:
         """Return a page; raise DiskError."""
@@ -230,5 +245,5 @@ class _Window:
         page = self._file.read_at(page_no * self._size, self._size)
         if len(page) < self._size:
             name = str(Position(self.header.file_no, page_no * self._size))
-            raise FormatError(f"file has no such page at {name}")
+            raise _NoSuchPageError(f"file has no such page at {name}")
         return page

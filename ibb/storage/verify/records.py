@@ -116,6 +116,12 @@ class RecordChecks:
         self.history.lose(finding, interrupted)
         self.xa.forget()
 
+    def pass_over(self) -> None:
+        """Records are gone that nobody misses: what is behind them begins with its own state."""
+        self.losses.finish()
+        self.history.certain = False
+        self.xa.forget()
+
     def head_known(self, head: GroupHead | None, place: Place) -> None:
         """The open commit record's GTID is known, or never will be."""
         self._headless = None

@@ -45,19 +45,21 @@ class ShadowDisk(ReadOnlyDisk):
         changes = self._files.get(path)
         if changes is None:
             if create and not self._disk.exists(path):
-                changes = self._files[path] = _Changes(0)
+                changes = self._files[path] = _Changes(0, is_new=True)
             else:
                 return _ShadowFile(self, path, self._disk.open(path, read_only=True), None)
-        real = self._disk.open(path, read_only=True) if self._disk.exists(path) else None
+        only_here = changes.is_new and not self._disk.exists(path)
+        real = None if only_here else self._disk.open(path, read_only=True)
         return _ShadowFile(self, path, real, changes)
 
     def exists(self, path: str) -> bool:
         """Tell whether a file is there, really or in the shadow."""
-        return path in self._files or super().exists(path)
+        changes = self._files.get(path)
+        return (changes is not None and changes.is_new) or super().exists(path)
 
     def list(self, path: str) -> list[str]:
         """Return the names in a directory, those that exist only in the shadow too."""
-        own = (name.rpartition("/") for name in self._files)
+        own = (name.rpartition("/") for name, changes in self._files.items() if changes.is_new)
         return sorted({*self._disk.list(path), *(name for place, _, name in own if place == path)})
 
     def size(self, path: str) -> int:
@@ -73,7 +75,8 @@ class ShadowDisk(ReadOnlyDisk):
         """Return what differs in a file, for `_ShadowFile`."""
         found = self._files.get(path)
         if found is None:
-            found = self._files[path] = _Changes(0 if real is None else real.size())
+            size = 0 if real is None else real.size()
+            found = self._files[path] = _Changes(size, is_new=real is None)
         return found
 
     def takes(self, path: str, offset: int, data: bytes, beneath: bytes) -> bool:
@@ -89,12 +92,13 @@ class ShadowDisk(ReadOnlyDisk):
 
 
 class _Changes:
-    """What differs in a file: its length, and pages by where they begin."""
+    """What differs in a file: its length, and pages by where they begin; or all of it."""
 
-    __slots__ = ("_blocks", "_starts", "size")
+    __slots__ = ("_blocks", "_starts", "is_new", "size")
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, *, is_new: bool) -> None:
         self.size = size
+        self.is_new = is_new  # there was no such file
         self._blocks: dict[int, tuple[bytes, int]] = {}  # and the hash of what lay beneath
         self._starts: list[int] = []
 

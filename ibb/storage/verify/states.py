@@ -6,6 +6,8 @@ where the running state lacks what could not be read, a state record is believed
 Source: ibb-format 5.2, 12.2.
 """
 
+from collections.abc import Callable
+
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.gtid import Gtid
 from ibb.storage.record import GtidState
@@ -23,6 +25,7 @@ class HistoryCheck:
     Args:
         losses: takes findings.
         from_beginning: there was nothing before the first file.
+        oldest: tells the oldest file by now.
 
     Attributes:
         state: by the groups read so far, on top of the first state found.
@@ -31,8 +34,12 @@ class HistoryCheck:
         first: the first state that was found, or None.
     """
 
-    def __init__(self, losses: Losses, *, from_beginning: bool) -> None:
+    def __init__(
+        self, losses: Losses, *, from_beginning: bool, oldest: Callable[[], int] = int
+    ) -> None:
         self._losses = losses
+        self._oldest = oldest
+        self._logged_in: dict[int, int] = {}  # the file of a domain's last group
         self.state = BinlogState()
         self.certain = from_beginning
         self.groups = 0
@@ -63,6 +70,7 @@ class HistoryCheck:
         if self._losses.open:
             self._losses.logged(gtid, newest)
         self.state.update(gtid)
+        self._logged_in[gtid.domain] = place.file_no
         self.groups += 1
 
     def full(self, record: GtidState, place: Place) -> None:
@@ -104,7 +112,10 @@ class HistoryCheck:
     def _deleted(self, told: BinlogState) -> frozenset[int]:
         """Return the domains that are missing and could be deleted: no file has groups of them."""
         logged = (gtid for gtid in self.state.entries() if gtid not in self._first_pairs)
-        in_use = {gtid.domain for gtid in logged}
+        oldest = self._oldest()
+        in_use = {
+            gtid.domain for gtid in logged if self._logged_in.get(gtid.domain, oldest) >= oldest
+        }
         return frozenset(self.state.domains()).difference(told.domains(), in_use)
 
     def _report(self, told: BinlogState, place: Place, which: str, deleted: frozenset[int]) -> None:

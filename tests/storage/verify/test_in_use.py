@@ -1,12 +1,14 @@
 """The check of a sound store while its writer does what writers do: nothing is found."""
 
 from dataclasses import replace
+from itertools import count
 
 import pytest
 
 from ibb.storage import Store
 from ibb.storage.backup import UNFINISHED_NAME
 from ibb.storage.directory import BinlogDirectory
+from ibb.storage.file_name import binlog_name
 from ibb.storage.group_reader import GroupReader
 from ibb.storage.gtid_search import find_oldest
 from ibb.storage.inspect.recovered_view import recovered_view
@@ -16,7 +18,7 @@ from ibb.storage.verify.finding import Severity
 from ...faults.sim_disk import SimDisk
 from .verify_rig import SMALL, publish
 
-PLAIN = replace(SMALL, page_size=4096, max_binlog_size=16 * 4096, state_interval=4 * 4096)
+PLAIN = replace(SMALL, page_size=4096, max_binlog_size=8 * 4096, state_interval=4 * 4096)
 
 
 class InterruptedDisk(SimDisk):
@@ -109,3 +111,68 @@ def test_a_view_follows_a_page_that_a_checkpoint_wrote_in_part(restarted):
     seen = groups(view)
     assert seen == list(range(1, len(seen) + 1))
     assert len(seen) > 50
+
+
+def full(writer):
+    """Let several files be full."""
+    writer.publish(60, 1500)
+    assert writer.store.files()[-1].file_no > 2
+
+
+def flush(writer):
+    writer.store.switch_file()
+    writer.publish(3)
+
+
+def purge(writer):
+    writer.store.purge_to(binlog_name(writer.store.end().file_no))
+    writer.publish(3)
+
+
+def purge_a_domain(writer):
+    """What has the domain's only group goes, and so may the domain."""
+    writer.store.switch_file()
+    writer.publish(3)
+    writer.store.switch_file()
+    purge(writer)
+    writer.store.switch_file([7])
+    writer.publish(3)
+
+
+def reset(writer):
+    writer.store.reset()
+    writer.number = 0
+    writer.publish(5)
+
+
+def reset_and_fill(writer):
+    reset(writer)
+    full(writer)
+
+
+def restart(writer):
+    writer.restart()
+    writer.publish(3)
+    writer.restart()
+
+
+@pytest.mark.parametrize("act", [flush, purge, purge_a_domain, reset, reset_and_fill, restart])
+@pytest.mark.parametrize("upstream", [False, True])
+def test_whatever_the_writer_does_while_the_check_runs_is_no_finding(act, upstream):
+    """At any call, one check each."""
+    shape = {"format_description": "upstream"} if upstream else {}
+    for at in range(1000):
+        disk = InterruptedDisk()
+        writer = Writer(disk, replace(PLAIN, **shape))
+        publish(writer.store, 1, domain=7)
+        full(writer)
+        calls = count(1)
+        disk.when = lambda _path, calls=calls, at=at: next(calls) > at
+        disk.act = lambda writer=writer: act(writer)
+        found = wrong(verify_directory(disk, "/s"))
+        assert found == [], at
+        if disk.when is not None:
+            break
+        writer.store.close()
+        assert wrong(verify_directory(disk, "/s")) == []
+    assert 20 < at < 200
