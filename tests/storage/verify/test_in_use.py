@@ -176,3 +176,19 @@ def test_whatever_the_writer_does_while_the_check_runs_is_no_finding(act, upstre
         writer.store.close()
         assert wrong(verify_directory(disk, "/s")) == []
     assert 20 < at < 200
+
+
+def test_format_descriptions_that_are_written_while_the_check_runs():
+    """The list of them is read again when it does not tell of one."""
+    writer = Writer(InterruptedDisk())
+    writer.publish(3)
+
+    def go_on():
+        for _ in range(3):
+            restart(writer)
+        writer.store._engine.settle()
+
+    writer.disk.act = go_on
+    writer.disk.when = lambda path: path.endswith(UNFINISHED_NAME)  # the list has been read
+    assert wrong(verify_directory(writer.disk, "/s")) == []
+    assert writer.disk.when is None
