@@ -304,6 +304,7 @@ class Engine:
 
         Raises:
             StateTooLarge: the state does not fit into a file, or into the log; nothing was done.
+            StoreFull: there is no room to note that it is decided; nothing was done.
             StoreFailed: the store has stopped writing.
 
         Source: ibb-format 11.6, 12.3.
@@ -312,9 +313,9 @@ class Engine:
             self.check()
             check_first_state(state, self._options, self._redo.group_size_max)
             self.sync()
+            self._marker.write(state, self._redo.fail)
             self._stop_background()
             with self._whole_or_failed():  # only an opening can tell then what is there
-                self._marker.write(state)
                 self._close_files()
                 self._build()
                 self.start()

@@ -6,12 +6,15 @@ go and which GTID state comes after; whoever finds it on opening goes on deletin
 once the new first file is durable.
 """
 
+from collections.abc import Callable
+
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.checksum import crc32c
 from ibb.protocol.errors import FormatError
 
 from .binlog_files import list_files
 from .disk import Disk
+from .errors import DiskError, StoreFull
 from .file_name import binlog_name
 from .format_catalogue import SIDECAR_NAME
 from .small_file import read_small_file, replace_small_file
@@ -33,10 +36,27 @@ class ResetMarker:
         self._directory = directory
         self._path = f"{directory}/{MARKER_NAME}"
 
-    def write(self, state: BinlogState) -> None:
-        """Decide, durably, that all files have to go and that *state* comes after."""
+    def write(self, state: BinlogState, in_doubt: Callable[[BaseException], None]) -> None:
+        """
+        Decide, durably, that all files have to go and that *state* comes after.
+
+        Args:
+            state: to begin with.
+            in_doubt: is told what went wrong where only an opening can tell what is decided.
+
+        Raises:
+            StoreFull: there is no room; nothing is decided.
+            DiskError: *in_doubt* was told.
+        """
         text = str(state).encode()
-        replace_small_file(self._disk, self._path, crc32c(text).to_bytes(4, "little") + text)
+        try:
+            replace_small_file(self._disk, self._path, crc32c(text).to_bytes(4, "little") + text)
+        except BaseException as error:
+            is_full = isinstance(error, DiskError) and error.full
+            if is_full and not self._disk.exists(self._path):
+                raise StoreFull(f"no room to note that all is to be deleted: {error}") from error
+            in_doubt(error)
+            raise
 
     def read(self) -> BinlogState | None:
         """

@@ -23,6 +23,10 @@ Buffer = bytes | bytearray | memoryview
 Lie = Callable[[str, int, bytes], bytes]  # path, offset, what is there -> what is returned
 
 
+PASSING = frozenset({errno.ENOSPC, errno.EMFILE})
+TRIED_AGAIN = frozenset({"open", "allocate"})
+
+
 class Op(NamedTuple):
     """An operation about to happen."""
 
@@ -99,6 +103,7 @@ class SimDisk:
         self.capacity = capacity
         self.faults: list[Fault] = []
         self.struck = 0  # operations that failed on purpose, for want of room too
+        self.harmed = 0  # those of them that are not a matter of trying again later
         self.sync_failed = False  # so that what can be read is perhaps not what will be left
         self.lies: list[Lie] = []
         self.operations = 0
@@ -131,6 +136,7 @@ class SimDisk:
 
     def _strike(self, kind: str, code: int) -> None:
         self.struck += 1
+        self.harmed += kind not in TRIED_AGAIN or code not in PASSING
         self.strikes[f"{errno.errorcode[code]} on {kind}"] += 1
 
     def crashed(self, rng: random.Random, keep: float, *, under: str = "") -> SimDisk:

@@ -20,11 +20,12 @@ from ibb.storage.errors import (
 from ibb.storage.gtid_search import TooOld, find_start
 from ibb.storage.holds import HoldKind
 from ibb.storage.leases import Lease
+from ibb.storage.reset_marker import MARKER_NAME
 
 from .model import Found, Item, Kind, WrongError, brief
 from .reading import found_at_rest, read_all
 from .steps import step
-from .world import World, random_options
+from .world import STORE, World, random_options
 
 CROWD_DOMAIN = 10  # from here on are domains without groups: states that some files cannot hold
 CROWDS = (40, 120, 300)
@@ -115,6 +116,8 @@ def begin_anew(world: World, state: BinlogState, *, only_state: bool = False) ->
     except (DiskError, StoreFull):
         if not world.has_failed:  # before it began, or when all but the format description was done
             world.verify(0)
+        elif world.disk.exists(f"{STORE}/{MARKER_NAME}"):
+            world.disk.harmed += 1  # what was begun is finished by an opening
         raise
     except StateTooLarge:
         world.model.resets_to = None

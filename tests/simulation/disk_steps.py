@@ -46,6 +46,8 @@ def fault(world: World, rng: random.Random) -> None:
     code = rng.choice((errno.EIO, errno.EIO, errno.ENOSPC))
     if kind in ("read", "sync", "unlink", "sync_dir"):
         code = errno.EIO
+    if kind == "open":
+        code = rng.choice((errno.EIO, errno.ENOSPC, errno.EMFILE))
     times = rng.choice((1, 1, 3, 1000))
     nth = rng.choice((1, 2, 5, 20))
     world.said = f"{errno.errorcode[code]} on {kind} {nth}, {times} times"

@@ -93,7 +93,7 @@ class World:
         self.aims: list[Aim] = []
         self.sequence = 1  # of GTIDs, names and contents: no two are the same; a reset sets 1
         self.store: Store
-        self._struck = 0
+        self._struck = self._harmed = 0
         self.open(at_least=0)
 
     # The store's life
@@ -118,6 +118,7 @@ class World:
     def _open(self, at_least: int) -> None:
         self.counts["openings"] += 1
         self.store = Store.open(STORE, self.options, disk=self.disk, clock=self.clock)
+        self._harmed = self.disk.harmed
         self.counts["recoveries"] += self.store._engine.opened.recovered
         if self.store.copies_set_aside and not self.disk.sync_failed:
             raise WrongError(f"bytes behind the end: {self.store.copies_set_aside}")
@@ -174,6 +175,11 @@ class World:
             raise WrongError("a call failed though nothing was wrong")
         self._struck = self.disk.struck
         self.counts["faults"] += 1
+
+    @property
+    def was_harmed(self) -> bool:
+        """The disk did what a store need not outlive; without room it only has to wait."""
+        return self.disk.harmed > self._harmed
 
     def heal(self) -> None:
         """Let the disk work again."""
@@ -318,6 +324,8 @@ def disk_may_fail(world: World) -> Iterator[None]:
         world.said += f" -> {type(error).__name__}"
         world.excuse()
         if world.has_failed:
+            if not world.was_harmed and not world.store._engine._closed:
+                raise WrongError("the store has stopped for want of room") from error
             world.heal()
             with suppress(IbbError):
                 world.store.close()

@@ -221,7 +221,7 @@ def test_a_reset_that_is_finished_at_opening_ends_them_too(disk: SimDisk) -> Non
     store = Store.open("/s", options(), disk=disk)
     publish(store)
     store.leases.renew("spark", "0-1-1")
-    store._engine._marker.write(BinlogState())
+    store._engine._marker.write(BinlogState(), pytest.fail)
     store.close()
     with Store.open("/s", options(), disk=disk) as opened:
         assert (names(opened), str(opened.state())) == ([], "")

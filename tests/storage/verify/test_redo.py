@@ -115,7 +115,7 @@ def test_a_damaged_page_that_the_redo_log_has():
 
 def test_a_reset_that_has_begun():
     disk, _ = written_store()
-    ResetMarker(disk, "/s").write(BinlogState())
+    ResetMarker(disk, "/s").write(BinlogState(), pytest.fail)
     assert check(disk)[0] == [("reset-unfinished", Severity.NOTE)]
     disk.damage("/s/ibb-reset", 0, b"\xff\xff\xff\xff")
     assert check(disk)[0] == [("reset-marker", Severity.WARNING)]
