@@ -147,9 +147,9 @@ class GroupCommitter:
 
     def commit_prepared(self, xid: Xid, gtid: Gtid, gtid_event: bytes) -> CommitPosition:
         """Publish a prepared XA transaction; raises GroupError if there is none of that name."""
-        complete = encode_xa_complete(XaComplete(xid, rolled_back=False))
         with self._engine.writing:
             payload = encode_commit_prefix([self._find(xid).oob]) + gtid_event
+            complete = encode_xa_complete(XaComplete(xid, rolled_back=False))
             records = (
                 NewRecord(RecordType.XA_COMPLETE, complete),
                 NewRecord(RecordType.COMMIT, payload, gtid),
@@ -161,9 +161,9 @@ class GroupCommitter:
 
     def rollback_prepared(self, xid: Xid) -> None:
         """Give a prepared XA transaction up; raises GroupError if there is none of that name."""
-        complete = encode_xa_complete(XaComplete(xid, rolled_back=True))
         with self._engine.writing:
             self._find(xid)
+            complete = encode_xa_complete(XaComplete(xid, rolled_back=True))
             appended = self._engine.append(NewRecord(RecordType.XA_COMPLETE, complete))
             self._forget(xid)
         self._engine.wait_for(appended.lsn)

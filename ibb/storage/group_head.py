@@ -12,10 +12,12 @@ from typing import NamedTuple
 
 from ibb.protocol.errors import FormatError, Truncated
 from ibb.protocol.event import HEAD_BYTES_MAX, HEADER_SIZE, EventType, type_name
-from ibb.protocol.gtid import Gtid
+from ibb.protocol.gtid import ID_MAX, SEQ_MAX, Gtid
+from ibb.protocol.gtid_event import XID_PART_BYTES_MAX, GtidEvent
 
 from .errors import GroupError
-from .record import OobReference, parse_commit_prefix
+from .event_list import without_position
+from .record import OobReference, Xid, parse_commit_prefix
 from .record_reader import Record
 
 GTID_EVENT_SIZE_MIN = HEADER_SIZE + 13  # bytes: sequence number, domain, flags
@@ -90,6 +92,59 @@ def parse_head(data: bytes | memoryview, major: int) -> GroupHead | None:
         server, seq, domain = _GTID_START.unpack_from(payload)
         gtid = Gtid(domain, server, seq)
     return GroupHead(gtid, lists, bytes(payload[:length]), payload)
+
+
+def transaction_head(gtid: Gtid, event: bytes) -> bytes:
+    """
+    Return the GTID event of a transaction as it is stored.
+
+    Args:
+        gtid: the transaction's id.
+        event: as somebody gave it, without checksum.
+
+    Raises:
+        GroupError: it is not such an event, or of another GTID, or too long.
+    """
+    check_head(event)
+    try:
+        found = GtidEvent.parse(event)
+    except FormatError as error:
+        raise GroupError(f"not the GTID event of a transaction: {error}") from error
+    if found.gtid != gtid:
+        raise GroupError(f"the GTID event is not that of {gtid}")
+    if found.standalone:
+        raise GroupError(f"the GTID event of {gtid} is not that of a transaction")
+    return without_position(event)
+
+
+def check_gtid(gtid: Gtid) -> None:
+    """
+    Raise unless a GTID is one that can be stored.
+
+    Raises:
+        GroupError: a number is out of its range.
+    """
+    domain, server, seq = gtid
+    if not (0 < seq <= SEQ_MAX and 0 <= domain <= ID_MAX and 0 <= server <= ID_MAX):
+        raise GroupError(
+            f"GTID {domain}-{server}-{seq} cannot be stored: domain and server id are 0 to "
+            f"{ID_MAX}, sequence numbers 1 to {SEQ_MAX}"
+        )
+
+
+def check_xid(xid: Xid) -> None:
+    """
+    Raise unless the name of an XA transaction is one that can be stored.
+
+    Raises:
+        GroupError: a part of it is out of its range.
+    """
+    sizes = len(xid.gtrid), len(xid.bqual)
+    if max(sizes) > XID_PART_BYTES_MAX or not 0 <= xid.format_id <= ID_MAX:
+        raise GroupError(
+            f"XA id with format id {xid.format_id} and {sizes[0]} + {sizes[1]} bytes: at most "
+            f"{ID_MAX} and {XID_PART_BYTES_MAX} bytes each"
+        )
 
 
 def check_head(event: bytes | memoryview) -> None:

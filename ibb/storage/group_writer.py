@@ -21,12 +21,13 @@ from ibb.protocol.gtid_event import GtidEvent, encode_gtid_event, read_gtid
 from .commit_position import CommitPosition
 from .errors import GroupError
 from .event_list import EventList, ListMark, without_position
-from .group_head import check_head
+from .group_head import check_gtid, check_head, check_xid
 from .group_shape import TRANSACTION_FLAGS2, GroupShape, is_whole_transaction
 from .oob import OobForest
 from .record import OobReference, Xid
 
 SAVEPOINTS_MAX = 10_000  # of one group
+ENGINES_MAX = 255
 
 
 class GroupSink(Protocol):
@@ -187,8 +188,8 @@ class GroupWriter:
             engines: number of storage engines that take part.
 
         Raises:
-            GroupError: the name is taken, the events are not a whole group, both lists have
-                events, or a GTID event was written.
+            GroupError: the name is taken or too long, the events are not a whole transaction that
+                ends with XID, both lists have events, or a GTID event was written.
             StoreFull: there is no room; the group is still open.
             StoreFailed: the store has stopped writing.
         """
@@ -197,8 +198,12 @@ class GroupWriter:
             raise GroupError("only a transaction list without a GTID event can be prepared")
         if not self._transaction.at_boundary:
             raise GroupError("the group ends inside an event")
-        if self._transaction.shape is not None:
-            self._transaction.shape.finished()
+        shape = self._transaction.shape
+        if shape is not None and shape.finished() != TRANSACTION_FLAGS2:
+            raise GroupError("only a transaction that ends with XID can be prepared")
+        check_xid(xid)
+        if not 0 <= engines <= ENGINES_MAX:
+            raise GroupError(f"{engines} engines: 0 to {ENGINES_MAX} can be stored")
         self._write_pieces(self._transaction, 1)
         forest = self._transaction.forest
         reference = forest.reference() if forest.count else None
@@ -252,7 +257,7 @@ class GroupWriter:
         """Return what the commit record refers to, and what it holds; write the last pieces."""
         whole = self._whole
         if whole is not None:
-            _check_number(gtid)
+            check_gtid(gtid)
             (timestamp,) = U32.unpack_from(whole)
             return [], encode_gtid_event(gtid, timestamp, TRANSACTION_FLAGS2) + whole
         head = self._head(gtid)
@@ -300,7 +305,7 @@ class GroupWriter:
 
     def _head(self, gtid: Gtid) -> bytes:
         """Return the GTID event, made or as it was written."""
-        _check_number(gtid)
+        check_gtid(gtid)
         flags2 = self._finished_shape(gtid)
         if self._gtid_event is None:
             return encode_gtid_event(gtid, self._timestamp, flags2)
@@ -330,8 +335,3 @@ class GroupWriter:
         self._check_open()
         if self._has_lost_events:
             raise GroupError("an earlier write of the group failed: roll it back")
-
-
-def _check_number(gtid: Gtid) -> None:
-    if gtid.seq == 0:
-        raise GroupError(f"sequence number 0 in GTID {gtid}")

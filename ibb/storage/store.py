@@ -12,7 +12,7 @@ from typing import Self
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.group_run import GroupRun
 from ibb.protocol.gtid import Gtid, GtidPosition
-from ibb.protocol.gtid_event import encode_gtid_event, read_gtid
+from ibb.protocol.gtid_event import encode_gtid_event
 
 from .backup import Backup, check_finished, copy_store
 from .clock import Clock, SystemClock
@@ -20,12 +20,12 @@ from .commit_position import CommitPosition
 from .disk import Disk, Lock, OsDisk
 from .domain_deletion import deletable_domains
 from .engine import Engine
-from .errors import GroupError, StoreBusy, StoreFailed, StoreNotEmpty
+from .errors import StoreBusy, StoreFailed, StoreNotEmpty
 from .file_name import binlog_name
 from .format_catalogue import SIDECAR_NAME, FormatCatalogue
 from .format_writer import FormatWriter
 from .group_committer import GroupCommitter
-from .group_head import check_head
+from .group_head import check_gtid, transaction_head
 from .group_reader import StoredGroup
 from .group_shape import TRANSACTION_FLAGS2
 from .group_writer import GroupWriter
@@ -194,20 +194,20 @@ class Store:
         Args:
             xid: its name.
             gtid: its id.
-            gtid_event: its GTID event, without checksum; one is made if it is None.
+            gtid_event: its GTID event, without checksum; one is made if it is None. A position in
+                its header is stored as 0.
 
         Raises:
-            GroupError: no such transaction is prepared, or the event is of another GTID, or too
-                long.
+            GroupError: no such transaction is prepared; the GTID is out of range; the event is of
+                another GTID or no transaction, or damaged, or too long.
             StoreFull: there is no room.
             StoreFailed: the store has stopped writing.
         """
+        check_gtid(gtid)
         if gtid_event is None:
             gtid_event = encode_gtid_event(gtid, int(self._clock.now()), TRANSACTION_FLAGS2)
-        elif read_gtid(gtid_event)[0] != gtid:
-            raise GroupError(f"the GTID event is not that of {gtid}")
         else:
-            check_head(gtid_event)
+            gtid_event = transaction_head(gtid, gtid_event)
         return self.commits.commit_prepared(xid, gtid, gtid_event)
 
     def rollback_prepared(self, xid: Xid) -> None:
