@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from ibb.protocol.gtid import GtidPosition
 
+    from .change_target import KeptTable, Version
     from .config import PipelineConfig
-    from .delta_target import DeltaTarget, Version
     from .row_changes import MicroBatch, TableName
 
 ROW_GROUP_ROWS: Final = 65_536  # of a Parquet file
@@ -107,7 +107,7 @@ def write_as_of(config: PipelineConfig, name: TableName, position: GtidPosition,
         return AsOf(write_rows(made.schema, made.batches(), path), begin, groups)
 
 
-def _version(target: DeltaTarget, position: GtidPosition) -> Version:
+def _version(target: KeptTable, position: GtidPosition) -> Version:
     """Return the last version before what is asked for, or at it."""
     oldest = None
     for version in target.versions():

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+
+from .row_merge import RowMerge
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     import pyarrow as pa
+
+    from ibb.protocol.gtid import GtidPosition
 
     from .place import Place
     from .row_changes import GroupRun
@@ -15,6 +19,23 @@ if TYPE_CHECKING:
     from .shape import Reshape
 
 Merge = TypeVar("Merge")
+
+
+class Version(NamedTuple):
+    """
+    A version of a table.
+
+    Attributes:
+        number: among the versions of the table.
+        position: how far it is.
+        name: of the table then.
+        made: it is empty, and that only by the group behind *position*.
+    """
+
+    number: int
+    position: GtidPosition
+    name: str
+    made: bool
 
 
 class ChangeTarget(Protocol[Merge]):
@@ -66,3 +87,28 @@ class ChangeTarget(Protocol[Merge]):
 
     def copies_of(self, digests: Collection[str]) -> dict[str, int]:
         """Return how many rows there are of each content; contents without any are left out."""
+
+
+class KeptTable(ChangeTarget[RowMerge], Protocol):
+    """A table of rows as they are now, and its versions that are left."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+
+    def schema_at(self, version: int | None) -> pa.Schema:
+        """Return the columns of a version, without those that are ours; None: the last."""
+
+    def key_at(self, version: int | None) -> list[str]:
+        """Return the names of a version's key columns; None: the last."""
+
+    def versions(self) -> Iterator[Version]:
+        """Yield the versions that are left, newest first."""
+
+    def fill(
+        self, schema: pa.Schema, key: Sequence[str], rows: Iterable[pa.Table], place: Place
+    ) -> None:
+        """Put a table of *rows* in place of what may be there, in one commit."""
+
+    def batches(self, version: int | None = None) -> Iterator[pa.Table]:
+        """Yield the rows of a version, without columns of ours, some at a time."""

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from .change_target import KeptTable
     from .config import PipelineConfig
-    from .delta_target import DeltaTarget
     from .history_target import HistoryTarget
     from .row_changes import TableName
 
@@ -101,7 +101,7 @@ def check_tables(config: PipelineConfig) -> Iterator[Compared]:
 
 
 def _found(
-    target: DeltaTarget | HistoryTarget, names: Sequence[str]
+    target: KeptTable | HistoryTarget, names: Sequence[str]
 ) -> tuple[tuple[int, int] | None, str]:
     """Return rows and checksum of a change table, or why it has none with these columns."""
     if not target.exists:

@@ -63,6 +63,7 @@ class PipelineConfig:
         name: under which tables store how far they are.
         source: a directory of `.ibb` files.
         target: a folder or an URL for the tables.
+        format: of the tables: "delta" or "parquet".
         storage: options of the target's object store.
         include: patterns of `database.table`; `*` and `?` stand for what they do in a shell.
         exclude: the same; wins over include.
@@ -78,6 +79,7 @@ class PipelineConfig:
     name: str
     source: str
     target: str
+    format: str = "delta"
     storage: dict[str, str] = field(default_factory=dict)
     include: tuple[str, ...] = ("*.*",)
     exclude: tuple[str, ...] = ()
@@ -149,7 +151,7 @@ def parse_config(values: dict[str, Any], folder: Path) -> PipelineConfig:
     top = _Section("", values, {"pipeline", "source", "target", "tables", "batch", "server"})
     about = top.section("pipeline", {"name"})
     source = top.section("source", {"path"})
-    target = top.section("target", {"path", "storage"})
+    target = top.section("target", {"path", "format", "storage"})
     tables = top.section("tables", {"include", "exclude", "history", "keys", "undecoded"})
     batch = top.section("batch", {"groups", "rows"})
     name = about.text("name", "ibb")
@@ -158,14 +160,20 @@ def parse_config(values: dict[str, Any], folder: Path) -> PipelineConfig:
     undecoded = tables.text("undecoded", "stop")
     if undecoded not in ("stop", "keep"):
         raise ConfigError("tables.undecoded", f"'{undecoded}' is neither stop nor keep")
+    kind, history = target.text("format", "delta"), tables.patterns("history", ())
+    if kind not in ("delta", "parquet"):
+        raise ConfigError("target.format", f"'{kind}' is neither delta nor parquet")
+    if kind == "parquet" and history:
+        raise ConfigError("tables.history", "is kept in Delta tables only: target.format = delta")
     return PipelineConfig(
         name=name,
         source=_place(source.text("path"), folder),
         target=_place(target.text("path"), folder),
+        format=kind,
         storage=target.texts_by_name("storage"),
         include=tables.patterns("include", ("*.*",)),
         exclude=tables.patterns("exclude", ()),
-        history=tables.patterns("history", ()),
+        history=history,
         keys=_keys(tables),
         undecoded=undecoded,
         batch_groups=batch.number("groups", 50_000, BATCH_MAX),

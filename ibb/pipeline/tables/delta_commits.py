@@ -80,8 +80,7 @@ class DeltaCommits:
 
     def key_at(self, version: int | None) -> list[str]:
         """Return the names of a version's key columns; None: the last."""
-        field = pa.schema(self._opened(version).schema()).field(KEY_COLUMN)
-        return [str(name) for name in json.loads((field.metadata or {}).get(KEY_METADATA, b"[]"))]
+        return key_of(pa.schema(self._opened(version).schema()))
 
     def advance(self, place: Place) -> None:
         """Store *place* without a change."""
@@ -141,6 +140,12 @@ class DeltaCommits:
 def visible(schema: pa.Schema) -> pa.Schema:
     """Return the columns that are the source's, not ours."""
     return pa.schema([field for field in schema if not field.name.startswith(HIDDEN_PREFIX)])
+
+
+def key_of(schema: pa.Schema) -> list[str]:
+    """Return the key that a table with all these columns, the hidden one too, has."""
+    metadata = schema.field(KEY_COLUMN).metadata or {}
+    return [str(name) for name in json.loads(metadata.get(KEY_METADATA, b"[]"))]
 
 
 def quoted(name: str) -> str:

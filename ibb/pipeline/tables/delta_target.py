@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,6 +12,7 @@ import pyarrow.dataset as ds
 
 from ibb.protocol.gtid import GtidPosition
 
+from .change_target import Version
 from .counted_rows import CountedRows, numbered_keys
 from .delta_commits import KEY_CHARACTERS_MAX, KEY_METADATA, DeltaCommits, quoted
 from .latest_rows import LatestRows
@@ -30,23 +31,6 @@ MARK_COLUMN: Final = "_ibb_delete"
 REWRITE_ROWS: Final = 65_536  # read and written at a time when a table changes its shape
 
 
-class Version(NamedTuple):
-    """
-    A version of a table.
-
-    Attributes:
-        number: Delta's.
-        position: how far it is.
-        name: of the table then.
-        made: it is empty, and that only by the group behind *position*.
-    """
-
-    number: int
-    position: GtidPosition
-    name: str
-    made: bool
-
-
 class DeltaTarget(DeltaCommits):
     """The rows of a table as they are now."""
 
@@ -61,7 +45,7 @@ class DeltaTarget(DeltaCommits):
 
     def create(self, schema: pa.Schema, key: Sequence[str], place: Place) -> None:
         """Make the table empty, in place of what may be there."""
-        self._write(_described(schema, key).empty_table(), "overwrite", place, made=True)
+        self._write(described(schema, key).empty_table(), "overwrite", place, made=True)
 
     def builder(self) -> MergeBuilder[RowMerge]:
         """Return what takes changes for `merge`."""
@@ -74,7 +58,7 @@ class DeltaTarget(DeltaCommits):
         self, schema: pa.Schema, key: Sequence[str], rows: Iterable[pa.Table], place: Place
     ) -> None:
         """Put a table of *rows* in place of what may be there, in one commit."""
-        self._replace(_described(schema, key), keyed(rows, schema.names, key), place)
+        self._replace(described(schema, key), keyed(rows, schema.names, key), place)
 
     def merge(self, changes: RowMerge, place: Place) -> None:
         """Bring the table to *place*, of which *changes* are the difference."""
@@ -183,7 +167,8 @@ def _folder_name(name: str) -> str:
     )
 
 
-def _described(schema: pa.Schema, key: Sequence[str]) -> pa.Schema:
+def described(schema: pa.Schema, key: Sequence[str]) -> pa.Schema:
+    """Return all columns of a table: the hidden one, which says what the key is, then *schema*."""
     metadata = {KEY_METADATA: json.dumps(list(key)).encode()}
     return pa.schema([pa.field(KEY_COLUMN, pa.string(), metadata=metadata), *schema])
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ibb.protocol.gtid import Gtid
 
-    from .delta_target import DeltaTarget
+    from .change_target import KeptTable
     from .history_follower import HistoryFollower
     from .ledger import Ledger
     from .row_changes import GroupRun, MicroBatch, TableName
@@ -45,7 +45,7 @@ class Histories:
     def __init__(
         self,
         open_history: OpenHistory,
-        open_table: Callable[[TableName], DeltaTarget],
+        open_table: Callable[[TableName], KeptTable],
         wants: Callable[[TableName], bool],
         put_aside: Callable[[TableName, str], bool],
         follower: HistoryFollower,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .delta_commits import KEY_METADATA, visible
+from .delta_commits import KEY_METADATA, key_of, visible
 from .row_key import KEY_COLUMN, row_keys
 from .shape import ShapedColumn
 from .validity import IS_CURRENT, VALIDITY
@@ -74,7 +74,7 @@ class HistoryShape:
     @property
     def renews_keys(self) -> bool:
         """Whether the keys of versions before and behind have nothing to do with one another."""
-        same = self._key and self._key == key_of(self._old)
+        same = self._key and len(self._old) and self._key == key_of(self._old)
         return not same or any(self._columns[name].source is None for name in self._key)
 
     def kept(self, rows: pa.Table) -> pa.Table:
@@ -178,14 +178,6 @@ def columns_at(schema: pa.Schema, seq: int) -> dict[str, str]:
         if dropped is None or int(dropped) > seq:
             found[field.name] = metadata.get(NAME_METADATA, field.name.encode()).decode()
     return found
-
-
-def key_of(schema: pa.Schema) -> list[str]:
-    """Return the key that a history with all these columns has."""
-    if not len(schema):
-        return []
-    metadata = schema.field(KEY_COLUMN).metadata or {}
-    return [str(name) for name in json.loads(metadata.get(KEY_METADATA, b"[]"))]
 
 
 def gaps_of(schema: pa.Schema) -> list[list[int]]:

@@ -11,12 +11,14 @@ from .delta_target import DeltaTarget, delta_uri
 from .histories import Histories
 from .history_follower import HistoryFollower
 from .history_target import HistoryTarget, no_group
+from .parquet_target import ParquetTarget
 from .state_folder import StateFolder
 from .statement_follower import StatementFollower
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from .change_target import KeptTable
     from .config import PipelineConfig
     from .ledger import Ledger
     from .row_changes import GroupRun, TableName
@@ -78,10 +80,11 @@ class Lake:
             storage=config.storage,
         )
 
-    def open(self, name: TableName) -> DeltaTarget:
+    def open(self, name: TableName) -> KeptTable:
         """Return the table *name*, whether it exists or not."""
         config = self._config
-        return DeltaTarget(str(name), self.tables.uri(name), config.name, config.storage)
+        kind = ParquetTarget if config.format == "parquet" else DeltaTarget
+        return kind(str(name), self.tables.uri(name), config.name, config.storage)
 
     def open_history(
         self, name: TableName, moment: Callable[[GroupRun], Moment] = no_group

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from .change_target import KeptTable
     from .config import ServerConfig
-    from .delta_target import DeltaTarget
     from .mariadb_source import SourceTable, View
     from .place import Place
     from .row_changes import TableName
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def take_snapshot(
     config: ServerConfig,
     wants: Callable[[TableName], bool],
-    open_target: Callable[[TableName], DeltaTarget],
+    open_target: Callable[[TableName], KeptTable],
     keys: Mapping[TableName, Sequence[str]],
     report: Callable[[TableName, int], None],
 ) -> tuple[Place, list[TableName]]:

@@ -13,7 +13,7 @@ import fsspec
 from .errors import PipelineError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 DOCUMENT_BYTES_MAX: Final = 64 << 20
 
@@ -68,6 +68,40 @@ class StateFolder:
             os.fsync(file.fileno())
         os.replace(f"{path}.new", path)  # noqa: PTH105 - as above
         _sync_folder(self._root)
+
+    @contextmanager
+    def new_file(self, name: str) -> Iterator[Any]:
+        """Lend the file *name* to be written, in place of what may be there; synced in the end."""
+        path = f"{self._root}/{name}"
+        if not self._is_local:
+            with self._files.open(path, "wb") as file:
+                yield file
+            return
+        os.makedirs(self._root, exist_ok=True)  # noqa: PTH103 - as above
+        with open(path, "wb") as file:  # noqa: PTH123 - as above
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+
+    @contextmanager
+    def opened(self, name: str) -> Iterator[Any]:
+        """Lend what Arrow reads the file *name* from: on this machine its path."""
+        path = f"{self._root}/{name}"
+        if self._is_local:
+            yield path
+            return
+        with self._files.open(path, "rb") as file:
+            yield file
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Remove the files of these names."""
+        for name in names:
+            self._files.rm_file(f"{self._root}/{name}")
+
+    def names(self) -> list[str]:
+        """Return the names of all that is in the folder."""
+        self._files.invalidate_cache(self._root)
+        return [str(path).rpartition("/")[2] for path in self._files.ls(self._root, detail=False)]
 
     @contextmanager
     def lock(self) -> Iterator[None]:

@@ -13,6 +13,7 @@ from ibb.pipeline.tables.config import PipelineConfig, ServerConfig
 from ibb.pipeline.tables.lake import Lake
 from ibb.pipeline.tables.ledger import Ledger
 from ibb.pipeline.tables.pipeline import Pipeline, Progress
+from ibb.pipeline.tables.state_folder import StateFolder
 
 
 class Deaths:
@@ -40,6 +41,8 @@ class Deaths:
             (TableMerger, "execute"),
             (os, "rename"),
             (os, "replace"),
+            (StateFolder, "new_file"),
+            (StateFolder, "remove"),
         ):
             self._watch(monkeypatch, place, name)
         monkeypatch.setattr(os, "fsync", lambda _: None)  # a process dies here, no machine
@@ -48,9 +51,9 @@ class Deaths:
         monkeypatch.setattr(snapshot, "consistent_view", source.view)
         monkeypatch.setattr(Pipeline, "_wait_for", lambda *_: None)
 
-    def run(self, lake, *snapshot):
+    def run(self, lake, *snapshot, dies=True):
         """Run a process to its end on the disk *lake*; return the disks it may have left."""
-        self._lake, self._kept = lake, []
+        self._lake, self._kept = lake if dies else None, []
         self.runs += 1
         try:
             progress = Progress(lambda *_: None, lambda *_: None)

@@ -133,7 +133,7 @@ def try_disks(deaths, disks, cuts, lives):
     """Run a process on each of *disks*, of which the batches are cut so; then on what it left."""
     for disk in disks:
         deaths.source.batch_groups = cuts[lives % 2]
-        left = deaths.run(disk)
+        left = deaths.run(disk, dies=lives > 0)
         deaths.check(disk)
         if lives:
             try_disks(deaths, left, cuts, lives - 1)

@@ -25,9 +25,10 @@ def topology(mariadb_10):
         yield Topology(primary, relay)
 
 
-def test_all_types_by_snapshot_and_by_stream(topology, tmp_path):
+@pytest.mark.parametrize("kind", ["delta", "parquet"])
+def test_all_types_by_snapshot_and_by_stream(topology, tmp_path, kind):
     primary = topology.primary
-    primary.run("CREATE DATABASE types", f"CREATE TABLE types.t ({TYPE_COLUMNS})")
+    primary.run("CREATE OR REPLACE DATABASE types", f"CREATE TABLE types.t ({TYPE_COLUMNS})")
     insert = f"INSERT INTO types.t VALUES {TYPE_ROW}"
     values = "(0.1, -0.0, '0000-00-00', '2024-02-31 01:02:03', 0, 'trail  ', '-00:00:00.000001')"
     strange = (
@@ -36,7 +37,7 @@ def test_all_types_by_snapshot_and_by_stream(topology, tmp_path):
         "INSERT INTO types.t () VALUES ()",
     )
     primary.run(insert, *strange)
-    config = topology.config(tmp_path, include=("types.*",))
+    config = topology.config(tmp_path, include=("types.*",), format=kind)
     topology.run(config)
     assert topology.differences(config) == ([], 1)
     primary.run(insert, *strange, "UPDATE types.t SET f = f + 1, ub = ub - 1 WHERE id < 3")

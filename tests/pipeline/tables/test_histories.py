@@ -123,7 +123,7 @@ def test_no_write_is_a_wrong_moment_to_die(source, deaths, tmp_path, topic, cuts
     wanted = versions_of(deaths, lake)
     for disk in disks:
         source.batch_groups = cuts[1]
-        deaths.run(disk)
+        deaths.run(disk, dies=False)
         deaths.check(disk)
         assert versions_of(deaths, disk) == wanted
 
@@ -132,7 +132,7 @@ def test_snapshots_are_begun_anew_with_histories(source, deaths, tmp_path):
     """Versions of before end where the table was read anew; what lies between is not known."""
     source.view_at, lake, before = 3, tmp_path / "lake", source.seen
     for disk in deaths.run(lake):
-        deaths.run(disk)
+        deaths.run(disk, dies=False)
         deaths.check(disk)
         check_all(source, deaths, disk, 3, str(tmp_path / "t.parquet"))
     rows(source)
@@ -144,7 +144,7 @@ def test_snapshots_are_begun_anew_with_histories(source, deaths, tmp_path):
     source.seen = source.view_at
     assert len(disks) > 4
     for disk in disks:
-        deaths.run(disk, "shop.t")
+        deaths.run(disk, "shop.t", dies=False)
         deaths.check(disk)
         config = replace(deaths.config, target=str(disk))
         history = Lake(config).open_history(T)
