@@ -1,12 +1,10 @@
 """ibb: a replication master over MariaDB's page-based binlog (`.ibb` files)."""
 
-import os
 from importlib.metadata import PackageNotFoundError, version
 
-from .kernels import interpret
+from .kernels import choose_side
 
-if os.environ.get("IBB_INTERPRETED"):
-    interpret()
+choose_side()
 
 try:
     __version__ = version("ibb")

@@ -3,13 +3,21 @@ The kernels: the few hot loops, which run as plain Python and, where there was a
 
 Each is an ordinary module with a `.pxd` beside it. Both sides do the same; the compiled one is
 many times faster. With IBB_INTERPRETED set in the environment the sources run in any case.
+
+Compiled kernels reach into one another by the types that they were compiled with, so all of them
+run, or none. Each carries a mark of its source and of all types, put there by `setup.py`. Where one
+is missing, or its mark is not that of the sources here, all run as plain Python, with a warning.
 """
 
 from __future__ import annotations
 
+import os
 import sys
+import warnings
+from hashlib import sha256
 from importlib.abc import MetaPathFinder
-from importlib.util import find_spec, spec_from_file_location
+from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.util import spec_from_file_location
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -30,6 +38,9 @@ KERNELS: Final = (
     "ibb.storage.record_walker",
 )
 
+_ROOT: Final = Path(__file__).parent.parent
+_MARK: Final = "ibb kernel of the sources "
+
 
 class _SourceFinder(MetaPathFinder):
     """Finds the Python source of a kernel where its compiled side lies beside it."""
@@ -44,32 +55,65 @@ class _SourceFinder(MetaPathFinder):
         return spec_from_file_location(fullname, Path(path[0]) / f"{name}.py")
 
 
-def interpret() -> None:
-    """Have every kernel that is imported from now on run as plain Python."""
-    sys.meta_path.insert(0, _SourceFinder())
+_finder: Final = _SourceFinder()
 
 
-def compiled_files() -> dict[str, Path]:
-    """Return the compiled file of each kernel that has one and would run it."""
-    origins = {name: find_spec(name) for name in KERNELS}
-    paths = {name: Path(spec.origin) for name, spec in origins.items() if spec and spec.origin}
-    return {name: path for name, path in paths.items() if path.suffix != ".py"}
+def choose_side() -> None:
+    """Have kernels that are imported from now on run as C if all can, else as plain Python."""
+    if os.environ.get("IBB_INTERPRETED"):
+        sys.meta_path.insert(0, _finder)
+    elif unfit():
+        sys.meta_path.insert(0, _finder)
+        text = f"ibb is {side()}: it is many times slower; install it again, or run scripts/compile"
+        warnings.warn(text, RuntimeWarning, stacklevel=3)
 
 
 def side() -> str:
-    """Return which side runs: "compiled", "interpreted", or how many of them are compiled."""
-    count = len(compiled_files())
-    if 0 < count < len(KERNELS):
-        return f"{count} of {len(KERNELS)} kernels compiled"
-    return "compiled" if count else "interpreted"
+    """Return which side runs: "compiled", or "interpreted", and why if that was not asked for."""
+    if _finder not in sys.meta_path:
+        return "compiled" if compiled_files() else "interpreted"
+    if os.environ.get("IBB_INTERPRETED") or not (odd := unfit()):
+        return "interpreted"
+    return f"interpreted, as {len(odd)} of {len(KERNELS)} kernels are missing or outdated"
 
 
-def outdated() -> list[str]:
-    """Return the kernels whose compiled file is older than its source, in a tree of sources."""
-    found = []
-    for name, path in compiled_files().items():
-        stem = path.parent / name.rpartition(".")[2]
-        sources = [stem.with_suffix(suffix) for suffix in (".py", ".pxd")]
-        if any(source.stat().st_mtime > path.stat().st_mtime for source in sources):
-            found.append(name)
+def compiled_files() -> dict[str, Path]:
+    """Return the compiled file of each kernel that has one."""
+    found = {}
+    for name in KERNELS:
+        stem = _stem(name)
+        for suffix in EXTENSION_SUFFIXES:  # as an import looks for it
+            file = stem.with_name(stem.name + suffix)
+            if file.exists():
+                found[name] = file
+                break
     return found
+
+
+def unfit() -> list[str]:
+    """Return the kernels that are not compiled from the sources here, if any is compiled at all."""
+    files = compiled_files()
+    if not files:
+        return []
+    return [
+        name
+        for name, mark in marks().items()
+        if name not in files or mark.encode() not in files[name].read_bytes()
+    ]
+
+
+def marks() -> dict[str, str]:
+    """Return what each kernel carries if it was compiled from the sources here."""
+    types = sha256()
+    for name in KERNELS:
+        types.update(_stem(name).with_suffix(".pxd").read_bytes())
+    found = {}
+    for name in KERNELS:
+        whole = types.copy()
+        whole.update(_stem(name).with_suffix(".py").read_bytes())
+        found[name] = _MARK + whole.hexdigest()
+    return found
+
+
+def _stem(name: str) -> Path:
+    return _ROOT.joinpath(*name.split("."))
