@@ -43,7 +43,7 @@ def find_start(source: PageSource, position: GtidPosition) -> StartPlace:
         TooOld: files that it needs have been purged.
         FormatError, DiskError: it would be found, were it not for this damage.
     """
-    first = source.first_file()
+    first, oldest = source.first_file(), find_oldest(source).file_no
     damage: FormatError | DiskError | None = None
     for file_no in range(source.last_file(), first - 1, -1):
         try:
@@ -58,11 +58,13 @@ def find_start(source: PageSource, position: GtidPosition) -> StartPlace:
         base = BinlogState(full.entries)
         if base.is_before(position):
             return _search_file(source, file_no, base, position)
+        if file_no == oldest:
+            break  # behind the position are groups whose beginning may be gone
     if source.last_file() < first:
         return StartPlace(Position(first, 0), BinlogState())
     if damage is not None:
         raise damage
-    raise TooOld(position, first)
+    raise TooOld(position, oldest)
 
 
 def is_there(source: PageSource, position: GtidPosition) -> bool:
@@ -89,7 +91,7 @@ def find_oldest(source: PageSource) -> Position:
             header = source.header(file_no)
             if header is None or header.lowest_oob_file >= first:
                 return Position(first, 0) if file_no == first else find_file_start(source, file_no)
-    except FormatError:
+    except (FormatError, DiskError):
         pass  # whoever reads from the beginning meets the damage when it is due
     return Position(first, 0)
 

@@ -7,16 +7,21 @@ from hypothesis import strategies as st
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.errors import FormatError
 from ibb.protocol.gtid import Gtid, GtidPosition
+from ibb.storage import Store
 from ibb.storage.chunk import used_end
 from ibb.storage.directory import BinlogDirectory
 from ibb.storage.disk import OsDisk
+from ibb.storage.errors import LeaseError
 from ibb.storage.file_header import FileHeader
 from ibb.storage.group_reader import GroupReader
-from ibb.storage.gtid_search import TooOld, find_file_start, find_start
+from ibb.storage.gtid_search import TooOld, find_file_start, find_oldest, find_start
 from ibb.storage.page_source import NO_MORE_DATA, NO_MORE_PAGES, PageRead, PageStatus
 from ibb.storage.position import Position
+from ibb.storage.read_only import ReadOnlyHistory
 
 from .binlog_builder import BinlogBuilder, event
+from .events import query, xid
+from .test_purge import fill_to, options, publish
 
 SIZE = 512
 
@@ -200,3 +205,35 @@ def test_when_only_damage_keeps_a_position_from_being_served_it_is_named(tmp_pat
     source = BinlogDirectory(OsDisk(), str(tmp_path))
     with pytest.raises(FormatError, match="Page corruption"):
         find_start(source, GtidPosition([Gtid(0, 1, 7)]))
+
+
+def test_groups_that_lost_their_beginning_make_a_position_too_old(tmp_path):
+    """Their file is there still, for pieces of later groups; no lease is given for it."""
+    with Store.open(tmp_path, options()) as store:
+        with store.begin() as first:
+            first.write(query("x" * 3000))
+            fill_to(store, 1)
+            before = store.state().position()
+            publish(store)
+            first.write(xid(1))
+            first.commit(Gtid(8, 1, 1))
+            with store.begin() as second:
+                second.write(query("y" * 3000))
+                fill_to(store, 2)
+                behind = store.state().position()
+                second.write(xid(2))
+                second.commit(Gtid(9, 1, 1))
+        fill_to(store, 4)
+        assert store.purge_to("binlog-000002.ibb").removed == ["binlog-000000.ibb"]
+        assert (store.pages.first_file(), find_oldest(store.pages).file_no) == (1, 2)
+        with pytest.raises(TooOld, match="from before file 2"):
+            list(store.reader(before))
+        with pytest.raises(LeaseError, match="have been purged"):
+            store.leases.renew("early", before)
+        store.leases.renew("timely", behind)
+        found = [(group.gtid, b"".join(group.pieces())) for group in store.reader(behind)]
+        assert Gtid(9, 1, 1) in [gtid for gtid, _ in found]
+    pages = ReadOnlyHistory(OsDisk(), str(tmp_path)).pages
+    with pytest.raises(TooOld):
+        find_start(pages, before)
+    assert find_start(pages, behind).position.file_no == 2
