@@ -60,20 +60,21 @@ def copy_store(source: BackupSource, disk: Disk, target: str, backup: Backup, ho
         hold: keeps the files meanwhile; moved on as they are copied.
 
     Raises:
-        BackupError: *target* is not empty.
+        BackupError: *target* is not empty, or a file is missing.
         FormatError: a page is damaged; the copy is not whole.
         DiskError: the copy could not be written.
     """
+    files = [file for file in source.files() if file.file_no <= backup.end.file_no]
+    _check_complete(files, backup.end)
     disk.make_dir(target)
     if disk.list(target):
         raise BackupError(f"the backup's directory {target} is not empty")
     marker = f"{target}/{UNFINISHED_NAME}"
     replace_small_file(disk, marker, b"This backup was begun and is not whole.\n")
     sidecar = read_small_file(disk, source.sidecar)
-    for file in source.files():
-        if file.file_no <= backup.end.file_no:
-            _copy_file(source.pages, disk, target, file, backup.end)
-            hold.move(file.file_no)
+    for file in files:
+        _copy_file(source.pages, disk, target, file, backup.end)
+        hold.move(file.file_no)
     if sidecar is not None:
         replace_small_file(disk, f"{target}/{SIDECAR_NAME}", sidecar)
     disk.sync_dir(target)
@@ -92,6 +93,18 @@ def check_finished(disk: Disk, directory: str) -> None:
     marker = f"{directory}/{UNFINISHED_NAME}"
     if disk.exists(marker):
         raise FormatError("this backup was not finished: make it again", file=marker)
+
+
+def _check_complete(files: list[BinlogFileInfo], end: Position) -> None:
+    """Raise BackupError if a file is missing: the copy would say that it has its groups."""
+    there = {file.file_no for file in files}
+    first = min(there, default=end.file_no)
+    for file_no in range(first, end.file_no + 1):
+        if file_no not in there:
+            raise BackupError(
+                f"{binlog_name(file_no)} is missing, and its groups with it: `ibb verify` says"
+                " which; put it back, or purge the files before it"
+            )
 
 
 def _copy_file(

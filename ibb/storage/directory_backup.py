@@ -41,8 +41,8 @@ def back_up_directory(disk: Disk, directory: str, target: str) -> Backup:
         The end of the copy and its GTID state.
 
     Raises:
-        BackupError: *target* is not empty, there is nothing to copy, or the newest groups cannot
-            be told, as the redo log is damaged.
+        BackupError: *target* is not empty, there is nothing to copy, a file is missing, or the
+            newest groups cannot be told, as the redo log is damaged.
         FormatError: a page that was copied is damaged; the copy is not whole.
         DiskError: something could not be read or written.
     """

@@ -273,9 +273,10 @@ class Purger:
         if not going:
             return _result(removed, lapsed)
         with self._holds.frozen():  # a reader that begins now will find what is left
-            needs = [*self.needs(), *self._left_whole(going, replicas_needed)]
+            border = self._border(going)
+            needs = [*self.needs(), *self._left_whole(going, border, replicas_needed)]
             stays = min(need.file_no for need in needs)
-            needs += self._state_before(min(stays, going[-1].file_no + 1))
+            needs += self._state_before(min(stays, border))
             for file in going:
                 found = [need for need in needs if file.file_no >= need.file_no]
                 if found:
@@ -302,9 +303,17 @@ class Purger:
             total -= file.size
         return going
 
-    def _left_whole(self, going: list[BinlogFileInfo], replicas_needed: int) -> Iterator[Need]:
+    def _border(self, going: list[BinlogFileInfo]) -> int:
+        """Return the first file behind those that go; there may be none of the next number."""
+        last = going[-1].file_no
+        behind = (file.file_no for file in self._host.files() if file.file_no > last)
+        return min(behind, default=last + 1)
+
+    def _left_whole(
+        self, going: list[BinlogFileInfo], border: int, replicas_needed: int
+    ) -> Iterator[Need]:
         """Yield what the files that do not go need, those that wait for replicas among them."""
-        stays = going[-1].file_no + 1
+        stays = border
         for file in going:
             if replicas_needed and self._replicas_past(file.file_no) < replicas_needed:
                 stays = file.file_no

@@ -309,7 +309,7 @@ class Store:
             The GTID state of the copy, and its end.
 
         Raises:
-            BackupError: *target* is not empty.
+            BackupError: *target* is not empty, or a file of the store is missing.
             FormatError: a page that was copied is damaged; the copy is not whole.
             DiskError: the copy could not be written.
         """

@@ -10,8 +10,9 @@ from ibb.protocol.errors import FormatError
 from ibb.protocol.gtid import Gtid
 from ibb.storage import Store, StoreOptions
 from ibb.storage.backup import UNFINISHED_NAME
+from ibb.storage.directory_backup import back_up_directory
 from ibb.storage.disk import OsDisk
-from ibb.storage.errors import DiskError
+from ibb.storage.errors import BackupError, DiskError
 from ibb.storage.read_only import ReadOnlyHistory
 from ibb.storage.verify import Kind, verify_directory
 
@@ -152,3 +153,24 @@ def test_half_a_backup_is_not_taken_for_a_whole_one() -> None:
         assert nth > 10
     with Store.open("/whole", options(), disk=disk) as copy:
         assert copy.end().file_no >= 3
+
+
+@pytest.mark.parametrize("lost", [1, 3])
+def test_with_a_file_missing_there_is_no_backup(tmp_path: Path, lost: int) -> None:
+    """Its groups would be in the state of the copy, and not in the copy."""
+    with Store.open(tmp_path / "store", options()) as store:
+        fill_to(store, 4)
+    name = f"binlog-{lost:06d}.ibb"
+    (tmp_path / "store" / name).unlink()
+    with (
+        Store.open(tmp_path / "store", options()) as store,
+        pytest.raises(BackupError, match=f"{name} is missing"),
+    ):
+        store.backup(tmp_path / "copy")
+    with pytest.raises(BackupError, match=f"{name} is missing"):
+        back_up_directory(OsDisk(), str(tmp_path / "store"), str(tmp_path / "copy"))
+    assert not (tmp_path / "copy").exists()
+    with Store.open(tmp_path / "store", options()) as store:
+        assert store.purge_to(f"binlog-{lost + 1:06d}.ibb").kept is None, "as the error advises"
+        store.backup(tmp_path / "copy")
+    assert not list(verify_directory(OsDisk(), str(tmp_path / "copy")))
