@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 import click
 
 from ibb.storage.disk import OsDisk
-from ibb.storage.file_name import binlog_name, parse_binlog_name
+from ibb.storage.file_name import FILE_NO_MAX, binlog_name, parse_binlog_name
 from ibb.storage.inspect.files import Inspector
 from ibb.storage.inspect.record import inspect_record
 from ibb.storage.inspect.redo import inspect_groups, inspect_segments
+from ibb.storage.options import FILE_PAGES_MAX
+from ibb.storage.page import PAGE_SIZE_MAX
 from ibb.storage.position import Position
 
 from .table import table
@@ -60,12 +62,26 @@ def inspect(directory: str, place: str | None, *, as_json: bool) -> None:
 
 def _parse_place(place: str) -> tuple[int, int | None, int | None]:
     name, *numbers = place.split(":")
-    file_no = int(name) if name.isascii() and name.isdecimal() else parse_binlog_name(name)
-    decimal = all(number.isascii() and number.isdecimal() for number in numbers)
-    if file_no is None or len(numbers) > 2 or not decimal:
-        raise click.BadParameter(f"'{place}' is not FILE[:PAGE[:OFFSET]], nor '{REDO}'")
-    page_no, offset = (*map(int, numbers), None, None)[:2]
+    file_no = _number(name, FILE_NO_MAX)
+    if file_no is None:
+        file_no = parse_binlog_name(name)
+    found = [
+        _number(number, highest)
+        for number, highest in zip(numbers, (FILE_PAGES_MAX, PAGE_SIZE_MAX), strict=False)
+    ]
+    if file_no is None or len(numbers) > 2 or None in found:
+        raise click.BadParameter(
+            f"'{place}' is not FILE[:PAGE[:OFFSET]], nor '{REDO}'; pages are 0 to "
+            f"{FILE_PAGES_MAX}, offsets 0 to {PAGE_SIZE_MAX}"
+        )
+    page_no, offset = (*found, None, None)[:2]
     return file_no, page_no, offset
+
+
+def _number(text: str, highest: int) -> int | None:
+    if not (text.isascii() and text.isdecimal() and len(text) <= len(str(highest))):
+        return None
+    return number if (number := int(text)) <= highest else None
 
 
 def _texts(directory: str, place: str | None) -> Iterator[str]:

@@ -9,7 +9,7 @@ over, and a disk that is full then has harmed nothing.
 
 from ibb.protocol.format_description import FormatDescription
 
-from .clock import Clock
+from .clock import Clock, event_time
 from .commit_position import CommitPosition
 from .engine import Engine
 from .errors import DiskError, GroupError, StoreFull
@@ -61,7 +61,7 @@ class FormatWriter:
         if not self._owes_own:
             return
         own = FormatDescription.default(
-            self._options.server_version, self._options.server_id, int(self._clock.now())
+            self._options.server_version, self._options.server_id, event_time(self._clock)
         )
         try:
             position = self.write(own.to_store())

@@ -117,18 +117,22 @@ def transaction_head(gtid: Gtid, event: bytes) -> bytes:
     return without_position(event)
 
 
-def check_gtid(gtid: Gtid) -> None:
+def check_gtid(gtid: Gtid, *, seq_min: int = 1) -> None:
     """
     Raise unless a GTID is one that can be stored.
+
+    Args:
+        gtid: of a group; of a state too, with 0 for *seq_min*.
+        seq_min: lowest sequence number.
 
     Raises:
         GroupError: a number is out of its range.
     """
     domain, server, seq = gtid
-    if not (0 < seq <= SEQ_MAX and 0 <= domain <= ID_MAX and 0 <= server <= ID_MAX):
+    if not (seq_min <= seq <= SEQ_MAX and 0 <= domain <= ID_MAX and 0 <= server <= ID_MAX):
         raise GroupError(
             f"GTID {domain}-{server}-{seq} cannot be stored: domain and server id are 0 to "
-            f"{ID_MAX}, sequence numbers 1 to {SEQ_MAX}"
+            f"{ID_MAX}, sequence numbers {seq_min} to {SEQ_MAX}"
         )
 
 

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+from ibb.protocol.format_description import SERVER_VERSION_SIZE
+from ibb.protocol.gtid import ID_MAX
+
 from .file_shape import FileShape
 from .page import PAGE_SIZE_MAX, PAGE_SIZE_MIN
 
@@ -9,7 +12,25 @@ FILE_PAGES_MIN = 4
 FILE_PAGES_MAX = (1 << 32) - 1
 OOB_PIECE_SIZE_MIN = 256  # bytes: a piece must outweigh its own header
 STATE_BYTES_MAX = 768 << 10  # bytes of one GTID state record, some 41,000 pairs
+STATE_INTERVAL_MAX = 1 << 63  # bytes
 REDO_SEGMENT_SIZE_MIN = 256 << 10  # bytes: several redo groups of pieces must fit
+REDO_SEGMENT_SIZE_MAX = (1 << 32) - 1  # bytes: as its header can say
+FIFO_PAGES_MAX = 1 << 20
+FLUSH_LOG_INTERVAL_MAX = 1e9  # seconds: a wait can be as long everywhere
+
+_BOUNDS = {  # of whole numbers
+    "page_size": (PAGE_SIZE_MIN, PAGE_SIZE_MAX),
+    "max_binlog_size": (FILE_PAGES_MIN * PAGE_SIZE_MIN, FILE_PAGES_MAX * PAGE_SIZE_MAX),
+    "state_interval": (PAGE_SIZE_MIN, STATE_INTERVAL_MAX),
+    "fifo_pages_max": (FILE_PAGES_MIN, FIFO_PAGES_MAX),
+    "redo_segment_size": (REDO_SEGMENT_SIZE_MIN, REDO_SEGMENT_SIZE_MAX),
+    "oob_piece_size": (OOB_PIECE_SIZE_MIN, REDO_SEGMENT_SIZE_MIN // 4),
+    "flush_log_at_commit": (0, 2),
+    "binlog_expire_logs_seconds": (0, (1 << 32) - 1),
+    "max_binlog_total_size": (0, (1 << 64) - 1),
+    "slave_connections_needed_for_purge": (0, (1 << 32) - 1),
+    "server_id": (0, ID_MAX),
+}
 
 
 @dataclass(frozen=True)
@@ -60,36 +81,31 @@ class StoreOptions:
     background: bool = True
 
     def __post_init__(self) -> None:
-        if self.page_size & (self.page_size - 1) or not (
-            PAGE_SIZE_MIN <= self.page_size <= PAGE_SIZE_MAX
-        ):
-            raise ValueError(
-                f"page_size must be a power of two from {PAGE_SIZE_MIN} to {PAGE_SIZE_MAX}"
-            )
+        for name, (lowest, highest) in _BOUNDS.items():
+            value = getattr(self, name)
+            if not isinstance(value, int) or not lowest <= value <= highest:
+                raise ValueError(
+                    f"{name} must be a whole number from {lowest} to {highest}, not {value!r}"
+                )
+        if self.page_size & (self.page_size - 1):
+            raise ValueError("page_size must be a power of two")
         if not FILE_PAGES_MIN <= self.file_pages <= FILE_PAGES_MAX:
-            raise ValueError(f"max_binlog_size must be at least {FILE_PAGES_MIN} pages")
+            raise ValueError(
+                f"max_binlog_size must be {FILE_PAGES_MIN} to {FILE_PAGES_MAX} times page_size"
+            )
         interval = self.state_interval
         if interval < self.page_size or interval & (interval - 1):
             raise ValueError("state_interval must be a power of two and at least page_size")
-        if self.fifo_pages_max < FILE_PAGES_MIN:
-            raise ValueError(f"fifo_pages_max must be at least {FILE_PAGES_MIN}")
-        if self.redo_segment_size < REDO_SEGMENT_SIZE_MIN:
-            raise ValueError(f"redo_segment_size must be at least {REDO_SEGMENT_SIZE_MIN} bytes")
-        if not OOB_PIECE_SIZE_MIN <= self.oob_piece_size <= REDO_SEGMENT_SIZE_MIN // 4:
+        if not 0 < self.flush_log_interval <= FLUSH_LOG_INTERVAL_MAX:
             raise ValueError(
-                f"oob_piece_size must be {OOB_PIECE_SIZE_MIN} to {REDO_SEGMENT_SIZE_MIN // 4} bytes"
+                f"flush_log_interval must be above 0 and at most {FLUSH_LOG_INTERVAL_MAX:.0f} "
+                f"seconds, not {self.flush_log_interval!r}"
             )
-        if self.flush_log_at_commit not in (0, 1, 2):
-            raise ValueError("flush_log_at_commit must be 0, 1 or 2")
-        if self.flush_log_interval <= 0:
-            raise ValueError("flush_log_interval must be above 0 seconds")
-        for name in (
-            "binlog_expire_logs_seconds",
-            "max_binlog_total_size",
-            "slave_connections_needed_for_purge",
-        ):
-            if getattr(self, name) < 0:
-                raise ValueError(f"{name} must not be below 0")
+        if not _fits_format_description(self.server_version):
+            raise ValueError(
+                f"server_version must be 1 to {SERVER_VERSION_SIZE} characters of Latin-1, without "
+                f"NUL, not {self.server_version[: 2 * SERVER_VERSION_SIZE]!r}"
+            )
         if self.format_description not in ("own", "upstream"):
             raise ValueError("format_description must be 'own' or 'upstream'")
 
@@ -121,3 +137,9 @@ class StoreOptions:
         A record must stay smaller than a file, with the state records that interrupt it.
         """
         return min(self.oob_piece_size, (self.file_pages - 2) * self.page_size // 4)
+
+
+def _fits_format_description(version: str) -> bool:
+    if not 1 <= len(version) <= SERVER_VERSION_SIZE:
+        return False
+    return all("\0" < char <= "\xff" for char in version)

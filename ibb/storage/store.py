@@ -15,7 +15,7 @@ from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.protocol.gtid_event import encode_gtid_event
 
 from .backup import Backup, check_finished, copy_store
-from .clock import Clock, SystemClock
+from .clock import Clock, SystemClock, event_time
 from .commit_position import CommitPosition
 from .disk import Disk, Lock, OsDisk
 from .domain_deletion import deletable_domains
@@ -205,7 +205,7 @@ class Store:
         """
         check_gtid(gtid)
         if gtid_event is None:
-            gtid_event = encode_gtid_event(gtid, int(self._clock.now()), TRANSACTION_FLAGS2)
+            gtid_event = encode_gtid_event(gtid, event_time(self._clock), TRANSACTION_FLAGS2)
         else:
             gtid_event = transaction_head(gtid, gtid_event)
         return self.commits.commit_prepared(xid, gtid, gtid_event)
@@ -259,9 +259,12 @@ class Store:
 
         Raises:
             StoreBusy: transactions are open or prepared, or somebody reads.
-            StateTooLarge: the state does not fit into a file; nothing was done.
+            GroupError, StateTooLarge: the state has a GTID out of range, or does not fit into a
+                file; nothing was done.
             StoreFailed: the store has stopped writing.
         """
+        for gtid in state.entries() if state is not None else ():
+            check_gtid(gtid, seq_min=0)
         with self._engine.writing, self.purger.kept_out(), self._holds.frozen():
             if len(self._engine.writer.pins):
                 raise StoreBusy("the binlog is in use by a transaction")

@@ -6,6 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from ibb.cli.main import ibb
+from ibb.protocol.errors import IbbError
 from ibb.protocol.gtid import Gtid
 from ibb.storage.oob import OobForest
 
@@ -160,11 +161,24 @@ def test_objects_say_what_they_are(example):
     assert objects(example, "0:0")[0]["hex"].startswith("fefe0d01")
 
 
-@pytest.mark.parametrize("place", ["x", "1:2:3:4", "1:-2", "binlog-1.ibb", "1:2:x"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        "x", "1:2:3:4", "1:-2", "binlog-1.ibb", "1:2:x", "0:99999999999999999999", "0:4294967296",
+        "0:1:65537", "9" * 21, "0:" + "9" * 5000,
+    ],
+)  # fmt: skip
 def test_places_that_are_none(example, place):
     done = CliRunner().invoke(ibb, ["inspect", str(example), place])
     assert done.exit_code == 2
     assert "is not FILE[:PAGE[:OFFSET]]" in done.stderr
+
+
+@pytest.mark.parametrize("place", ["0:4294967295", "0:4294967295:65536", "9" * 19])
+def test_places_where_nothing_is(example, place):
+    for how in ([], ["--json"]):
+        done = CliRunner().invoke(ibb, ["inspect", str(example), place, *how])
+        assert done.exception is None or isinstance(done.exception, (SystemExit, IbbError))
 
 
 def test_a_damaged_record_is_shown_as_far_as_it_goes(example):

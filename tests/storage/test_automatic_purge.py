@@ -98,5 +98,5 @@ def test_who_cannot_be_told_ends_no_work(store: Store, caplog: pytest.LogCapture
     ],
 )
 def test_settings_below_zero_are_refused(name: str) -> None:
-    with pytest.raises(ValueError, match=f"{name} must not be below 0"):
+    with pytest.raises(ValueError, match=f"{name} must be a whole number from 0 to"):
         StoreOptions(**{name: -1})
