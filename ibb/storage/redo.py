@@ -92,6 +92,10 @@ class RedoLog:
                 path = f"{self._directory}/{SEGMENT_NAMES[slot]}"
                 file = self._files[slot] = self._disk.open(path, create=True)
                 file.allocate(self._segment_size)
+                # After a failed sync a length may be in the cache alone, and no sync would bring
+                # it to the disk: only what changes does.
+                last = self._segment_size - 1
+                file.write_at(last, file.read_at(last, 1))
                 file.sync()
         except DiskError as error:
             self.close()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ibb.protocol.errors import FormatError
 from ibb.storage.disk import Buffer
-from ibb.storage.errors import StoreFailed
+from ibb.storage.errors import DiskError, StoreFailed
 from ibb.storage.position import Position
 from ibb.storage.redo import RedoLog
 from ibb.storage.redo_record import (
@@ -191,6 +191,23 @@ def test_segments_take_turns_and_the_newest_rules() -> None:
     assert segment is not None
     assert (segment.sequence, segment.slot) == (3, 1)
     assert segment.first_lsn > first_end
+
+
+@pytest.mark.parametrize("slot", [0, 1])
+def test_the_length_of_a_segment_outlives_a_failed_sync(slot: int) -> None:
+    """It was in the cache alone, and the next life's sync had nothing to write."""
+    for seed in range(20):
+        disk = SimDisk()
+        path = f"/s/{SEGMENT_NAMES[slot]}"
+        disk.operations += seed  # what is lost is drawn by their number
+        disk.faults = [Fault(lambda op: op.kind == "sync" and op.path == path)]  # noqa: B023
+        with pytest.raises(DiskError):
+            log(disk)
+        disk.faults = []
+        log(disk)
+        after = disk.crashed(random.Random(seed), keep=0)
+        assert after.size(path) == SEGMENT_SIZE
+        assert find_newest_segment(after, "/s") is not None
 
 
 def test_a_segment_is_begun_without_a_descriptor_more() -> None:
