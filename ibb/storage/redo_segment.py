@@ -84,8 +84,9 @@ def _check_whole(disk: Disk, path: str, due: int) -> None:
     if size < due:
         raise FormatError(
             f"a redo segment was cut: it has {size} bytes, it was made with {due}: groups may be "
-            "lost that were durable; nothing was changed (put the whole file back, or lengthen it "
-            f"to go on with what is left: truncate -s {due} FILE)",
+            "lost that were durable; nothing was changed (put the whole file back, or remove both "
+            "segments to go on with what the files hold, or lengthen this one to go on with what "
+            f"is left in it: truncate -s {due} FILE)",
             file=path,
         )
 
