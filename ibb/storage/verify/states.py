@@ -13,7 +13,7 @@ from ibb.protocol.gtid import Gtid
 from ibb.storage.record import GtidState
 
 from .finding import Finding, Kind, Place
-from .losses import Losses, describe, range_between
+from .losses import GtidRange, Losses, describe, missing_in, name_servers, servers_by_domain
 
 PAIRS_NAMED_MAX = 5  # of those in which two states differ
 
@@ -40,6 +40,7 @@ class HistoryCheck:
         self._losses = losses
         self._oldest = oldest
         self._logged_in: dict[int, int] = {}  # the file of a domain's last group
+        self._from_beginning = from_beginning
         self.state = BinlogState()
         self.certain = from_beginning
         self.groups = 0
@@ -68,7 +69,7 @@ class HistoryCheck:
                 text = f"group {gtid} comes behind {newest}"
                 self._losses.report(Finding.at(Kind.GTID_ORDER, place, text))
         if self._losses.open:
-            self._losses.logged(gtid, newest)
+            self._losses.logged(gtid, self.state)
         self.state.update(gtid)
         self._logged_in[gtid.domain] = place.file_no
         self.groups += 1
@@ -100,7 +101,7 @@ class HistoryCheck:
         self.first = told
         self._first_pairs = frozenset(told.entries())
         self._began_empty = place.file_no == 0 and not len(told)
-        self._losses.known(told, self.state)
+        self._losses.known(told, self.state, is_start=not self._from_beginning)
         self.state = told.copy()
         self.certain = True
 
@@ -137,14 +138,8 @@ class HistoryCheck:
             self.state = told.copy()
             return
         if higher and not lower:
-            ranges = [
-                missing
-                for domain in told.domains()
-                if (last := told.newest(domain)) is not None
-                and (missing := range_between(self.state.newest(domain), last)) is not None
-            ]
             text = f"{which} GTID state tells of groups that are not there"
-            lost = describe(ranges) or _name(higher)
+            lost = self._describe_missing(told)
             self._losses.report(Finding.at(Kind.GROUPS_MISSING, place, text, lost=lost))
             self.state = told.copy()
             return
@@ -152,6 +147,19 @@ class HistoryCheck:
         text = f"{which} GTID state differs from the groups before it"
         text += f" in {_name(wrong)}" if wrong else " in what is a domain's newest"
         self._losses.report(Finding.at(Kind.STATE_DIFFERS, place, text))
+
+    def _describe_missing(self, told: BinlogState) -> str:
+        """Return what a state tells of and the running one does not."""
+        ranges: list[GtidRange] = []
+        is_all = True
+        for domain, servers in servers_by_domain(told).items():
+            newest = told.newest(domain)
+            assert newest is not None
+            missing = missing_in(servers, newest, self.state)
+            for gap in missing.ranges:
+                ranges += name_servers(gap, servers)
+            is_all &= missing.is_all
+        return describe(ranges, is_all=is_all)
 
     def _is_unwritten_first(self, lower: list[Gtid], higher: list[Gtid]) -> bool:
         """
