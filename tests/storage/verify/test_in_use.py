@@ -159,9 +159,9 @@ def restart(writer):
 @pytest.mark.parametrize("act", [flush, purge, purge_a_domain, reset, reset_and_fill, restart])
 @pytest.mark.parametrize("upstream", [False, True])
 def test_whatever_the_writer_does_while_the_check_runs_is_no_finding(act, upstream):
-    """At any call, one check each."""
+    """At any third call, one check each."""
     shape = {"format_description": "upstream"} if upstream else {}
-    for at in range(1000):
+    for at in range(0, 1000, 3):
         disk = InterruptedDisk()
         writer = Writer(disk, replace(PLAIN, **shape))
         publish(writer.store, 1, domain=7)
