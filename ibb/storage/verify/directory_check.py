@@ -274,7 +274,8 @@ class _DirectoryCheck:
             yield from self._pages.walk(file, header, pages, growing=growing)
         finally:
             file.close()
-        if file_no < self._newest_valid and (not growing or self._is_at_rest()):
+        final = self._files_now.was_final(file_no) or self._is_at_rest()
+        if file_no < self._newest_valid and final:
             self._check_end(header, self._pages.pages)
 
     def _check_end(self, header: FileHeader, pages: int) -> None:

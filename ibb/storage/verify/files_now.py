@@ -34,6 +34,10 @@ class FilesNow:
         newest = (self._header(file_no) for file_no in numbers[: -HEADERS_COMPARED_MAX - 1 : -1])
         self._newest = [header for header in newest if header is not None]
 
+    def was_final(self, file_no: int) -> bool:
+        """Tell whether nobody was writing a file any more when this was made: two are in use."""
+        return bool(self._newest) and file_no + 2 <= self._newest[0].file_no
+
     def oldest(self) -> int:
         """
         Return the oldest file.

@@ -9,6 +9,7 @@ from ibb.storage import Store
 from ibb.storage.backup import UNFINISHED_NAME
 from ibb.storage.directory import BinlogDirectory
 from ibb.storage.file_name import binlog_name
+from ibb.storage.format_catalogue import SIDECAR_NAME
 from ibb.storage.group_reader import GroupReader
 from ibb.storage.gtid_search import find_oldest
 from ibb.storage.inspect.recovered_view import recovered_view
@@ -191,4 +192,32 @@ def test_format_descriptions_that_are_written_while_the_check_runs():
     writer.disk.act = go_on
     writer.disk.when = lambda path: path.endswith(UNFINISHED_NAME)  # the list has been read
     assert wrong(verify_directory(writer.disk, "/s")) == []
+    assert writer.disk.when is None
+
+
+def test_files_that_are_flushed_behind_the_log_was_read():
+    """In the log the first of them is as long as it was made; by now two later ones are used."""
+    writer = Writer(InterruptedDisk())
+    writer.publish(3)
+
+    def go_on():
+        for _ in range(3):
+            flush(writer)
+        writer.store._engine.settle()
+
+    writer.disk.act = go_on
+    writer.disk.when = lambda path: path.endswith(SIDECAR_NAME)  # files have not been listed
+    assert wrong(verify_directory(writer.disk, "/s")) == []
+    assert writer.disk.when is None
+
+
+def test_an_older_file_that_ends_early_is_told_of_a_store_in_use():
+    writer = Writer(InterruptedDisk())
+    for _ in range(6):
+        flush(writer)
+    writer.disk.damage("/s/binlog-000001.ibb", 4096, bytes(4096))
+    writer.disk.act = lambda: writer.publish(3)
+    writer.disk.when = lambda path: path.endswith(UNFINISHED_NAME)
+    (found,) = wrong(verify_directory(writer.disk, "/s"))
+    assert (found.file, found.severity) == ("binlog-000001.ibb", Severity.DAMAGE)
     assert writer.disk.when is None
