@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.errors import FormatError
 
+from .chunk import used_end
 from .disk import Disk
 from .errors import BackupError
 from .file_name import binlog_name
@@ -121,7 +122,10 @@ def _copy_file(
         run: list[bytes | bytearray] = [header.encode()]
         begin = 0
         for page_no in range(1, page_count):
-            run.append(_page_image(pages, info.file_no, page_no, page_size, end))
+            ends_file = page_no == page_count - 1 and not is_last
+            run.append(
+                _page_image(pages, info.file_no, page_no, page_size, end, ends_file=ends_file)
+            )
             if len(run) == RUN_PAGES_MAX:
                 file.write_at(begin * page_size, run)
                 begin, run = page_no + 1, []
@@ -133,12 +137,16 @@ def _copy_file(
 
 
 def _page_image(
-    pages: PageSource, file_no: int, page_no: int, page_size: int, end: Position
+    pages: PageSource, file_no: int, page_no: int, page_size: int, end: Position, *, ends_file: bool
 ) -> bytearray:
-    """Return a page with nothing behind the end of the backup, sealed."""
+    """Return a page with nothing behind the end of the backup, sealed; *ends_file*: it is full."""
     read = pages.read_page(file_no, page_no)
     assert read.status is PageStatus.PAGE
     visible = read.end
+    if ends_file and used_end(read.data) < visible:
+        raise FormatError(
+            "data ends here although a later file is used", file=binlog_name(file_no), page=page_no
+        )
     if file_no == end.file_no:
         visible = min(visible, end.offset - page_no * page_size)
     image = bytearray(page_size)

@@ -13,6 +13,7 @@ from ibb.protocol.errors import FormatError
 
 from .chunk import chunk_area_end, used_end
 from .disk import Disk
+from .early_end import EarlyEnds
 from .errors import DiskError
 from .file_header import FileHeader
 from .file_name import binlog_name, is_misspelt, parse_binlog_name
@@ -43,6 +44,7 @@ class BinlogDirectory:
         limit: serve nothing from here on; None: no limit. Must lie behind a whole record.
         warnings: what is odd but no reason to stop, the first `WARNINGS_MAX` findings.
         generation: how often the files were found begun anew (RESET MASTER of another process).
+        early_ends: what older files that end early have lost.
         unreadable: why the end that the last refresh found may not be where data ends, or None.
 
     Raises:
@@ -59,6 +61,7 @@ class BinlogDirectory:
         self._disk = disk
         self._path = path
         self.healed = HealedReads()
+        self.early_ends = EarlyEnds(lambda: BinlogDirectory(disk, path), self._warn)
         self._files = OpenFiles(disk, path, self.healed)
         self._cache = PageCache()
         self._mutex = threading.RLock()  # for what refresh changes
@@ -228,7 +231,7 @@ class BinlogDirectory:
         if used.sure < page_no <= used.last:
             used = self._look_again(file_no)
         if page_no > used.last:
-            return self._behind_last_page(file_no, used)
+            return self._behind_last_page(file_no, page_no, used)
         if page_no >= used.sure:
             return self._read_last_page(header, page_no)
         return PageRead(self.stored_page(file_no, page_no), area_end, PageStatus.PAGE)
@@ -280,17 +283,20 @@ class BinlogDirectory:
             self._warn(f"{binlog_name(file_no)}: page {page_no} is not zero behind its end {end}")
         if not self._is_abandoned(file_no):
             return PageRead(data, end, PageStatus.END_OF_DATA)
-        self._warn(f"{binlog_name(file_no)}: data ends early, in page {page_no} at {end}")
+        if self.early_ends.lost(file_no, f"in page {page_no} at {end}"):
+            return PageRead(data, area_end, PageStatus.PAGE)  # what is missing is damage
         return PageRead(data, end, PageStatus.END_OF_FILE)
 
-    def _behind_last_page(self, file_no: int, used: UsedPages) -> PageRead:
+    def _behind_last_page(self, file_no: int, page_no: int, used: UsedPages) -> PageRead:
         if file_no >= self._listing.last:
             return NO_MORE_DATA
         if used.all_used:
             return NO_MORE_PAGES
         if not self._is_abandoned(file_no):
             return NO_MORE_DATA
-        self._warn(f"{binlog_name(file_no)}: data ends early, behind page {used.last}")
+        lost = self.early_ends.lost(file_no, f"behind page {used.last}")
+        if lost and page_no == used.last + 1:  # a search further on meets just no pages
+            raise FormatError(lost, file=binlog_name(file_no), page=page_no)
         return NO_MORE_PAGES
 
     def _is_abandoned(self, file_no: int) -> bool:
@@ -300,8 +306,7 @@ class BinlogDirectory:
         A writer creates file N + 2 only when file N is all on disk. Before that the newest pages
         of N can be missing although N + 1 has some already.
         """
-        listing = self._listing
-        return file_no < listing.last and file_no + 2 <= listing.numbers[-1]
+        return file_no < self.last_file() and file_no + 2 <= self._listing.numbers[-1]
 
     def _used_pages(self, file_no: int) -> UsedPages:
         used = self._used.get(file_no)
@@ -367,6 +372,7 @@ class BinlogDirectory:
     def _forget(self, file_no: int) -> None:
         self._headers.pop(file_no, None)
         self._used.pop(file_no, None)
+        self.early_ends.forget(file_no)
         self._files.drop(file_no)
 
     def _begin_anew(self) -> Listing:
@@ -374,6 +380,7 @@ class BinlogDirectory:
         self.generation += 1
         self._headers.clear()
         self._used.clear()
+        self.early_ends.forget_all()
         self._cache.clear()
         self.close()  # the newest, too: it counts once as removed, whenever there is another
         return NOTHING_LISTED

@@ -13,6 +13,7 @@ from ibb.storage.backup import UNFINISHED_NAME
 from ibb.storage.directory_backup import back_up_directory
 from ibb.storage.disk import OsDisk
 from ibb.storage.errors import BackupError, DiskError
+from ibb.storage.page import seal_page
 from ibb.storage.read_only import ReadOnlyHistory
 from ibb.storage.verify import Kind, verify_directory
 
@@ -174,3 +175,22 @@ def test_with_a_file_missing_there_is_no_backup(tmp_path: Path, lost: int) -> No
         assert store.purge_to(f"binlog-{lost + 1:06d}.ibb").kept is None, "as the error advises"
         store.backup(tmp_path / "copy")
     assert not list(verify_directory(OsDisk(), str(tmp_path / "copy")))
+
+
+def test_a_file_that_lost_its_end_is_in_no_backup(tmp_path: Path) -> None:
+    """However many files behind it are whole; its pages are, too."""
+    with Store.open(tmp_path / "store", options()) as store:
+        fill_to(store, 6)
+    file = tmp_path / "store" / "binlog-000001.ibb"
+    image = bytearray(file.read_bytes())
+    page = image[-512:]
+    first = 3 + int.from_bytes(page[1:3], "little")  # bytes of the first chunk
+    page[first:] = bytes(512 - first)
+    seal_page(page)
+    file.write_bytes(image[:-512] + page)
+    with Store.open(tmp_path / "store", options()) as store, pytest.raises(FormatError) as caught:
+        store.backup(tmp_path / "copy")
+    assert (caught.value.file, caught.value.page) == (file.name, 15)
+    with pytest.raises(FormatError, match=r"groups up to .* are missing") as caught:
+        back_up_directory(OsDisk(), str(tmp_path / "store"), str(tmp_path / "second"))
+    assert caught.value.file == file.name

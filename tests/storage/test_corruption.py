@@ -251,7 +251,7 @@ def test_bytes_behind_the_end_of_data_are_reported(three_files):
     assert "is not zero behind its end" in source.warnings[0]
 
 
-def test_an_abandoned_file_is_reported_and_reading_goes_on_in_the_next(tmp_path):
+def test_an_abandoned_file_is_reported_and_reading_goes_on_in_the_next(tmp_path, caplog):
     first = BinlogBuilder(interval=0)
     for seq in range(1, 4):
         first.commit(numbered(seq), event(200))
@@ -263,6 +263,27 @@ def test_an_abandoned_file_is_reported_and_reading_goes_on_in_the_next(tmp_path)
     source = BinlogDirectory(OsDisk(), str(tmp_path))
     assert sum(1 for _ in iter(GroupReader(source, Position(0, 0)).next, None)) == 4
     assert source.warnings == ["binlog-000000.ibb: data ends early, in page 2 at 226"]
+    assert caplog.messages == source.warnings * 2
+
+
+def test_groups_that_the_next_file_knows_and_none_before_has_are_missed_in_a_page(three_files):
+    path, places = three_files
+    place = next(p for p in places if p >= (0, 7 * SIZE) and p.offset % SIZE > 50)
+    patch(path, place, bytes(SIZE - 4 - place.offset % SIZE))
+    check(path, places, place, "nothing is written here although data follows")
+
+
+@pytest.mark.parametrize("pages", [1, 3])
+def test_groups_that_the_next_file_knows_and_none_before_has_are_missed_behind_a_page(
+    three_files, pages, caplog
+):
+    path, places = three_files
+    end = Position(0, (8 - pages) * SIZE)
+    patch(path, end, bytes(pages * SIZE), sealed=False)
+    newest = sum(place.file_no == 0 for place in places)  # its last one ends in file 1
+    told = f"data ends early, behind page {7 - pages}: the groups up to 0-1-{newest} are missing"
+    check(path, places, end, told)
+    assert caplog.messages.count(f"binlog-000000.ibb: {told}") == 1
 
 
 def test_a_file_that_may_still_be_written_back_is_no_abandoned_one(tmp_path):
