@@ -13,7 +13,7 @@ from ibb.storage.format_catalogue import SIDECAR_NAME
 from ibb.storage.group_reader import GroupReader
 from ibb.storage.gtid_search import find_oldest
 from ibb.storage.inspect.recovered_view import recovered_view
-from ibb.storage.verify import verify_directory
+from ibb.storage.verify import pages, verify_directory
 from ibb.storage.verify.finding import Severity
 
 from ...faults.sim_disk import SimDisk
@@ -74,8 +74,8 @@ def wrong(found):
 
 def groups(disk):
     """Return the sequence numbers of all groups."""
-    pages = BinlogDirectory(disk, "/s")
-    reader, seen = GroupReader(pages, find_oldest(pages)), []
+    directory = BinlogDirectory(disk, "/s")
+    reader, seen = GroupReader(directory, find_oldest(directory)), []
     while (group := reader.next()) is not None:
         if group.gtid is not None:
             seen.append(group.gtid.seq)
@@ -221,3 +221,23 @@ def test_an_older_file_that_ends_early_is_told_of_a_store_in_use():
     (found,) = wrong(verify_directory(writer.disk, "/s"))
     assert (found.file, found.severity) == ("binlog-000001.ibb", Severity.DAMAGE)
     assert writer.disk.when is None
+
+
+@pytest.mark.parametrize("at", range(0, 24, 3))
+def test_a_file_that_is_flushed_while_it_is_read(at, monkeypatch):
+    """It ends before the place that the check has come to, or that it is going to."""
+    monkeypatch.setattr(pages, "WINDOW_BYTES", PLAIN.page_size)
+    writer = Writer(InterruptedDisk(), replace(PLAIN, format_description="upstream"))
+    full(writer)
+    writer.store.switch_file()
+    writer.publish(3)
+    writer.restart()  # nothing is in the redo log alone
+    newest = writer.store.end().file_no
+    steps = count()
+
+    def go_on(_done, _total):
+        if next(steps) == at:
+            flush(writer)
+
+    assert wrong(verify_directory(writer.disk, "/s", progress=go_on)) == []
+    assert writer.store.end().file_no > newest
