@@ -13,8 +13,11 @@ from ibb.protocol.errors import FormatError, IbbError
 from ibb.protocol.gtid import Gtid, GtidPosition
 
 from .errors import DiskError
+from .group_head import read_head
 from .page_source import PageSource
 from .position import Position
+from .record import RecordType
+from .record_reader import RecordReader
 from .state_scan import read_state
 
 
@@ -57,14 +60,34 @@ def find_start(source: PageSource, position: GtidPosition) -> StartPlace:
             continue
         base = BinlogState(full.entries)
         if base.is_before(position):
-            return _search_file(source, file_no, base, position)
-        if file_no == oldest:
-            break  # behind the position are groups whose beginning may be gone
+            place = _search_file(source, file_no, base, position)
+            if file_no < oldest and _lacks_pieces(source, place, position, oldest):
+                raise TooOld(position, oldest)
+            return place
     if source.last_file() < first:
         return StartPlace(Position(first, 0), BinlogState())
     if damage is not None:
         raise damage
-    raise TooOld(position, oldest)
+    raise TooOld(position, first)
+
+
+def _lacks_pieces(
+    source: PageSource, place: StartPlace, position: GtidPosition, oldest: int
+) -> bool:
+    """Tell whether a group that a position needs, from a file before *oldest*, has lost pieces."""
+    first, records = source.first_file(), RecordReader(source, place.position)
+    try:
+        while (record := records.next()) is not None and record.position.file_no < oldest:
+            head = read_head(record) if record.type == RecordType.COMMIT else None
+            if head is None or head.gtid is None:
+                continue
+            had = position.get(head.gtid.domain)
+            is_needed = had is None or head.gtid.seq > had.seq
+            if is_needed and any(events.first.file_no < first for events in head.lists):
+                return True
+    except (FormatError, DiskError):
+        pass  # whoever reads from there meets the damage
+    return False
 
 
 def is_there(source: PageSource, position: GtidPosition) -> bool:

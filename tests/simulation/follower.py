@@ -79,6 +79,8 @@ class Follower:
         number = model.index(one.gtid)
         if number >= model.safe:
             raise WrongError(f"group {one.gtid} was read before it was durable")
+        if one.data is None and number >= self._wanted:
+            raise WrongError(f"group {one.gtid} has lost pieces that its reader was to get")
         if one.data not in (None, model.items[number].data):
             raise WrongError(f"group {one.gtid} has other contents")
         if self._next is None:

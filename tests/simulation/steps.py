@@ -23,6 +23,7 @@ from ..storage.runs import run_of
 from .follower import Follower
 from .model import BEHIND_ALL, Item, Kind, WrongError
 from .open_group import GTID_FLAGS, OpenGroup
+from .reading import read_all
 from .world import World
 
 Action = Callable[[World, random.Random], None]
@@ -297,12 +298,21 @@ def start_reader(world: World, rng: random.Random) -> None:
         follower = Follower(world.store, world.model, count)
     except TooOld:
         first = world.store.pages.first_file()
-        if world.model.first_left(first) <= count and rested(world, first, count):
+        is_there = world.model.first_left(first) <= count and rested(world, first, count)
+        if is_there and not lacks_pieces(world, count):
             raise WrongError(f"item {count} is there, but its reader is too old") from None
         return
     world.followers.append(follower)
     if len(world.followers) > FOLLOWERS_MAX:
         world.followers.pop(0).hold.release()
+
+
+def lacks_pieces(world: World, count: int) -> bool:
+    """Tell whether a group behind item *count* has lost pieces to a purge."""
+    return any(
+        seen.data is None and seen.gtid is not None and world.model.index(seen.gtid) >= count
+        for seen in read_all(world.store.pages)
+    )
 
 
 def rested(world: World, first: int, count: int) -> bool:

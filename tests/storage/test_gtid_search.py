@@ -217,6 +217,8 @@ def test_groups_that_lost_their_beginning_make_a_position_too_old(tmp_path):
             publish(store)
             first.write(xid(1))
             first.commit(Gtid(8, 1, 1))
+            publish(store)
+            between = store.state().position()  # all that is behind it in its file is whole
             with store.begin() as second:
                 second.write(query("y" * 3000))
                 fill_to(store, 2)
@@ -230,6 +232,9 @@ def test_groups_that_lost_their_beginning_make_a_position_too_old(tmp_path):
             list(store.reader(before))
         with pytest.raises(LeaseError, match="have been purged"):
             store.leases.renew("early", before)
+        assert find_start(store.pages, between).position.file_no == 1
+        whole = [group.gtid for group in store.reader(between) if b"".join(group.pieces())]
+        assert Gtid(9, 1, 1) in whole
         store.leases.renew("timely", behind)
         found = [(group.gtid, b"".join(group.pieces())) for group in store.reader(behind)]
         assert Gtid(9, 1, 1) in [gtid for gtid, _ in found]
