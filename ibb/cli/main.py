@@ -11,6 +11,7 @@ from ibb.kernels import side
 from ibb.protocol.errors import IbbError
 
 from .account import account
+from .audit import audit
 from .backup import backup
 from .bench import bench
 from .config import config
@@ -19,6 +20,7 @@ from .groups import groups
 from .inspect import inspect
 from .pipeline import pipeline
 from .serve import serve
+from .statistics import statistics
 from .status import status
 from .verify import verify
 
@@ -42,6 +44,8 @@ def ibb(*, debug: bool) -> None:
       ibb config check ibb.toml                    what is wrong with a file of settings
       ibb groups binlogs --from 0-1-100            what is stored
       ibb verify binlogs                           whether it is whole
+      ibb audit binlogs --table shop.orders        who changed which row when
+      ibb statistics binlogs --by day,server       how much changed
       ibb backup binlogs copy                      a copy, also beside a running server
 
     \b
@@ -55,6 +59,7 @@ def ibb(*, debug: bool) -> None:
 
 for command in (
     account,
+    audit,
     backup,
     bench,
     config,
@@ -63,6 +68,7 @@ for command in (
     inspect,
     pipeline,
     serve,
+    statistics,
     status,
     verify,
 ):

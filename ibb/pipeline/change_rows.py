@@ -46,14 +46,17 @@ CHANGE_COLUMNS: Final = (
     Column("key", TEXTS),
     Column("before", TEXTS),
     Column("after", TEXTS),
+    Column("thread", pa.int64()),
+    Column("statement", pa.string()),
 )
 
 
 class Tag(NamedTuple):
-    """Where rows come from: their group, and the number of their event in it."""
+    """Where rows come from: their group, the number of their event in it, and the statement."""
 
     group: GtidEvent
     position: int
+    statement: bytes | None = None
 
 
 class CollectedRows:
@@ -105,8 +108,8 @@ class CollectedRows:
                 batches = self._batches[version] = self._made(rows.table, schema)
             check_seq_no(rows.group)
             batches.add(rows.event, len(self._tags))
-            self._tags.append(Tag(rows.group, rows.position))
-            self._bytes += len(rows.event)
+            self._tags.append(Tag(rows.group, rows.position, rows.statement))
+            self._bytes += len(rows.event) + len(rows.statement or b"")
             while batches.is_full:
                 yield batches.take(), self._tags
             if self._bytes >= HELD_BYTES_MAX or len(self._tags) >= TAGS_MAX:
@@ -215,6 +218,10 @@ def text_of(value: Any) -> str | None:
     return str(value)
 
 
+def _statement(tag: Tag) -> str | None:
+    return None if tag.statement is None else tag.statement.decode(errors="replace")
+
+
 _OF_TAGS: Final[dict[str, tuple[Callable[[Tag], Any], Any]]] = {
     "gtid": (lambda tag: str(tag.group.gtid), pa.string()),
     "domain": (lambda tag: tag.group.gtid.domain, pa.int64()),
@@ -222,4 +229,6 @@ _OF_TAGS: Final[dict[str, tuple[Callable[[Tag], Any], Any]]] = {
     "seq_no": (lambda tag: tag.group.gtid.seq, pa.int64()),
     "commit_time": (lambda tag: tag.group.timestamp * MICROSECONDS, TIMESTAMP),
     "position": (lambda tag: tag.position, pa.int32()),
+    "thread": (lambda tag: tag.group.thread_id, pa.int64()),
+    "statement": (_statement, pa.string()),
 }

@@ -32,6 +32,8 @@ TABLE_MAPS_MAX: Final = 4096  # remembered
 _NUMBER: Final = slice(HEADER_SIZE, HEADER_SIZE + 6)  # of the table, in table maps and rows events
 _TELLING: Final = frozenset({EventType.QUERY, EventType.QUERY_COMPRESSED, EventType.INCIDENT})
 _CARRIERS: Final = frozenset({*ROWS, EventType.TABLE_MAP, EventType.PARTIAL_ROW_DATA})
+_FLAGS: Final = HEADER_SIZE + 6  # of a rows event, low byte
+_STATEMENT_ENDS: Final = 1  # a flag of the last rows event of a statement
 
 
 class TableRows(NamedTuple):
@@ -43,12 +45,15 @@ class TableRows(NamedTuple):
         table: its table map.
         event: all of it, without checksum.
         position: of the event in its group.
+        statement: that changed the rows (binlog_annotate_row_events), or the beginning of it; None:
+            it was not logged, or not asked for.
     """
 
     group: GtidEvent
     table: TableMap
     event: bytes
     position: int
+    statement: bytes | None = None
 
 
 class RowEvents:
@@ -60,6 +65,7 @@ class RowEvents:
         wants: which tables, by database and name.
         keeps: tables of engines that cannot roll back; None: nobody has said.
         allow_statements: pass over changes that are logged as statements.
+        annotated: say of rows which statement changed them.
     """
 
     def __init__(
@@ -69,7 +75,9 @@ class RowEvents:
         keeps: frozenset[tuple[str, str]] | None,
         *,
         allow_statements: bool,
+        annotated: bool = False,
     ) -> None:
+        self._carriers = _CARRIERS | ({EventType.ANNOTATE_ROWS} if annotated else set())
         self._opened = opened
         self._wants = wants
         self._keeps = keeps
@@ -106,7 +114,7 @@ class RowEvents:
                 if part.last:
                     outcome.add(position, text)
                     self._check_statement(text)
-            elif part.header.type in _CARRIERS:
+            elif part.header.type in self._carriers:
                 size += len(part.data)
                 if size <= HELD_BYTES_MAX:
                     held.append((position, part._replace(data=bytes(part.data))))
@@ -115,7 +123,8 @@ class RowEvents:
         parts: Iterable[tuple[int, EventPart]] = held
         if size > HELD_BYTES_MAX:
             again = self._opened.again(group)
-            parts = (both for both in _numbered(again.pieces()) if both[1].header.type in _CARRIERS)
+            numbered = _numbered(again.pieces())
+            parts = (both for both in numbered if both[1].header.type in self._carriers)
         yield from self._rows(parts, outcome, head, happened)
         if outcome.xa == "COMMIT" and not size:
             yield from self._prepared(group, head)
@@ -141,8 +150,15 @@ class RowEvents:
         joiner: FragmentJoiner | None = None
         pieces: list[bytes] = []
         table: TableMap | None = None
+        statement: bytes | None = None
+        is_last = False  # of its statement
         for position, stored in parts:
             part = stored
+            if part.header.type == EventType.ANNOTATE_ROWS:
+                before = HEADER_SIZE if part.first else 0
+                known = b"" if part.first or statement is None else statement
+                statement = (known + part.data[before:])[:STATEMENT_BYTES_MAX]
+                continue
             if part.header.type == EventType.PARTIAL_ROW_DATA:
                 joiner = joiner or FragmentJoiner()
                 part = joiner.take(part)
@@ -156,6 +172,7 @@ class RowEvents:
                         raise FormatError("rows of a table without a table map before them")
                     table = tables[number]
                     _check_size(table, part)
+                    is_last = len(part.data) > _FLAGS and bool(part.data[_FLAGS] & _STATEMENT_ENDS)
             pieces.append(bytes(part.data))
             if not part.last:
                 if table is None and part.header.type != EventType.TABLE_MAP:
@@ -165,8 +182,10 @@ class RowEvents:
                 event = b"".join(pieces)
                 found = self._table_map(event)
                 tables[number] = found if self._wants(found.database, found.table) else None
-            elif table is not None and self._stands(table, position, outcome, head):
-                yield TableRows(happened, table, b"".join(pieces), position)
+                continue
+            if table is not None and self._stands(table, position, outcome, head):
+                yield TableRows(happened, table, b"".join(pieces), position, statement)
+            statement = None if is_last else statement
         if joiner is not None:
             raise FormatError("fragments of a rows event end before it does")
 

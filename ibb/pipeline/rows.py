@@ -90,20 +90,30 @@ def _changes(
     *,
     follows: bool,
 ) -> Iterator[pa.RecordBatch]:
-    ops = frozenset(_OPS[name] for name in options.ops)
+    ops = wanted_ops(options)
     collected = CollectedRows(schemas, options.policy, lambda _: None, ops, as_texts=True)
     if options.table is not None:
         wanted = wanted_columns(columns, follows=follows and not options.columns)
         collected = CollectedRows(schemas, options.policy, wanted, ops)
+    annotated = options.table is None and any(column.name == "statement" for column in columns)
     with task.open() as opened:
-        for batch, tags in collected.batches(_row_events(opened, options)):
+        for batch, tags in collected.batches(_all_rows(opened, options, annotated=annotated)):
             if options.table is None:
                 yield change_batch(batch, tags, columns)
             else:
                 yield table_batch(batch, tags, columns, both=options.images == "both")
 
 
-def _row_events(opened: OpenGroups, options: SourceOptions) -> Iterator[TableRows]:
+def row_events(opened: OpenGroups, options: SourceOptions, *, annotated: bool = False) -> RowEvents:
+    """
+    Return what reads the rows events of a partition's groups, of the tables that are wanted.
+
+    Args:
+        opened: the partition.
+        options: of the read.
+        annotated: with the statements that changed the rows.
+    """
+
     def wants(database: str, table: str) -> bool:
         """Tell whether a table is wanted; without a name, any of a database."""
         if options.table is not None:
@@ -116,6 +126,23 @@ def _row_events(opened: OpenGroups, options: SourceOptions) -> Iterator[TableRow
             return any(database == wanted for wanted, _ in options.tables)
         return (database, table) in options.tables
 
-    events = RowEvents(opened, wants, options.keeps, allow_statements=options.allow_statements)
+    return RowEvents(
+        opened,
+        wants,
+        options.keeps,
+        allow_statements=options.allow_statements,
+        annotated=annotated,
+    )
+
+
+def wanted_ops(options: SourceOptions) -> frozenset[int]:
+    """Return the kinds of changes that are wanted, by the protocol's numbers; empty: all."""
+    return frozenset(_OPS[name] for name in options.ops)
+
+
+def _all_rows(
+    opened: OpenGroups, options: SourceOptions, *, annotated: bool
+) -> Iterator[TableRows]:
+    events = row_events(opened, options, annotated=annotated)
     for group in opened.groups():
         yield from events.of(group)

@@ -6,6 +6,7 @@ import pytest
 
 from ibb.pipeline import prepared_groups
 from ibb.pipeline.errors import OptionError
+from ibb.pipeline.group_outcome import STATEMENT_BYTES_MAX
 from ibb.pipeline.options import SourceOptions
 from ibb.pipeline.prepared_groups import PreparedGroups
 from ibb.pipeline.read_plan import plan_read
@@ -217,3 +218,38 @@ def test_a_schema_file_says_what_the_binlog_does_not(store, tmp_path):
     file.write_text("[]")
     with pytest.raises(OptionError, match="option schemaFile: "):
         changes(store.path, schemaFile=str(file))
+
+
+def annotate(text):
+    return event(EventType.ANNOTATE_ROWS, text)
+
+
+def with_more(rows):
+    """Return an event of rows as one that is not the last of its statement."""
+    assert rows[25] & 1
+    return rows[:25] + bytes([rows[25] & ~1]) + rows[26:]
+
+
+def test_rows_tell_their_thread_and_statement(store):
+    row = enc.rows_event(enc.WRITE, SPECS, [[(1, b"a")]])
+    head = GtidEvent(
+        Gtid(0, 1, 1), 1_700_000_000, int(GtidFlag.TRANSACTIONAL), flags_extra=16, thread_id=77
+    )
+    events = [
+        *(annotate(b"INSERT 1"), MAP, with_more(row), row),
+        *(MAP, row),  # nobody has said by which statement
+        *(annotate(b"INSERT \xff" + b"x" * 100_000), MAP, row, xid(1)),
+    ]
+    with store.begin() as group:
+        group.write(head.encode() + b"".join(events))
+        group.commit(Gtid(0, 1, 1))
+    publish_events(store, "0-1-2", write(2), xid(1))
+    rows = changes(store.path)
+    assert [found["thread"] for found in rows] == [77, 77, 77, 77, None]
+    texts = [found["statement"] for found in rows]
+    assert texts[:3] == ["INSERT 1", "INSERT 1", None]
+    assert texts[3].startswith("INSERT \N{REPLACEMENT CHARACTER}xxx")
+    assert len(texts[3]) == STATEMENT_BYTES_MAX
+    assert texts[4] is None
+    few = changes(store.path, columns="gtid,thread")
+    assert few == [{"gtid": found["gtid"], "thread": found["thread"]} for found in rows]

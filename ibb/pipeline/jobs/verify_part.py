@@ -22,7 +22,13 @@ from ibb.storage.file_name import binlog_name, parse_binlog_name
 from ibb.storage.format_catalogue import SIDECAR_NAME
 from ibb.storage.read_only_disk import ReadOnlyDisk
 from ibb.storage.verify.chunks import ChunkChecks
-from ibb.storage.verify.directory_check import REPEATS_MAX, Totals, _DirectoryCheck
+from ibb.storage.verify.directory_check import (
+    REPEATS_MAX,
+    Totals,
+    _BegunAnewError,
+    _DirectoryCheck,
+)
+from ibb.storage.verify.files_now import FilesNow
 from ibb.storage.verify.finding import Finding, Kind, Place, Severity
 from ibb.storage.verify.groups import TreeCheck
 from ibb.storage.verify.pages import PageChecks
@@ -30,6 +36,8 @@ from ibb.storage.verify.records import RecordChecks
 from ibb.storage.verify.states import HistoryCheck
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ibb.protocol.gtid import Gtid
     from ibb.storage.disk import Disk, Names
     from ibb.storage.record import GtidState
@@ -94,6 +102,7 @@ class PartResult:
         ahead: findings in the pages behind it, where the next part begins.
         pages_ahead: the last of these pages; 0: none.
         is_settled: nothing that it found depends on what follows, and nothing is open.
+        is_begun_anew: RESET MASTER has deleted the files meanwhile, and the rest was not checked.
         asked: a GTID state was compared with how the directory begins.
         unmatched: about entries of the list of format descriptions for which it has no record.
         totals: of its own files.
@@ -105,6 +114,7 @@ class PartResult:
     ahead: list[Finding] = field(default_factory=list)
     pages_ahead: int = 0
     is_settled: bool = True
+    is_begun_anew: bool = False
     asked: bool = False
     unmatched: list[Finding] = field(default_factory=list)
     totals: Totals = field(default_factory=Totals)
@@ -176,14 +186,17 @@ class PartHistory(HistoryCheck):
         losses: takes findings.
         first: the first file.
         origin: of the directory, or None for its first part.
+        oldest: tells the oldest file by now.
 
     Attributes:
         asked: the state was compared with how the directory begins.
         groups_by_file: groups in it, by the number of the file where they begin.
     """
 
-    def __init__(self, losses: Losses, first: int, origin: Origin | None) -> None:
-        super().__init__(losses, from_beginning=first == 0)
+    def __init__(
+        self, losses: Losses, first: int, origin: Origin | None, oldest: Callable[[], int]
+    ) -> None:
+        super().__init__(losses, from_beginning=first == 0, oldest=oldest)
         self._origin = origin
         self._was_empty = False
         self.groups_by_file: Counter[int] = Counter()
@@ -221,12 +234,14 @@ class FilesCheck(_DirectoryCheck):
 
     def __init__(self, disk: Disk, path: str) -> None:
         super().__init__(disk, path, lambda _done, _total: None, Totals())
-        self._part_history = PartHistory(self._losses, 0, None)
+        self._part_history = PartHistory(self._losses, 0, None, self._files_now.oldest)
 
     def begin_at(self, part: Part, trees: BinlogDirectory) -> None:
         """Make the checks that follow a history, for files from the first of a part on."""
         self._newest, self._newest_valid = part.newest, part.newest_valid
-        self._part_history = PartHistory(self._losses, part.first, part.origin)
+        self._part_history = PartHistory(
+            self._losses, part.first, part.origin, self._files_now.oldest
+        )
         self._history = self._part_history
         self._records = RecordChecks(
             self._history, self._losses, TreeCheck(trees), self._formats.seen
@@ -234,9 +249,31 @@ class FilesCheck(_DirectoryCheck):
         self._chunks = ChunkChecks(self._records, skipping=part.first > 0)
         self._pages = PageChecks(self._chunks, self._records, self._losses)
 
-    def walk_own(self, part: Part) -> PartResult:
-        """Check the files of a part, up to what is open at its end."""
+    def result(self, part: Part) -> PartResult:
+        """
+        Check the files of a part; to be called once.
+
+        Raises:
+            DiskError: the directory cannot be listed.
+            TooManyFindings: there are very many.
+        """
         found = PartResult()
+        try:
+            self._walk_own(part, found)
+            self.close_part(part, found)
+            self._sum_up(part, found)
+        except _BegunAnewError:
+            found.is_begun_anew = True
+        finally:
+            self._directory.close()
+        return found
+
+    def close_part(self, part: Part, found: PartResult) -> None:
+        """Check what is open at the end of a part: here, where the directory ends."""
+        self._finish()
+        self.keep(part, found)
+
+    def _walk_own(self, part: Part, found: PartResult) -> None:
         own = [state for state in self._files if part.first <= state.file_no < part.end]
         if own and own[0].file_no == part.first:
             found.head_pages = pages_at_border(own[0])
@@ -252,12 +289,11 @@ class FilesCheck(_DirectoryCheck):
             pages=self._pages.used_pages,
             records=self._records.records,
         )
-        return found
 
     def keep(self, part: Part, found: PartResult) -> None:
         """Take what can be told by now; in the end findings behind the part must come last."""
         behind = binlog_name(part.end)
-        for finding in self._losses.take():
+        for finding in self._take_findings():
             if finding.file == behind:
                 found.ahead.append(finding)
             elif finding.file != SIDECAR_NAME or part.origin is None:  # the first part tells that
@@ -265,8 +301,7 @@ class FilesCheck(_DirectoryCheck):
                 at_border = is_at_border(finding, part.first, found.head_pages)
                 found.add(finding, at_border=at_border)
 
-    def sum_up(self, part: Part, found: PartResult) -> None:
-        """Note what is known when all is read."""
+    def _sum_up(self, part: Part, found: PartResult) -> None:
         history = self._part_history
         counts = history.groups_by_file.items()
         found.totals.groups = sum(count for file_no, count in counts if file_no < part.end)
@@ -286,30 +321,19 @@ class PartCheck(FilesCheck):
 
     def __init__(self, disk: Disk, part: Part) -> None:
         super().__init__(SpanDisk(disk, part.first, part.end), part.path)
-        self._part = part
         self._whole = BinlogDirectory(disk, part.path)
+        self._files_now = FilesNow(disk, part.path)
         self.begin_at(part, self._whole)
 
-    def result(self) -> PartResult:
-        """
-        Check the files.
-
-        Raises:
-            DiskError: the directory cannot be listed.
-            TooManyFindings: there are very many.
-        """
+    def result(self, part: Part) -> PartResult:
+        """Check the files, as above."""
         try:
-            found = self.walk_own(self._part)
-            self._go_ahead(found)
-            self.sum_up(self._part, found)
+            return super().result(part)
         finally:
-            self._directory.close()
             self._whole.close()
-        return found
 
-    def _go_ahead(self, found: PartResult) -> None:
+    def close_part(self, part: Part, found: PartResult) -> None:
         """Read on in the file behind, until what has begun in this part has come to its end."""
-        part = self._part
         border = next((state for state in self._files if state.file_no == part.end), None)
         if border is None or border.header is None:
             found.is_settled = False
@@ -317,16 +341,16 @@ class PartCheck(FilesCheck):
             found.pages_ahead = pages_at_border(border)
             own = [state.file_no for state in self._files if state.file_no < part.end]
             self._enter(border, own[-1] if own else None)
-            self._walk_ahead(border, found)
+            self._walk_ahead(part, border, found)
         torn = self._chunks.open_at
         if self._losses.open or (torn is not None and torn.file_no < part.end):
             found.is_settled = False
         self._losses.finish()
         self.keep(part, found)
 
-    def _walk_ahead(self, border: FileState, found: PartResult) -> None:
+    def _walk_ahead(self, part: Part, border: FileState, found: PartResult) -> None:
         assert border.header is not None
-        name = f"{self._part.path}/{binlog_name(border.file_no)}"
+        name = f"{part.path}/{binlog_name(border.file_no)}"
         try:
             file = self._disk.open(name, read_only=True)
         except DiskError:
@@ -335,7 +359,7 @@ class PartCheck(FilesCheck):
         try:
             pages = found.pages_ahead + 1
             for _ in self._pages.walk(file, border.header, pages, growing=False):
-                self.keep(self._part, found)
+                self.keep(part, found)
         finally:
             file.close()
 
@@ -348,7 +372,7 @@ def check_part(disk: Disk, part: Part) -> PartResult:
         DiskError: the directory cannot be listed.
         TooManyFindings: it has very many.
     """
-    return PartCheck(disk, part).result()
+    return PartCheck(disk, part).result(part)
 
 
 def pages_at_border(state: FileState) -> int:

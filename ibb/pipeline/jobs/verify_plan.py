@@ -117,21 +117,9 @@ class DirectoryEnd(FilesCheck):
         ]
 
     def result(self, part: Part) -> PartResult:
-        """
-        Check the files from the first of *part* on; to be called once.
-
-        Raises:
-            TooManyFindings: there are very many.
-        """
+        """Check the files from the first of *part* on, as above."""
         self.begin_at(part, self._directory)
-        try:
-            found = self.walk_own(part)
-            self._finish()
-            self.keep(part, found)
-            self.sum_up(part, found)
-        finally:
-            self._directory.close()
-        return found
+        return super().result(part)
 
     def postlude(self, results: Sequence[PartResult]) -> Iterator[Finding]:
         """Yield what only all files together tell."""
@@ -226,7 +214,11 @@ def verify_in_parts(
     for result in results:
         yield from told(result.findings)
         repeats.update(result.untold)
-    yield from told(end.postlude(results))
+    if any(result.is_begun_anew for result in results):
+        text = "the files were deleted and begun anew meanwhile (RESET MASTER): check again"
+        yield from told([Finding(kind=Kind.BEGUN_ANEW, text=text)])
+    else:
+        yield from told(end.postlude(results))
     for kind, count in repeats.items():
         if count > REPEATS_MAX:
             text = f"{count - REPEATS_MAX} more findings of kind {kind}"
@@ -250,8 +242,9 @@ def _agreed(
             last = unused or DirectoryEnd(disk, parts[-1].path)
             unused = None
             done[parts[-1]] = last.result(parts[-1])
-        merged = _merged(parts, [done[part] for part in parts])
-        if len(merged) == len(parts):
+        results = [done[part] for part in parts]
+        merged = _merged(parts, results)
+        if len(merged) == len(parts) or any(result.is_begun_anew for result in results):
             break
         parts = merged
     return [done[part] for part in parts]

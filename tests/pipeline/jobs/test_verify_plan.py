@@ -24,6 +24,7 @@ from ibb.storage.record import (
     encode_xa_prepare,
 )
 from ibb.storage.verify import Totals, verify_directory
+from ibb.storage.verify.files_now import FilesNow
 
 from ...faults.sim_disk import SimDisk
 from ...sample_directories import NAMES, unpack
@@ -233,3 +234,15 @@ def test_a_part_with_too_many_findings_says_what_to_do(narrow, images, monkeypat
     disk = disk_of(damaged)
     with pytest.raises(TooManyFindings, match="without --master"):
         list(verify_in_parts(disk, "/s", Parts(disk)))
+
+
+def test_files_that_are_begun_anew_meanwhile_are_no_damage(narrow, images, monkeypatch):
+    path = sorted(images)[4]
+    image = bytearray(images[path])
+    image[SIZE * 5 + 100] ^= 1
+    disk = disk_of(images | {path: image})
+    monkeypatch.setattr(FilesNow, "are_begun_anew", lambda _files: True)
+    monkeypatch.setattr(verify_plan, "PART_BYTES_MIN", 1)
+    found = list(verify_in_parts(disk, "/s", Parts(disk), readers=1000))
+    assert found == list(verify_directory(disk, "/s"))
+    assert kinds(found) == {"begun-anew"}

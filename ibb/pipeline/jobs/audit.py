@@ -1,0 +1,113 @@
+"""Who changed which row when: the changed rows of a history that meet conditions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import and_
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import functions
+
+from ibb.pipeline.errors import OptionError
+
+from .job_source import with_defaults
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+ORDER: Final = ("commit_time", "domain", "seq_no", "position", "row")
+
+
+@dataclass(frozen=True, slots=True)
+class RowsWanted:
+    """
+    Conditions that a changed row meets, all of them.
+
+    Attributes:
+        values: by column what a row has in it, before its change or after; text as mode changes
+            has it.
+        servers: that committed; empty: any.
+        threads: of the connections that committed, where the primary logs that; empty: any.
+        statement: a regular expression that occurs in the statement, where the primary logs that.
+    """
+
+    values: Mapping[str, str] = field(default_factory=dict)
+    servers: frozenset[int] = frozenset()
+    threads: frozenset[int] = frozenset()
+    statement: str = ""
+
+    @classmethod
+    def parse(
+        cls,
+        values: Iterable[str] = (),
+        servers: Iterable[int] = (),
+        threads: Iterable[int] = (),
+        statement: str | None = None,
+    ) -> RowsWanted:
+        """
+        Read conditions as a person writes them.
+
+        Args:
+            values: each COLUMN=VALUE.
+            servers: their ids.
+            threads: their ids.
+            statement: a regular expression, or None.
+
+        Raises:
+            OptionError: one of *values* is no such text, or says of a column two things.
+        """
+        wanted: dict[str, str] = {}
+        for text in values:
+            name, equals, value = text.partition("=")
+            if not equals or not name:
+                raise OptionError("--key", f"'{text}' is not COLUMN=VALUE")
+            if wanted.setdefault(name, value) != value:
+                raise OptionError("--key", f"column {name} cannot have two values")
+        return cls(wanted, frozenset(servers), frozenset(threads), statement or "")
+
+
+def changed_rows(spark: SparkSession, options: Mapping[str, str], wanted: RowsWanted) -> DataFrame:
+    """
+    Return the changed rows that are wanted, in the order of their commits.
+
+    Args:
+        spark: a session of the cluster.
+        options: of the data source: which tables, operations, domains, GTIDs and times are read;
+            what they leave out is not read at all.
+        wanted: conditions on rows.
+
+    Raises:
+        OptionError: an option is wrong.
+    """
+    frame = spark.read.format("ibb").options(**with_defaults(options, mode="changes")).load()
+    conditions = list(_conditions(wanted))
+    if conditions:
+        frame = frame.where(reduce(and_, conditions))
+    return frame.orderBy(*ORDER)
+
+
+def _conditions(wanted: RowsWanted) -> Iterator[Column]:
+    if wanted.servers:
+        yield functions.col("server").isin(sorted(wanted.servers))
+    if wanted.threads:
+        yield functions.col("thread").isin(sorted(wanted.threads))
+    if wanted.statement:
+        yield functions.col("statement").rlike(wanted.statement)
+    if wanted.values:
+        before, after = (
+            [_value(image, name) == value for name, value in wanted.values.items()]
+            for image in ("before", "after")
+        )
+        yield reduce(and_, before) | reduce(and_, after)
+
+
+def _value(image: str, name: str) -> Column:
+    """Return a column's value in an image; one that is not in the image after has not changed."""
+    value = functions.col(image).getItem(name)
+    if image == "before":
+        return value
+    there = functions.map_contains_key(functions.col("after"), name)
+    return functions.when(there, value).otherwise(functions.col("before").getItem(name))
