@@ -32,7 +32,7 @@ ELSEWHERE = {
     "docs/performance.md": "measurements: minutes each; tests/measure runs small ones",
     "docs/security.md": "users, groups and folders of the system; tests/cli and tests/integration",
     "docs/semi-sync.md": "tests/integration/test_semi_sync.py, and scripts/semi-sync-rounds there",
-    "docs/spark.md": "tests/pipeline/jobs/test_spark_jobs.py runs the jobs, on a history of its own",
+    "docs/spark.md": "tests/pipeline/jobs/test_spark_jobs.py runs the jobs on a history",
     "docs/sql.md": "tests/server/sql/test_sql_document.py sends every statement",
     "docs/testing.md": "the tests themselves, and what makes a machine ready for them",
     "docs/verify.md": "tests/cli/test_verify.py",
