@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .spark_options import jobs, read_options, spark_options, what_is_read
+from .spark_extra import entry_of
+from .spark_options import read_options, spark_options, what_is_read
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -61,7 +62,7 @@ def audit(
     Exit status 0: done, whether rows were found or not; 2: it could not run. docs/spark.md has all
     --option.
     """  # noqa: D301 - click's own sign for lines that stay as they are
-    job = jobs()
+    job = entry_of("jobs")
     options = what_is_read(source, given, ops=given.pop("op"))
     wanted = job.RowsWanted.parse(
         given["key"], given["server"], given["thread"], given["statement"]

@@ -5,11 +5,13 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from ibb.protocol.gtid import GtidPosition
+
+from .spark_extra import entry_of
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -50,7 +52,7 @@ def run(config: str, snapshot: tuple[str, ...], *, once: bool) -> None:
 
     Exit status 0: stopped, or done; 2: it cannot go on, stderr says why in one line.
     """  # noqa: D301 - as above
-    tables = _tables()
+    tables = entry_of("tables")
     stop = threading.Event()
 
     def ask_to_stop(_number: int, _frame: FrameType | None) -> None:
@@ -82,7 +84,7 @@ def check(config: str) -> None:
 
     Exit status 0: all are equal; 1: some differ; 2: it could not run.
     """  # noqa: D301 - as above
-    tables = _tables()
+    tables = entry_of("tables")
     bad = 0
     for result in tables.check_tables(tables.read_config(config)):
         bad += not result.is_equal
@@ -109,7 +111,7 @@ def as_of(config: str, table: str, gtid: str, file: str, *, from_history: bool) 
 
     Exit status 0: done; 2: it cannot be told, stderr says why in one line.
     """  # noqa: D301 - as above
-    tables = _tables()
+    tables = entry_of("tables")
     database, _, name = table.partition(".")
     position = GtidPosition.parse(gtid)
     settings, wanted = tables.read_config(config), tables.TableName(database, name)
@@ -122,14 +124,3 @@ def as_of(config: str, table: str, gtid: str, file: str, *, from_history: bool) 
         f"{table} as of {position}: {done.rows} rows, from the version of "
         f"'{done.version}' and {done.groups} groups behind it"
     )
-
-
-def _tables() -> Any:
-    """Return the pipeline's package: other commands do without what it needs."""
-    try:
-        from ibb.pipeline.tables import entry  # noqa: PLC0415
-    except ImportError as error:
-        raise click.ClickException(
-            f"{error.name} is not installed: in a checkout, pip install '.[spark]'"
-        ) from error
-    return entry

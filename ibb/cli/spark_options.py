@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .spark_extra import entry_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -53,7 +55,7 @@ def read_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def what_is_read(source: str, given: dict[str, Any], **more: Any) -> dict[str, str]:
     """Return options of the data source by those of the command line, which it takes out."""
-    found: dict[str, str] = jobs().source_options(
+    found: dict[str, str] = entry_of("jobs").source_options(
         source,
         given.pop("option"),
         startingGtid=given.pop("start_position"),
@@ -65,14 +67,3 @@ def what_is_read(source: str, given: dict[str, Any], **more: Any) -> dict[str, s
         **more,
     )
     return found
-
-
-def jobs() -> Any:
-    """Return the jobs: other commands do without what they need."""
-    try:
-        from ibb.pipeline.jobs import entry  # noqa: PLC0415
-    except ImportError as error:
-        raise click.ClickException(
-            f"{error.name} is not installed: in a checkout, pip install '.[spark]'"
-        ) from error
-    return entry

@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from .spark_options import jobs, read_options, spark_options, what_is_read
+from .spark_extra import entry_of
+from .spark_options import read_options, spark_options, what_is_read
 from .table import table
 
 _GROUP_TITLES = ("gtid", "time", "server", "rows", "bytes", "tables")
@@ -59,7 +60,7 @@ def statistics(
 
     Exit status 0: done; 2: it could not run. docs/spark.md has all --option.
     """  # noqa: D301 - click's own sign for lines that stay as they are
-    job = jobs()
+    job = entry_of("jobs")
     options = what_is_read(source, given)
     names = [name.strip() for name in by.split(",") if name.strip()]
     with job.job_session("ibb statistics", master or job.DEFAULT_MASTER, conf) as spark:

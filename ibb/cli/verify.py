@@ -17,7 +17,8 @@ from ibb.storage.disk import OsDisk
 from ibb.storage.verify import Totals, verify_directory
 from ibb.storage.verify.finding import NOTHING, Finding, Severity
 
-from .spark_options import jobs, spark_options
+from .spark_extra import entry_of
+from .spark_options import spark_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -69,8 +70,9 @@ def _findings(
     if not is_url and not Path(directory).is_dir():
         raise click.BadParameter(f"Directory '{directory}' does not exist.")
     if master is not None:
-        with jobs().job_session("ibb verify", master, conf) as spark:
-            yield jobs().verify_on(spark, directory, totals=totals)
+        jobs = entry_of("jobs")
+        with jobs.job_session("ibb verify", master, conf) as spark:
+            yield jobs.verify_on(spark, directory, totals=totals)
         return
     if is_url or conf:
         raise click.UsageError("a URL, and --conf, go with --master")
