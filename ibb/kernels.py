@@ -33,6 +33,7 @@ KERNELS: Final = (
     "ibb.protocol.rows.number_values",
     "ibb.protocol.rows.row_stage",
     "ibb.protocol.rows.string_values",
+    "ibb.server.dump.event_packets",
     "ibb.server.dump.run_encoder",
     "ibb.storage.record_run",
     "ibb.storage.record_walker",

@@ -1,13 +1,11 @@
 """
-From runs of whole pages to packets, without an object for a record or an event: a kernel.
+From runs of whole pages to packets, without an object for a record or a group: a kernel.
 
 What is usual is done here: groups that lie in their commit record, or in one list of out-of-band
 records that follow one another in one file; events that a client gets as they were stored, or does
 not get at all. Whatever else turns up, damage too, is `ODD`: what was made of that group is taken
-back, as far as it has not been handed out, and `DumpStream`, where all rules are, makes it. Bytes
-are copied once, from the page to their place in a packet; length, position and checksum are put
-right there. Runs as plain Python, too; `run_encoder.pxd` gives it C types. Every length is checked
-against what holds it. Source: ibb-format 5.1, 6; dump-protocol 4.1, 4.2.
+back, as far as it has not been handed out, and `DumpStream`, where all rules are, makes it. Runs as
+plain Python, too; `run_encoder.pxd` gives it C types. Source: ibb-format 6; dump-protocol 4.1.
 """
 
 from __future__ import annotations
@@ -19,27 +17,18 @@ try:
 except ImportError:  # nothing needs it to run
     from ibb import uncompiled as cython
 
-from ibb.protocol.checksum import crc32
 from ibb.storage import record_walker
 
-OK: Final = 0
-NEED: Final = 1  # the page that the walker wants, or more of it
-ODD: Final = 2  # what comes is not for here; `skip` bytes of it were handed out
-FULL: Final = 3  # there is as much as was wanted
+from . import event_packets
+from .event_packets import EVENT_BYTES_MAX, FRAME_BYTES, FULL, HEAD, NEED, ODD, OK
 
-EVENT_BYTES_MAX: Final = 128 << 10  # larger ones are odd
-FRAME_BYTES: Final = 5 + 4  # around an event: length, sequence id, status; checksum
 DOMAINS_MAX: Final = 32  # in what is handed out at a time, and of those that are passed over
 PASSED_MAX: Final = 1 << 16  # groups passed over before the caller is asked again
-SEND: Final = 0  # fates of events, by their type
-DROP: Final = 1
-LEAVE: Final = 2  # is odd
+BEYOND_BYTES: Final = EVENT_BYTES_MAX + FRAME_BYTES  # what is wanted, a buffer must have room for
 
-_ok, _need, _odd, _full, _pass = OK, NEED, ODD, FULL, 4
-_event_bytes_max, _domains_max, _passed_max = EVENT_BYTES_MAX, DOMAINS_MAX, PASSED_MAX
+_ok, _need, _odd, _full, _head, _pass = OK, NEED, ODD, FULL, HEAD, 5
+_domains_max, _passed_max = DOMAINS_MAX, PASSED_MAX
 _between, _in_commit, _in_list = 0, 1, 2  # phases
-_send, _drop = SEND, DROP
-_header_size, _gtid, _gtid_size_min, _gtid_size_max = 19, 162, 32, 4096
 
 
 class RunEncoder:
@@ -47,37 +36,24 @@ class RunEncoder:
     Makes packets of one kind.
 
     Args:
-        checksum: events carry a CRC-32.
-        fates: a byte for each type of event: SEND, DROP or LEAVE.
-        marked: flags of events that are dropped whatever their type.
+        checksum, fates, marked: as for `EventPackets`.
 
     Attributes:
         walker: where it is; takes pages.
+        packets: what it makes.
         border: offset in the file behind the last whole group, or other record between groups.
         behind: the same behind the last whole group; 0: none since `seek`.
-        used: bytes of packets that lie ready.
-        event_bytes: of the events in them.
-        seq: sequence id of the next packet.
-        skip: with ODD, bytes of the odd group's events that were handed out before.
         is_last: begin no other group; may be set.
     """
 
     def __init__(self, *, checksum: bool, fates: bytes, marked: int) -> None:
-        if len(fates) != 256:
-            raise ValueError(f"fates of {len(fates)} types")
         self.walker = record_walker.RecordWalker()
-        self._fates = memoryview(fates)
-        self._marked = marked
-        self._checksum_size = 4 if checksum else 0
-        self._out = memoryview(bytearray(1))
-        self._wanted = self._phase = self._count = self._first = self._resume = 0
-        self._node = self._node_at = self._node_open = 0
-        self._event_has = self._event_size = self._fate = self._is_first = 0
-        self._domain = self._server = self._number = self._gtids = 0
-        self.behind = self.border = self.used = self.event_bytes = self.seq = self.skip = 0
+        self.packets = event_packets.EventPackets(checksum=checksum, fates=fates, marked=marked)
+        self._phase = self._count = self._first = self._resume = 0
+        self._node = self._node_at = self._node_open = self._gtids = 0
+        self.behind = self.border = 0
         self.is_last = False
-        self._group_used = self._group_bytes = self._group_seq = 0
-        self._group_sent = self._starts = self._passed = 0
+        self._starts = self._passed = 0
         if not cython.compiled:
             self._domains, self._servers, self._numbers = ([0] * DOMAINS_MAX for _ in range(3))
             self._start_domains, self._start_servers, self._start_numbers = (
@@ -92,9 +68,9 @@ class RunEncoder:
     def seek(self, file_no: int, offset: int) -> None:
         """Go to where a record ends in a file; no page of before is known any more."""
         self.walker.seek(file_no, offset)
+        self.packets.clear()
         self.border, self.behind = offset, 0
-        self._phase = self._event_has = self._gtids = 0
-        self.used = self.event_bytes = self.skip = 0
+        self._phase = self._gtids = 0
 
     def run(self, out: bytearray, wanted: int, seq: int) -> int:
         """
@@ -102,20 +78,16 @@ class RunEncoder:
 
         Args:
             out: the same until `take`.
-            wanted: bytes; *out* has room for another event behind them.
+            wanted: bytes; *out* has room for `BEYOND_BYTES` more.
             seq: sequence id of the first packet in *out*.
         """
-        if wanted < 0 or len(out) < wanted + EVENT_BYTES_MAX + FRAME_BYTES:
-            raise ValueError(f"{len(out)} bytes for {wanted} and an event")
-        if not self.walker.page_size:
-            return NEED
-        if not self.used:
-            self.seq = self._group_seq = seq
-        self._out = memoryview(out)
-        self._wanted, self._passed = wanted, 0
-        with cython.nogil:
-            code = self._run()
-        self._out = memoryview(bytearray(1))
+        self.packets.lend(out, wanted, seq)
+        code = NEED
+        if self.walker.page_size:
+            self._passed = 0
+            with cython.nogil:
+                code = self._run()
+        self.packets.give_back()
         return code
 
     def pass_over(self, starts: list[tuple[int, int, int]]) -> None:
@@ -139,25 +111,25 @@ class RunEncoder:
             (self._domains[place], self._servers[place], self._numbers[place])
             for place in range(self._gtids)
         ]
-        if self._phase:
-            self._group_sent += self.event_bytes - self._group_bytes
-        self._group_used = self._group_bytes = 0
-        self._group_seq = self.seq
-        self.used = self.event_bytes = self._gtids = 0
+        self._gtids = 0
+        self.packets.take()
         return found
 
     def _run(self) -> int:
         code = _ok
         while code == _ok:
             if self._phase == _between:
-                if self.used >= self._wanted or self._gtids == _domains_max or self.is_last:
+                is_full = self.packets.used >= self.packets.wanted or self.is_last
+                if is_full or self._gtids == _domains_max:
                     return _full
                 code = self._find_group()
             elif self._phase == _in_commit:
-                code = self._feed()
+                code = self.packets.feed(self.walker)
                 if code == _ok:
                     code = self._end_commit()
-                elif code == _pass:
+                elif code == _head:
+                    code = self._judge_group()
+                if code == _pass:
                     code = self._pass_group()
             else:
                 code = self._go_through_list()
@@ -196,16 +168,12 @@ class RunEncoder:
             if code != _ok:
                 return code
         self._phase = _in_commit
-        self._is_first = 1
-        self._event_has = 0
-        self._group_used, self._group_bytes = self.used, self.event_bytes
-        self._group_seq = self.seq
-        self._group_sent = 0
+        self.packets.begin_group()
         return _ok
 
     def _end_commit(self) -> int:
         """Go on behind a commit record's contents: to its list, or to the next group."""
-        if self._is_first:
+        if self.packets.is_first:
             return _odd
         if not self._count:
             return self._end_group(self.walker.at())
@@ -227,9 +195,10 @@ class RunEncoder:
     def _judge_group(self) -> int:
         """Tell whether the group that begins is before the one looked for in its domain."""
         for place in range(self._starts):
-            if self._start_domains[place] == self._domain:
-                is_other = self._start_servers[place] != self._server
-                return _pass if is_other or self._number < self._start_numbers[place] else _odd
+            if self._start_domains[place] == self.packets.domain:
+                is_other = self._start_servers[place] != self.packets.server
+                is_before = is_other or self.packets.number < self._start_numbers[place]
+                return _pass if is_before else _odd
         return _ok
 
     def _go_through_list(self) -> int:
@@ -242,7 +211,7 @@ class RunEncoder:
                 if code != _ok:
                     return code
             if self._node_open:
-                code = self._feed()
+                code = self.packets.feed(self.walker)
                 if code != _ok:
                     return code
                 self._node += 1
@@ -269,130 +238,24 @@ class RunEncoder:
 
     def _end_group(self, resume: int) -> int:
         """Note the group that ends, and go on behind its commit record."""
-        if self._event_has:
+        if self.packets.in_event:
             return _odd  # it ends inside an event
         place = 0
-        while place < self._gtids and self._domains[place] != self._domain:
+        while place < self._gtids and self._domains[place] != self.packets.domain:
             place += 1
         if place == self._gtids:
             if place == _domains_max:
                 return _odd
             self._gtids += 1
-        self._domains[place], self._servers[place] = self._domain, self._server
-        self._numbers[place] = self._number
+        self._domains[place], self._servers[place] = self.packets.domain, self.packets.server
+        self._numbers[place] = self.packets.number
         self.walker.go(resume)
+        self.packets.end_group()
         self.border = self.behind = resume
         self._phase = _between
         return _ok
 
     def take_back(self) -> None:
         """Take the present group for odd: forget what was made of it and not handed out."""
-        self.skip = 0
-        if self._phase != _between:
-            if self._group_sent == 0:
-                self.used, self.event_bytes = self._group_used, self._group_bytes
-                self.seq = self._group_seq
-            else:
-                self.skip = self._group_sent + self.event_bytes - self._group_bytes
+        self.packets.take_back()
         self._phase = _between
-        self._event_has = 0
-
-    def _feed(self) -> int:
-        """Take the rest of the present record as events."""
-        while True:
-            while self.walker.left > 0:
-                code = self._take_event()
-                if code != _ok:
-                    return code
-            if self.walker.ends:
-                return _ok
-            code = self.walker.next_part()
-            if code != _ok:
-                return code
-
-    def _take_event(self) -> int:
-        """Copy as much of the present event as its chunk has."""
-        at = self.used + 5
-        if self._event_has < _header_size:
-            if self._event_has == 0 and self.used >= self._wanted:
-                return _full
-            self._copy(at + self._event_has, min(_header_size - self._event_has, self.walker.left))
-            if self._event_has < _header_size:
-                return _ok
-            code = self._begin_event(at)
-            if code != _ok:
-                return code
-        size = min(self._event_size - self._event_has, self.walker.left)
-        if size > 0:
-            self._copy(at + self._event_has, size)
-        if self._event_has == self._event_size:
-            return self._end_event(at)
-        return _ok
-
-    def _copy(self, to: int, size: int) -> None:
-        part = self.walker.part
-        if cython.compiled:
-            memcpy(  # noqa: F821
-                cython.address(self._out[to]), cython.address(self.walker.data[part]), size
-            )
-        else:
-            self._out[to : to + size] = self.walker.data[part : part + size]
-        self.walker.part = part + size
-        self.walker.left -= size
-        self._event_has += size
-
-    def _begin_event(self, at: int) -> int:
-        """Look at an event's header."""
-        kind = self._out[at + 4]
-        flags = self._read(at + 17, 2)
-        size = self._read(at + 9, 4)
-        if size < _header_size or size > _event_bytes_max:
-            return _odd
-        if self._is_first and (kind != _gtid or size < _gtid_size_min or size > _gtid_size_max):
-            return _odd
-        self._event_size = size
-        self._fate = _drop if flags & self._marked else self._fates[kind]
-        return _ok if self._fate == _send or self._fate == _drop else _odd  # noqa: PLR1714
-
-    def _end_event(self, at: int) -> int:
-        """Put the event's packet right."""
-        size = self._event_size
-        if self._is_first:
-            self._is_first = 0
-            self._server = self._read(at + 5, 4)
-            self._domain = self._read(at + 27, 4)
-            self._number = self._read(at + 19, 8)
-            code = self._judge_group()
-            if code != _ok:
-                return code
-        self._event_has = 0
-        if self._fate == _drop:
-            return _ok
-        wire = size + self._checksum_size
-        self._write(at + 9, wire, 4)
-        self._write(at + 13, 0, 4)
-        self._out[at + 18] &= 0xBF  # ACCEPT_OWN means something inside a replica only
-        if self._checksum_size:
-            if cython.compiled:
-                checksum = crc32_at(cython.address(self._out[at]), size)  # noqa: F821
-            else:
-                checksum = crc32(self._out[at : at + size])
-            self._write(at + size, checksum, 4)
-        self._write(at - 5, wire + 1, 3)
-        self._write(at - 2, self.seq, 2)  # the status byte is 0
-        self.seq = (self.seq + 1) & 255
-        self.used += 5 + wire
-        self.event_bytes += wire
-        return _ok
-
-    def _read(self, at: int, size: int) -> int:
-        value, place = 0, at + size
-        while place > at:
-            place -= 1
-            value = value << 8 | self._out[place]
-        return value
-
-    def _write(self, at: int, value: int, size: int) -> None:
-        for place in range(at, at + size):
-            self._out[place] = value & 255
-            value >>= 8

@@ -19,7 +19,7 @@ from ibb.storage.group_reader import GroupReader
 from ibb.storage.page_runs import PageRun, PageRuns
 from ibb.storage.position import Position
 
-from . import run_encoder
+from . import event_packets, run_encoder
 from .dump_batch import Place
 from .dump_stream import DumpStream
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from .dump_terms import DumpTerms
 
 _BUFFERS_MAX: Final = 8  # kept for whoever makes a batch next
-_BUFFER_BYTES: Final = BATCH_BYTES + run_encoder.EVENT_BYTES_MAX + run_encoder.FRAME_BYTES
+_BUFFER_BYTES: Final = BATCH_BYTES + run_encoder.BEYOND_BYTES
 _LENT_BYTES_MIN: Final = 64 << 10  # of a batch that is left where it was made, not copied
 _buffers: Final[deque[bytearray]] = deque(maxlen=_BUFFERS_MAX)
 
@@ -86,7 +86,7 @@ class RunStream(DumpStream):
             return None if self._header is not None else 0
         buffer = _take_buffer()
         code = self._run(buffer, wanted)
-        size = kernel.used
+        size = kernel.packets.used
         if size >= _LENT_BYTES_MIN and not out:
             out.append(memoryview(buffer)[:size])
             self._lent = buffer
@@ -94,12 +94,11 @@ class RunStream(DumpStream):
             if size:
                 out.append(bytes(memoryview(buffer)[:size]))
             _buffers.append(buffer)
-        if size:  # else the kernel, without a page, may not have been told the sequence id
-            self.seq = kernel.seq
-        self._place.position += kernel.event_bytes
+        self.seq = kernel.packets.seq
+        self._place.position += kernel.packets.event_bytes
         for domain, server, number in kernel.take():
             self._sent[domain] = Gtid(domain, server, number)
-        if code == run_encoder.FULL:
+        if code == event_packets.FULL:
             return None
         self._lead_by_reader()
         return size
@@ -131,7 +130,7 @@ class RunStream(DumpStream):
         """Run the kernel, with pages as it wants them, until it is full or cannot go on."""
         kernel, header = self._kernel, self._header
         assert header is not None
-        while (code := kernel.run(buffer, wanted, self.seq)) == run_encoder.NEED:
+        while (code := kernel.run(buffer, wanted, self.seq)) == event_packets.NEED:
             page, known = kernel.walker.wanted_page(header.page_size), self._known
             known_end = known.first + known.pages if known and known.first <= page else 0
             known = self._runs.load(header, page, known_end if page < known_end else 0)
@@ -145,7 +144,7 @@ class RunStream(DumpStream):
         """Go on as ever, behind the last group that the kernel has sent, or inside the next."""
         kernel, header = self._kernel, self._header
         assert header is not None
-        border, skip = Position(header.file_no, kernel.border), kernel.skip
+        border, skip = Position(header.file_no, kernel.border), kernel.packets.skip
         if kernel.behind:
             self._begun_at, self._last = Position(header.file_no, kernel.behind), None
         self._header = self._known = None
@@ -193,7 +192,7 @@ def _fates_of(encoder: EventEncoder) -> bytes:
     """Return what the kernel does with each type of event that an encoder has a rule for."""
     fates = bytearray(256)  # SEND
     for code, fate in encoder._fates.items():  # noqa: SLF001 - the home of these rules
-        fates[code] = run_encoder.DROP if fate.name == "DROP" else run_encoder.LEAVE
+        fates[code] = event_packets.DROP if fate.name == "DROP" else event_packets.LEAVE
     return bytes(fates)
 
 

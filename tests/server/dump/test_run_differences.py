@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ibb.protocol.event import HEADER_SIZE, EventFlag, EventHeader, EventType, build_event
 from ibb.protocol.format_description import FormatDescription
 from ibb.protocol.gtid import Gtid, GtidPosition
-from ibb.server.dump import run_encoder
+from ibb.server.dump import event_packets
 from ibb.server.dump.dump_stream import DumpStream
 from ibb.server.dump.run_stream import RunStream
 from ibb.storage.disk import OsDisk
@@ -42,7 +42,7 @@ TYPES = (
     *(EventType.ANNOTATE_ROWS, EventType.INTVAR, EventType.INCIDENT),
 )
 SIZES = (0, 1, 7, 40, 300, 700, 3000, 20_000)
-LARGE = run_encoder.EVENT_BYTES_MAX  # of a body: not for the kernel
+LARGE = event_packets.EVENT_BYTES_MAX  # of a body: not for the kernel
 u32 = st.sampled_from((0, 1, 4, 255, 70_000, 2**32 - 1))
 flags = st.sampled_from((0, 0, 8, EventFlag.ACCEPT_OWN, EventFlag.SKIP_REPLICATION, 0xFFFF))
 

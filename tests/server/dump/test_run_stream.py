@@ -8,7 +8,7 @@ import pytest
 
 from ibb.protocol.event import EventFlag, EventType, build_event
 from ibb.protocol.gtid import Gtid, GtidPosition
-from ibb.server.dump import dump_stream, run_encoder
+from ibb.server.dump import dump_stream, event_packets, run_encoder
 from ibb.server.dump.dump_batch import Outcome
 from ibb.server.dump.dump_stream import DumpStream
 from ibb.server.dump.run_stream import RunStream
@@ -189,7 +189,7 @@ def test_groups_before_the_start_are_passed_over_by_the_kernel(strict, monkeypat
 
 
 def test_an_event_that_is_too_large_goes_on_where_the_kernel_has_stopped(quick_bytes):
-    large = rows_event(run_encoder.EVENT_BYTES_MAX)
+    large = rows_event(event_packets.EVENT_BYTES_MAX)
     long = [*[rows_event(9000)] * 100, large, *[rows_event(90)] * 9]
     with made_up(SimDisk(), random.Random(2), 16384, 0, max_binlog_size=8 << 20) as store:
         for number, events in enumerate(([query("a")], long, [query("b")]), 1):
