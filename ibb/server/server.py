@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from .sql.ast import ChangeMaster, ReplicaCommand
     from .sql.context import Context, Warned
     from .sql.types import SqlValue
+    from .storage_figures import StorageFigures
 
 MADE_UP_USER = "repl"
 
@@ -76,6 +77,7 @@ class Server:
     Attributes:
         made_up: user and password of the account that was made, or None.
         upstream: the relay that fills the history, None without one; whoever runs it sets it.
+        storage: figures of the store; None where nobody who opened it measures it.
         place: as above.
         global_values: what SET GLOBAL has changed and no setting holds.
         settings: changes `config` while the server runs.
@@ -96,6 +98,7 @@ class Server:
         self.history = history
         self.made_up: tuple[str, str] | None = None
         self.upstream: RelayControl | None = None
+        self.storage: StorageFigures | None = None
         self.place = place
         self.global_values: dict[str, SqlValue] = {}
         self.settings = LiveSettings(self)

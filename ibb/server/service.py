@@ -19,11 +19,13 @@ from .config_file import read_text_file
 from .connections.descriptors import raise_limit
 from .log import get_log
 from .login.accounts import AccountBook
+from .measured_disk import MeasuredDisk
 from .relay.relay_control import RelayControl
 from .relay.upstream import UpstreamAddress
 from .relay.upstream_tls import UpstreamTls
 from .reloading import Hangups, Reloading
 from .server import Server
+from .storage_figures import StorageFigures
 from .systemd import Systemd
 
 if TYPE_CHECKING:
@@ -61,8 +63,9 @@ async def serve(
     address = upstream_address(config, tls)
     accounts = AccountBook.load(config.accounts) if config.accounts else None
     raise_limit()
-    with _opened(directory, config) as history:
+    with _opened(directory, config) as (history, figures):
         server = Server(history, config=config, accounts=accounts, place=_absolute(directory))
+        server.storage = figures
         stopping = asyncio.Event()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -128,22 +131,25 @@ async def _until(stopping: asyncio.Event, upstream: RelayControl | None) -> None
 
 
 @contextmanager
-def _opened(directory: str, config: Config) -> Iterator[Store | ReadOnlyHistory]:
-    """Open the directory, and close it in the end."""
+def _opened(
+    directory: str, config: Config
+) -> Iterator[tuple[Store | ReadOnlyHistory, StorageFigures | None]]:
+    """Open the directory, measured if it is a store, and close it in the end."""
     if config.read_only:
         history = ReadOnlyHistory(OsDisk(), directory, follow_unsynced=config.follow_unsynced)
         try:
-            yield history
+            yield history, None
         finally:
             history.close()
         return
-    store = Store.open(directory, store_options(config))
+    options, disk = store_options(config), MeasuredDisk(directory)
+    store = Store.open(directory, options, disk=disk)
     for copy in store.copies_set_aside:
         get_log().warning("copy_set_aside", path=copy)
     for path in store.damaged_headers:
         get_log().warning("damaged_header_passed_over", path=path)
     try:
-        yield store
+        yield store, StorageFigures(store, directory, disk, options)
     finally:
         try:
             store.close()

@@ -191,6 +191,8 @@ def test_pages_for_administrators_are_served_beside(serve, tmp_path, accounts_fi
     (port,) = [line["port"] for line in lines if line["event"] == "admin_started"]
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=20) as answer:
         assert json.load(answer) == {"ready": True, "reasons": []}
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=20) as answer:
+        assert b"\nibb_redo_checkpoints_total 1.0\n" in answer.read()
     assert serving.end()[0] == 0
 
 

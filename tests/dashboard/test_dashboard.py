@@ -89,6 +89,7 @@ def test_the_overview_shows_who_is_behind_and_why(window, shown):
     behind = window.table("Readers that are furthest behind")
     expect(behind).to_contain_text("does not read what it is sent")
     expect(page.locator(".alerts")).to_contain_text("server 66")
+    expect(page.locator("dl")).to_contain_text(re.compile(r"Redo log\d.* of 64 MiB"))
     lines = page.locator("polyline.line0")
     expect(lines).to_have_count(4)
     assert len(lines.first.get_attribute("points").split()) > 1

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .statement_rows import Row
 
 LAG_SECONDS: Final = 60  # behind which somebody is late
+SYNC_SECONDS: Final = 10.0  # after which a sync may never come back
 FILES_OF_ROOM_MIN: Final = 2  # of max_binlog_size, that the disk should have
 ALERTS_MAX: Final = 50
 ERROR: Final = "error"
@@ -67,6 +68,7 @@ def find_alerts(
         *_of_upstream(upstream),
         *_of_files(server),
         *_of_disk(server),
+        *_of_syncs(server),
         *_of_purge(server),
         *_of_leases(leases),
         *_of_readers(readers),
@@ -112,6 +114,13 @@ def _of_disk(server: Server) -> Iterator[Alert]:
         level = ERROR if free < file_size else WARNING
         text = f"{free >> 20} MiB are free at {server.place}, a binlog file takes"
         yield Alert(level, "disk", f"{text} {file_size >> 20} MiB: purge, or make room")
+
+
+def _of_syncs(server: Server) -> Iterator[Alert]:
+    waited = 0.0 if server.storage is None else server.storage.disk.longest_wait()
+    if waited > SYNC_SECONDS:
+        text = f"a sync has not come back for {duration(waited)}"
+        yield Alert(ERROR, "disk", f"{text}: see the disk, and what else uses it")
 
 
 def _of_purge(server: Server) -> Iterator[Alert]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ibb import __version__
 from ibb.server.dump.readers import bytes_between
+from ibb.server.storage_figures import Filling
 from ibb.storage.file_name import binlog_name
 
 from .alerts import find_alerts
@@ -45,6 +46,7 @@ UPSTREAM_SHOWN: Final = (
     "Seconds_Behind_Master",
     "Gtid_IO_Pos",
 )
+_UNKNOWN: Final = dict.fromkeys(Filling._fields)
 _RATE_MEMORY: Final = 0.5  # of a reader's rate before, in the rate that is shown
 
 
@@ -56,6 +58,8 @@ class Overview(NamedTuple):
         sample: what plots are made of.
         server: what it is.
         binlog: SHOW BINLOG STATUS, its GTID position, and what all files take.
+        storage: how full redo log and page FIFO are, and how long a sync took lately; None where
+            that is not measured.
         upstream: of SHOW REPLICA STATUS what `UPSTREAM_SHOWN` names, None without an upstream.
         readers: the readers that are furthest behind.
         alerts: what to look at.
@@ -64,6 +68,7 @@ class Overview(NamedTuple):
     sample: Sample
     server: Row
     binlog: Row
+    storage: Row | None
     upstream: Row | None
     readers: ReaderPage
     alerts: list[Alert]
@@ -93,6 +98,7 @@ class Observer:
         self._reasons = reasons
         self._before: _Counts | None = None
         self._sent: dict[int, int] = {}  # bytes by connection id, at the last look
+        self._syncs = (0, 0.0)  # of the redo log, and seconds that they took, at the last look
         self._leases: tuple[float, list[Row]] = (float("-inf"), [])
         self.rates: dict[int, float] = {}  # bytes a second by connection id
         self.readers: list[PlacedReader] = []  # all of them
@@ -108,7 +114,8 @@ class Observer:
         upstream = self._upstream()
         alerts = find_alerts(server, self._reasons(), worst.rows, upstream, self._lease_rows())
         sample = self._sample(worst, upstream)
-        return Overview(sample, self._about(), self._binlog(), upstream, worst, alerts)
+        about, binlog, storage = self._about(), self._binlog(), self._storage()
+        return Overview(sample, about, binlog, storage, upstream, worst, alerts)
 
     def _measure_readers(self) -> None:
         now = time.monotonic()
@@ -177,6 +184,19 @@ class Observer:
             "gtid_binlog_pos": str(history.state().position()),
             "files": len(files),
             "bytes": sum(file.size for file in files),
+        }
+
+    def _storage(self) -> Row | None:
+        server, figures = self._server, self._server.storage
+        if figures is None:
+            return None
+        filling = figures.filling(server.upstream.figures.written if server.upstream else None)
+        counted, (count, seconds) = figures.disk.redo_syncs.counted(), self._syncs
+        self._syncs = counted.up_to[-1], counted.seconds
+        new = self._syncs[0] - count
+        return {
+            **(_UNKNOWN if filling is None else filling._asdict()),
+            "sync_seconds": (counted.seconds - seconds) / new if new else None,
         }
 
     def _upstream(self) -> Row | None:

@@ -54,9 +54,20 @@ def counters(name: str, text: str, labels: tuple[str, ...], values: Labelled) ->
 
 def histogram(name: str, text: str, latencies: Latencies) -> Metric:
     """Return durations."""
-    counted = latencies.counted()
+    return histograms(name, text, (), [((), latencies)])
+
+
+def histograms(
+    name: str,
+    text: str,
+    labels: tuple[str, ...],
+    values: Iterable[tuple[tuple[str, ...], Latencies]],
+) -> Metric:
+    """Return the same by *labels*."""
+    family = HistogramMetricFamily(name, text, labels=labels)
     bounds = [*map(floatToGoString, BOUNDS), "+Inf"]
-    buckets = list(zip(bounds, map(float, counted.up_to), strict=True))
-    family = HistogramMetricFamily(name, text)
-    family.add_metric([], buckets, counted.seconds)
+    for words, latencies in values:
+        counted = latencies.counted()
+        buckets = list(zip(bounds, map(float, counted.up_to), strict=True))
+        family.add_metric(words, buckets, counted.seconds)
     return family

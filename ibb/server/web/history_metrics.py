@@ -36,6 +36,11 @@ class HistoryMetrics:
         end, files = history.end(), history.files()
         yield gauge("ibb_binlog_files", "Binlog files, the one made in advance too.", len(files))
         yield gauge("ibb_binlog_bytes", "Bytes of them all.", sum(file.size for file in files))
+        yield gauge(
+            "ibb_binlog_preallocated_bytes",
+            "Of these, the bytes behind the durable end: made in advance, or not durable yet.",
+            sum(file.size for file in files if file.file_no >= end.file_no) - end.offset,
+        )
         yield gauge("ibb_binlog_file_number", "Number of the file that is written.", end.file_no)
         yield gauge("ibb_binlog_offset_bytes", "Durable end in that file.", end.offset)
         yield gauge(

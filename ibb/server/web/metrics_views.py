@@ -25,6 +25,7 @@ from .history_metrics import HistoryMetrics
 from .login_views import address_of
 from .reader_metrics import reader_metrics
 from .server_metrics import server_metrics
+from .storage_metrics import storage_metrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,6 +69,7 @@ class Metrics:
         """Yield all; looks at the disk."""
         yield from server_metrics(self._server)
         yield from self._history.collect()
+        yield from storage_metrics(self._server)
         yield from reader_metrics(self._server)
         listener = self._listener
         yield gauge("ibb_admin_connections", "Connections to the admin's port.", len(listener))

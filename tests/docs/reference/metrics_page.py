@@ -6,10 +6,12 @@ from typing import Any
 
 from ibb.server.config import Config
 from ibb.server.login.accounts import AccountBook
+from ibb.server.measured_disk import MeasuredDisk
 from ibb.server.relay.relay_control import RelayControl
 from ibb.server.relay.upstream import UpstreamAddress
 from ibb.server.relay.upstream_tls import UpstreamTls
 from ibb.server.server import Server
+from ibb.server.storage_figures import StorageFigures
 from ibb.server.web.metrics_views import Metrics
 from ibb.server.web.web_sessions import WebSessions
 from ibb.storage.store import Store
@@ -21,7 +23,8 @@ INTRODUCTION = """\
 # Metrics
 
 `/metrics` of the admin's port ([Watching a server](../monitoring.md)). Those of the relay are there
-while an upstream is named. Beside them are `process_*`, as in all of Prometheus' Python clients.
+while an upstream is named, those of redo log, page FIFO and syncs where `ibb serve` writes the
+store. Beside them are `process_*`, as in all of Prometheus' Python clients.
 """
 _SUFFIXES = {"counter": "_total", "info": "_info"}
 
@@ -34,16 +37,20 @@ def metrics_page() -> str:
 
 def families() -> list[Any]:
     """Return every family that a server with an upstream has."""
-    with tempfile.TemporaryDirectory() as folder, Store.open(folder, SMALL) as store:
-        return asyncio.run(_families(store, folder))
+    with tempfile.TemporaryDirectory() as folder:
+        disk = MeasuredDisk(folder)
+        with Store.open(folder, SMALL, disk=disk) as store:
+            figures = StorageFigures(store, folder, disk, SMALL)
+            return asyncio.run(_families(store, folder, figures))
 
 
-async def _families(store: Store, folder: str) -> list[Any]:
+async def _families(store: Store, folder: str, figures: StorageFigures) -> list[Any]:
     accounts = AccountBook()
     server = Server(store, config=Config(listen="127.0.0.1:0"), accounts=accounts, place=folder)
     tls = UpstreamTls.from_config(server.config)
     address = UpstreamAddress("primary", 3306, "repl", "", tls)
     server.upstream = RelayControl(store, server, address, tls)
+    server.storage = figures
     sessions = WebSessions(lambda: accounts, server.uptime)
     listener: Any = _Listener()
     return list(Metrics(server, sessions, listener).collect())

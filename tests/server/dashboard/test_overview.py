@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from unittest.mock import Mock
 
 import pytest
 
@@ -11,8 +12,12 @@ from ibb.server.dashboard.alerts import ERROR, WARNING, find_alerts
 from ibb.server.dashboard.live import LOOKS_MAX, Dashboard, TooManyLooks
 from ibb.server.dashboard.overview import UPSTREAM_SHOWN, Observer
 from ibb.server.dashboard.reader_table import KEEPS_UP, LATE_ON_PURPOSE
+from ibb.server.measured_disk import MeasuredDisk
+from ibb.server.storage_figures import StorageFigures
 from ibb.storage.purge import PurgeResult
+from ibb.storage.store import Store
 
+from ...tiny import SMALL
 from ..conftest import publish
 
 
@@ -33,6 +38,22 @@ async def test_an_overview_has_rates_from_the_second_on(server, store, reading):
     assert second.sample.groups_written > 0
     assert second.binlog["Position"] > first.binlog["Position"]
     json.dumps(live.encode_overview(second).decode())
+
+
+async def test_an_overview_tells_how_full_the_store_is_and_how_long_syncs_took(server, tmp_path):
+    observer = Observer(server, ready)
+    assert (await asyncio.to_thread(observer.look)).storage is None
+    directory = str(tmp_path / "measured")
+    disk = MeasuredDisk(directory)
+    with Store.open(directory, SMALL, disk=disk) as store:
+        server.storage = figures = StorageFigures(store, directory, disk, SMALL)
+        await asyncio.to_thread(observer.look)
+        quiet = (await asyncio.to_thread(observer.look)).storage
+        assert quiet == {**figures.filling(None)._asdict(), "sync_seconds": None}
+        await asyncio.to_thread(publish, store, Gtid(0, 1, 1), 5000, wait=True)
+        busy = (await asyncio.to_thread(observer.look)).storage
+        assert busy["redo_used"] > quiet["redo_used"] + 5000
+        assert 0 < busy["sync_seconds"] < disk.redo_syncs.counted().seconds
 
 
 async def test_a_new_history_has_no_negative_rates(server, store):
@@ -64,6 +85,8 @@ async def test_each_trouble_has_its_alert_errors_first(server, store, monkeypatc
     server.semi_sync.enabled = True
     monkeypatch.setattr(server.semi_sync, "_is_on", False)
     store.pages.healed.count = 2
+    server.storage = Mock()
+    server.storage.disk.longest_wait.return_value = 75.0
     found = alerts(
         server,
         [("upstream_stopped", "the relay stands still: error 1236")],
@@ -72,11 +95,12 @@ async def test_each_trouble_has_its_alert_errors_first(server, store, monkeypatc
         [{"Name": "x", "Lapsed": "Yes"}, {"Name": "y", "Lapsed": "No"}],
     )
     assert [alert.about for alert in found] == [
-        *("upstream", "upstream", "disk", "purge", "lease", "reader", "semi-sync")
+        *("upstream", "disk", "upstream", "disk", "purge", "lease", "reader", "semi-sync")
     ]
-    assert [alert.level for alert in found] == [ERROR] + [WARNING] * 6
+    assert [alert.level for alert in found] == [ERROR] * 2 + [WARNING] * 6
     assert "START SLAVE" in found[0].text
-    assert "server 3 at h:1 is 2 min behind: does not read" in found[5].text
+    assert "a sync has not come back for 1 min: see the disk" in found[1].text
+    assert "server 3 at h:1 is 2 min behind: does not read" in found[6].text
     store.purger.last_automatic = lapsed._replace(failure="disk on fire")
     assert any(alert == (ERROR, "purge", "files could not go by themselves: disk on fire")
                for alert in alerts(server))  # fmt: skip

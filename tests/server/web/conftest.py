@@ -2,12 +2,18 @@
 
 import re
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import httpx
 import pytest
 
 from ibb.server.login.accounts import AccountBook, make_account
+from ibb.server.measured_disk import MeasuredDisk
+from ibb.server.storage_figures import StorageFigures
 from ibb.server.web.admin_listener import AdminListener
+from ibb.storage.store import Store
+
+from ...tiny import SMALL
 
 
 @pytest.fixture
@@ -26,6 +32,15 @@ def accounts():
             ),
         ]
     )
+
+
+@pytest.fixture
+def measured(tmp_path):
+    """Return a store for a relay, and its figures."""
+    directory, options = str(tmp_path / "measured"), replace(SMALL, format_description="upstream")
+    disk = MeasuredDisk(directory)
+    with Store.open(directory, options, disk=disk) as opened:
+        yield opened, StorageFigures(opened, directory, disk, options)
 
 
 class Pages:

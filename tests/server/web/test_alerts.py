@@ -38,8 +38,9 @@ def one(name, **labels):
 
 
 READER = {"server_id": "5", "user": "repl", "host": "r"}
-SYNCS = "ibb_relay_sync_seconds_bucket"
+SYNCS = "ibb_disk_sync_seconds_bucket"
 FREE, SIZE = one("ibb_filesystem_free_bytes"), one("ibb_filesystem_size_bytes")
+PAGES = one("ibb_page_fifo_bytes")
 CASES = {
     "IbbDown": [
         Case({one("up", job="ibb"): "1x5 0x10"}, 7, {"job": "ibb"}, "a does not answer"),
@@ -99,9 +100,18 @@ CASES = {
         for level in ("error", "critical")
     ],
     "IbbSyncSlow": [
-        Case({one(SYNCS, le="0.5"): "0x40", one(SYNCS, le="1.0"): "0+10x40",
-              one(SYNCS, le="+Inf"): "0+10x40"}, 11, {},
+        Case({one(SYNCS, le="0.5", file="redo"): "0x40",
+              one(SYNCS, le="1.0", file="redo"): "0+10x40",
+              one(SYNCS, le="+Inf", file="redo"): "0+10x40"}, 11, {"file": "redo"},
              "One sync in a hundred takes 995ms on a"),
+    ],
+    "IbbDiskHangs": [
+        Case({one("ibb_disk_sync_waiting_seconds"): "0x5 10 70 130 0x20"}, 8, {},
+             "a has waited 2m 10s for one sync", ends=9),
+    ],
+    "IbbPagesWait": [
+        Case({PAGES: "0x5 95x10 80x10", one("ibb_page_fifo_limit_bytes"): "100x30"}, 11, {},
+             "a writes its files more slowly than it is given", ends=17),
     ],
     "IbbDiskLies": [
         Case({one("ibb_healed_reads_total"): "0x5 1x100"}, 6, {},
@@ -137,8 +147,13 @@ HEALTHY = {
     one("ibb_purge_failures_total"): "7",
     one("ibb_log_lines_total", level="error"): "7",
     one("ibb_log_lines_total", level="warning"): "0+1",
-    one(SYNCS, le="0.5"): "0+100",
-    one(SYNCS, le="+Inf"): "0+101",
+    one(SYNCS, le="0.5", file="redo"): "0+100",
+    one(SYNCS, le="+Inf", file="redo"): "0+101",
+    one(SYNCS, le="0.5", file="binlog"): "0+50",
+    one(SYNCS, le="+Inf", file="binlog"): "0+100",
+    one("ibb_disk_sync_waiting_seconds"): "10",
+    PAGES: "90",
+    one("ibb_page_fifo_limit_bytes"): "100",
     one("ibb_healed_reads_total"): "7",
     one("ibb_login_failures_total"): "0+59",
     one("ibb_connections"): "90",

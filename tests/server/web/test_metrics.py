@@ -73,6 +73,30 @@ async def test_a_relay_is_measured(pages, serve, store, target):
     assert values["ibb_relay_batch_seconds_sum",] >= values["ibb_relay_sync_seconds_sum",] > 0
 
 
+async def test_what_is_between_a_commit_and_its_file_is_measured(pages, measured):
+    store, figures = measured
+    shown = await pages(store)
+    assert not as_lists(await scrape(shown), "ibb_redo_used_bytes")  # nobody measures
+    shown.server.storage = figures
+    publish(store, Gtid(0, 1, 1), 5000, wait=True)
+    values = await scrape(shown)
+    filling = figures.filling(None)
+    assert values["ibb_redo_used_bytes",] == filling.redo_used > 5000
+    assert values["ibb_redo_limit_bytes",] == filling.redo_limit
+    assert values["ibb_page_fifo_bytes",] == filling.page_fifo
+    assert values["ibb_page_fifo_limit_bytes",] == filling.page_fifo_limit
+    assert values["ibb_binlog_unsynced_bytes",] == values["ibb_disk_sync_waiting_seconds",] == 0
+    assert values["ibb_redo_checkpoints_total",] == figures.disk.checkpoints
+    assert values["ibb_redo_checkpoint_timestamp_seconds",] == figures.disk.checkpoint_at
+    assert values["ibb_disk_sync_seconds_count", "redo"] >= 1
+    assert values["ibb_disk_sync_seconds_sum", "redo"] > 0
+    assert values["ibb_disk_sync_seconds_count", "binlog"] >= 1
+    files = store.files()
+    assert values["ibb_binlog_preallocated_bytes",] == (
+        sum(file.size for file in files[store.end().file_no :]) - store.end().offset
+    )
+
+
 async def test_a_thousand_readers_have_a_bounded_number_of_lines(pages, store, monkeypatch):
     shown = await pages(store)
 

@@ -83,10 +83,12 @@ def prometheus(tmp_path):
 
 @pytest.mark.live
 async def test_prometheus_takes_all_of_it_from_a_relay_at_work(
-    pages, serve, store, target, prometheus, tmp_path
+    pages, serve, store, measured, prometheus, tmp_path
 ):
     primary = await serve(store)
+    target, figures = measured
     shown = await pages(target, server_id=98)
+    shown.server.storage = figures
     shown.server.place = str(tmp_path)
     tls = UpstreamTls.from_config(shown.server.config)
     address = UpstreamAddress("127.0.0.1", primary.port(), "repl", "secret", tls)
@@ -128,6 +130,6 @@ async def test_prometheus_takes_all_of_it_from_a_relay_at_work(
         for query in dashboard_queries():
             real = query.replace("$__rate_interval", "1m").replace("$instance", ".*")
             await answer("/query", query=real)
-            for name in names(query) - RARE:
+            for name in names(query) - RARE:  # without what the query leaves out
                 assert (await answer("/query", query=name))["result"], name
     await relay.stop()

@@ -32,6 +32,11 @@ export function duration(seconds) {
   return `${(seconds / 86400).toFixed(1)} d`;
 }
 
+/** Short times in seconds: 0.0023 -> "2.3 ms". */
+export function milliseconds(seconds) {
+  return seconds === null || seconds === undefined ? "–" : `${number(seconds * 1000)} ms`;
+}
+
 /** Seconds since 1970 -> "2026-11-22 14:05:09" in UTC. */
 export function moment(seconds) {
   if (seconds === null || seconds === undefined) return "–";

@@ -1,12 +1,22 @@
 // At a glance: alerts, the picture of who sends to whom, plots, and who is furthest behind.
 
 import { facts, fill, h, section } from "./dom.js";
-import { bytes, duration, number, rate, text } from "./format.js";
+import { bytes, duration, milliseconds, number, rate, text } from "./format.js";
 import { picture } from "./picture.js";
 import { plot } from "./plot.js";
 import { readerTable } from "./readers.js";
 
 const SPANS = [["5 minutes", 300], ["15 minutes", 900], ["1 hour", 3600]];
+
+function storage(found) {
+  if (!found) return [];
+  return [
+    ["Redo log", `${bytes(found.redo_used)} of ${bytes(found.redo_limit)}`],
+    ["Pages in memory", `${bytes(found.page_fifo)} of ${bytes(found.page_fifo_limit)}`],
+    ["Written, not durable", bytes(found.unsynced)],
+    ["A sync takes", milliseconds(found.sync_seconds)],
+  ];
+}
 
 export function overview(state) {
   const alerts = h("div", { role: "status" });
@@ -60,6 +70,7 @@ export function overview(state) {
       ["Position", number(found.binlog.Position)],
       ["gtid_binlog_pos", text(found.binlog.gtid_binlog_pos)],
       ["Files", `${number(found.binlog.files)}, ${bytes(found.binlog.bytes)}`],
+      ...storage(found.storage),
       ["Readers", `${number(found.sample.readers)}, ${number(found.sample.readers_behind)} behind`],
       ["Threads_connected", number(found.server.Threads_connected)],
       ["Uptime", duration(found.server.Uptime)],
