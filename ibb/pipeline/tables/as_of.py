@@ -92,6 +92,7 @@ def write_as_of(config: PipelineConfig, name: TableName, position: GtidPosition,
             tables={name: place},
             ahead=set(),
             going={},
+            shapes={},
             histories=None,
         )
         applier, schemas = scratch.applier(known), StoredSchemas(copy, scratch)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .ledger import Ledger
     from .row_changes import GroupRun, MicroBatch, RowChanges, TableName
     from .row_merge import MergeBuilder
+    from .table_shape import TableShape
 
 
 class OtherSteps(Protocol):
@@ -155,6 +156,11 @@ class BatchWork:
         if touched.builder is None:
             touched.builder = touched.target.builder()
         touched.builder.truncate(at)
+
+    @property
+    def shapes(self) -> dict[TableName, TableShape | None]:
+        """What tables that were read anew are where the stream is; None: that is not known."""
+        return self._ledger.shapes
 
     def knows(self, name: TableName) -> bool:
         """Whether there is such a table, or was before the batch that is under way."""

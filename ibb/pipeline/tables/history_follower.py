@@ -10,10 +10,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ibb.pipeline.ddl.effects import CreateTable, Unclear
+    from ibb.protocol.gtid import Gtid
 
     from .batch_work import BatchWork
     from .place import Place
     from .row_changes import MicroBatch, Statement, TableName, Undecoded
+    from .table_shape import TableShape
 
 
 class HistoryFollower(StatementFollower):
@@ -40,7 +42,9 @@ class HistoryFollower(StatementFollower):
         *,
         lower_case: bool = False,
     ) -> None:
-        super().__init__(keys, wants, move, put_aside, _kept_elsewhere, lower_case=lower_case)
+        super().__init__(
+            keys, wants, move, put_aside, _kept_elsewhere, _not_kept, lower_case=lower_case
+        )
 
     def _unclear(self, effect: Unclear, step: Statement, work: BatchWork) -> None:
         """Do nothing: what matters has stopped at the change tables."""
@@ -65,3 +69,8 @@ def _kept_elsewhere(
 ) -> Place | None:
     """Return *known*: the change tables' follower keeps what could not be decoded."""
     return known
+
+
+def _not_kept(_name: TableName, _gtid: Gtid) -> TableShape | None:
+    """Return None: no history is made like another."""
+    return None

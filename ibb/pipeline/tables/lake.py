@@ -14,6 +14,7 @@ from .history_target import HistoryTarget, no_group
 from .parquet_target import ParquetTarget
 from .state_folder import StateFolder
 from .statement_follower import StatementFollower
+from .table_shape import shape_before
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -102,6 +103,7 @@ class Lake:
             self.tables.move,
             self.tables.put_aside,
             self.dead_letters.add,
+            lambda name, gtid: shape_before(self.open(name), gtid),
             lower_case=ledger.lower_case,
         )
         histories = self.kept_histories(ledger) if config.history else None

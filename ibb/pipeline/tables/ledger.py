@@ -18,6 +18,7 @@ from ibb.protocol.gtid import Gtid
 from .errors import PipelineError
 from .place import Place, covers, is_behind
 from .row_changes import TableName
+from .table_shape import TableShape
 
 if TYPE_CHECKING:
     from .state_folder import StateFolder
@@ -42,6 +43,8 @@ class Ledger:
         going: tables that have gone or are about to, and the groups they go by, which the
             pipeline has not reached yet: a batch was cut short, or is under way.
         due: patterns of tables that are to be read anew; a crash leaves some of them done.
+        shapes: of those that were read anew ahead of the pipeline, what they are where it is; None:
+            that is not known.
         histories: the same of the history tables: `tables`, `ahead` and `going`.
     """
 
@@ -54,6 +57,7 @@ class Ledger:
     letters: Place | None = None
     going: dict[TableName, Gtid] = field(default_factory=dict)
     due: tuple[str, ...] = ()
+    shapes: dict[TableName, TableShape | None] = field(default_factory=dict)
     histories: Ledger | None = None
 
     @classmethod
@@ -77,6 +81,9 @@ class Ledger:
             letters = value.get("letters")
             ledger.letters = None if letters is None else Place.from_json(letters)
             ledger.due = tuple(value.get("due", ()))
+            for entry in value.get("shapes", ()):
+                known = entry["shape"]
+                ledger.shapes[_name(entry)] = None if known is None else TableShape.from_json(known)
             _take_tables(ledger, value)
             if "histories" in value:
                 _take_tables(ledger.known_histories(), value["histories"])
@@ -91,6 +98,7 @@ class Ledger:
             tables=dict(self.tables),
             ahead=set(self.ahead),
             going=dict(self.going),
+            shapes=dict(self.shapes),
             histories=self.histories.copy() if self.histories else None,
         )
 
@@ -110,6 +118,7 @@ class Ledger:
         """Take note that there is no such table any more."""
         self.tables.pop(name, None)
         self.ahead.discard(name)
+        self.shapes.pop(name, None)
 
     def move(self, place: Place) -> None:
         """Take note that every table has all that is not behind *place*."""
@@ -117,6 +126,7 @@ class Ledger:
         self.ahead = {
             name for name in self.ahead if not covers(place.position, self.tables[name].position)
         }
+        self.shapes = {name: kept for name, kept in self.shapes.items() if name in self.ahead}
         self.going = {
             name: gtid for name, gtid in self.going.items() if is_behind(gtid, place.position)
         }
@@ -133,6 +143,10 @@ class Ledger:
             "mark": self.mark._asdict(),
             "letters": None if self.letters is None else self.letters.as_json(),
             "due": list(self.due),
+            "shapes": [
+                {**name._asdict(), "shape": None if kept is None else kept.as_json()}
+                for name, kept in self.shapes.items()
+            ],
             **_tables_as_json(self),
         }
         if self.histories is not None:

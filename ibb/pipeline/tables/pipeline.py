@@ -19,6 +19,7 @@ from .mariadb_source import compares_in_lower_case
 from .place import Place
 from .snapshot import take_snapshot
 from .stored_schemas import StoredSchemas
+from .table_shape import keep_shapes
 
 if TYPE_CHECKING:
     import threading
@@ -121,6 +122,7 @@ class Pipeline:
             self._progress.snapshot,
         )
         histories = self._lake.kept_histories(ledger)
+        keep_shapes(ledger, found, self._lake.open)
         for name in found:
             histories.end_series(name, ledger)
             ledger.left_at(name, place, ahead=True)

@@ -23,11 +23,13 @@ from .errors import PipelineError
 from .row_changes import GroupRun, Statement, TableName
 from .shape import Reshape, column_field
 from .storable import check_names
+from .table_shape import TableShape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ibb.pipeline.ddl.effects import Effect
+    from ibb.protocol.gtid import Gtid
 
     from .batch_work import BatchWork
     from .change_target import ChangeTarget
@@ -47,6 +49,7 @@ class StatementFollower:
         move: moves a table's folder from one name to another; False: there is none.
         put_aside: moves the folder of a dropped table out of the way, named by a GTID.
         undecoded: takes what could not be decoded.
+        shape_before: what a table was before a group, when it is further; None: not known.
         lower_case: whether the source compares names in lower case; those given here are.
     """
 
@@ -57,6 +60,7 @@ class StatementFollower:
         move: Callable[[TableName, TableName], bool],
         put_aside: Callable[[TableName, str], bool],
         undecoded: Callable[[Sequence[Undecoded], MicroBatch, Place | None], Place | None],
+        shape_before: Callable[[TableName, Gtid], TableShape | None],
         *,
         lower_case: bool = False,
     ) -> None:
@@ -65,6 +69,7 @@ class StatementFollower:
         self._move = move
         self._put_aside = put_aside
         self._undecoded = undecoded
+        self._shape_before = shape_before
         self._lower_case = lower_case
 
     def keeps_key(self, name: TableName) -> bool:
@@ -137,6 +142,8 @@ class StatementFollower:
             target = work.open(name)
             if target.exists and not work.is_applied(name, step.gtid):
                 self._reshape(target, effect, step, work)
+            elif (shape := work.shapes.get(name)) is not None:
+                work.shapes[name] = self._reshaped(shape, effect)
         if effect.new_name is not None:
             self._rename(name, effect.new_name, step, work)
 
@@ -161,26 +168,67 @@ class StatementFollower:
         name = effect.table
         known = name in work.known_tables(name.database)
         target = work.open(name)
-        if work.is_applied(name, step.gtid) or (known and effect.if_missing):
+        if work.is_applied(name, step.gtid):
+            if name in work.shapes and not (effect.if_missing and work.shapes[name]):
+                work.shapes[name] = self._known_shape(effect, step, work)
             return
-        schema, key = self._shape(effect, work)
-        key = self._keys.get(name, key)
+        if known and effect.if_missing:
+            return
+        schema, key = self._shape(effect, step, work)
         # Rows of its own group follow (CREATE TABLE SELECT), so it has nothing of that yet.
         target.create(schema, list(key), work.place_before)
         work.done(name, work.place_before)
 
-    def _shape(self, effect: CreateTable, work: BatchWork) -> tuple[pa.Schema, Sequence[str]]:
+    def _known_shape(
+        self, effect: CreateTable, step: Statement, work: BatchWork
+    ) -> TableShape | None:
+        try:
+            return self._shape(effect, step, work)
+        except UnclearError:
+            return None
+
+    def _shape(self, effect: CreateTable, step: Statement, work: BatchWork) -> TableShape:
+        key: Sequence[str]
         if effect.like is not None:
-            model = work.open(effect.like) if self._wants(effect.like) else None
-            if model is None or not model.exists:
-                raise UnclearError(f"it is made like {effect.like}, which is no change table")
-            return model.schema, model.key
+            schema, key = self._shape_of_model(effect.like, step, work)
+            return TableShape(schema, tuple(self._keys.get(effect.table, key)))
         fields = [
             column_field(column.name, column.type_text, column.charset) for column in effect.columns
         ]
         check_names(field.name for field in fields)
         names = {field.name.lower(): field.name for field in fields}
-        return pa.schema(fields), [names[column.lower()] for column in effect.key]
+        key = self._keys.get(effect.table, [names[column.lower()] for column in effect.key])
+        return TableShape(pa.schema(fields), tuple(key))
+
+    def _shape_of_model(self, name: TableName, step: Statement, work: BatchWork) -> TableShape:
+        if not self._wants(name):
+            raise UnclearError(f"it is made like {name}, which is no change table")
+        shape = self._shape_now(name, step, work)
+        if shape is None:
+            raise UnclearError(f"it is made like {name}, whose columns then are not known")
+        return shape
+
+    def _shape_now(self, name: TableName, step: Statement, work: BatchWork) -> TableShape | None:
+        """Return what *name* is where the stream is: the table itself may be further."""
+        target = work.open(name)
+        if target.exists and not work.is_applied(name, step.gtid):
+            return TableShape(target.schema, tuple(target.key))
+        if name in work.shapes:
+            return work.shapes[name]
+        return self._shape_before(name, step.gtid)
+
+    def _reshaped(self, shape: TableShape, effect: AlterTable) -> TableShape | None:
+        try:
+            after = Reshape(
+                shape.schema,
+                shape.key,
+                effect.effects,
+                has_rows=False,
+                keeps_key=effect.table in self._keys,
+            )
+        except UnclearError:
+            return None
+        return TableShape(after.schema, tuple(after.key))
 
     def _drop(self, name: TableName, step: Statement, work: BatchWork) -> None:
         if not self._wants(name):
@@ -192,6 +240,8 @@ class StatementFollower:
             work.forget(name)
         elif not target.exists:
             work.forget(name)
+        elif name in work.shapes:
+            work.shapes[name] = None
 
     def _rename(self, old: TableName, new: TableName, step: Statement, work: BatchWork) -> None:
         if not self._wants(new):
@@ -199,6 +249,7 @@ class StatementFollower:
             return
         if not self._wants(old):
             raise UnclearError(f"{new} gets the rows of {old}, which is no change table")
+        shape = self._shape_now(old, step, work)
         if work.open(old).exists:
             work.announce(old, step.gtid)
             # After a crash the batch makes the old table again, which has become the new one.
@@ -221,6 +272,8 @@ class StatementFollower:
             place = work.place_behind(step.gtid, step.time)
             target.advance(place)
             work.done(new, place)
+        elif new in work.shapes:
+            work.shapes[new] = shape
 
 
 def _run(step: Statement) -> GroupRun:

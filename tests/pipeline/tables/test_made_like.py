@@ -1,0 +1,133 @@
+"""Tables made like another that was read anew meanwhile: the columns are those of then."""
+
+from dataclasses import replace
+
+import pytest
+
+from ibb.pipeline.tables.errors import PipelineError
+
+from .deaths import Deaths
+from .modelled import table
+from .test_deaths import A, B, begun, try_disks
+
+WIDE = [{**row, "n": 5} for row in (A, B)]
+
+
+@pytest.fixture
+def source():
+    return begun()
+
+
+@pytest.fixture
+def deaths(monkeypatch, tmp_path, source):
+    return Deaths(monkeypatch, tmp_path / "disks", source)
+
+
+def altered(source):
+    """Make tables like one before and behind changes of its columns, key and name."""
+    source.sql("CREATE TABLE u LIKE t", u=table("id name", "id"))
+    source.insert("shop.u", A)
+    source.sql("ALTER TABLE t ADD n INT DEFAULT 5", t=table("id name n", "id", WIDE))
+    source.sql("CREATE TABLE v LIKE t", v=table("id name n", "id"))
+    source.insert("shop.v", WIDE[0])
+    source.sql("ALTER TABLE t DROP name, DROP PRIMARY KEY, ADD PRIMARY KEY (n, id)", t=last("n id"))
+    source.sql("CREATE TABLE w LIKE t", w=table("id n", "n id"))
+    source.insert("shop.w", {"id": 1, "n": 2})
+    source.sql("ALTER TABLE t ADD m INT", t=table("id n m", "n id", narrow(m=None)))
+
+
+def last(key):
+    return table("id n", key, narrow())
+
+
+def narrow(**more):
+    return [{"id": row["id"], "n": 5, **more} for row in (A, B)]
+
+
+@pytest.mark.parametrize("lives", [0, 1])
+def test_of_a_table_that_was_read_anew_the_columns_are_those_of_then(
+    source, deaths, tmp_path, lives
+):
+    lake, before = tmp_path / "lake", source.seen
+    deaths.run(lake)
+    altered(source)
+    source.seen = before  # the snapshot is ahead of what has come
+    disks = deaths.run(lake, "shop.t")
+    source.seen = source.view_at
+    if not lives:
+        deaths.run(lake)
+        deaths.check(lake)
+    else:
+        assert len(disks) > 2
+        try_disks(deaths, disks, (2, 100), 0)
+
+
+def test_they_are_known_behind_a_restart_between_the_statements(source, deaths, tmp_path):
+    lake, before = tmp_path / "lake", source.seen
+    deaths.run(lake)
+    altered(source)
+    source.seen = before
+    deaths.run(lake, "shop.t")
+    for seen in range(before + 1, source.view_at + 1):
+        source.seen = seen
+        deaths.run(lake)
+    deaths.check(lake)
+
+
+def test_of_one_that_was_renamed_and_read_anew_under_its_new_name(source, deaths, tmp_path):
+    lake, before = tmp_path / "lake", source.seen
+    deaths.run(lake)
+    source.sql("RENAME TABLE t TO r", t=None, r=table("id name", "id", [A, B]))
+    source.sql("CREATE TABLE u LIKE r", u=table("id name", "id"))
+    source.insert("shop.u", A)
+    source.sql("ALTER TABLE r ADD n INT DEFAULT 5", r=table("id name n", "id", WIDE))
+    source.seen = before
+    deaths.run(lake, "shop.r")
+    source.seen = source.view_at
+    deaths.run(lake)
+    deaths.check(lake)
+
+
+def test_of_one_that_was_dropped_and_made_anew(source, deaths, tmp_path):
+    lake, before = tmp_path / "lake", source.seen
+    deaths.run(lake)
+    source.sql("DROP TABLE t", t=None)
+    source.sql("CREATE TABLE t (n INT)", t=table("n"))
+    source.sql("CREATE TABLE u LIKE t", u=table("n"))
+    source.insert("shop.u", {"n": 1})
+    source.sql("ALTER TABLE t ADD m INT", t=table("n m"))
+    source.seen = before
+    deaths.run(lake, "shop.t")
+    source.seen = source.view_at
+    deaths.run(lake)
+    deaths.check(lake)
+
+
+def test_with_an_older_ledger_they_are_those_of_an_older_version(source, deaths, tmp_path):
+    """Also where the table that is made so was dropped since."""
+    lake = tmp_path / "lake"
+    deaths.run(lake)
+    ledger = (lake / "_ibb/ledger.json").read_bytes()
+    source.sql("CREATE TABLE u LIKE t", u=table("id name", "id"))
+    source.insert("shop.u", A)
+    source.sql("DROP TABLE u", u=None)
+    source.sql("ALTER TABLE t ADD n INT DEFAULT 5", t=table("id name n", "id", WIDE))
+    deaths.run(lake)
+    (lake / "_ibb/ledger.json").write_bytes(ledger)
+    deaths.run(lake)
+    deaths.check(lake)
+
+
+def test_what_nobody_knows_stops(source, deaths, tmp_path):
+    """The table was not one of the pipeline's, when the other was made like it."""
+    lake, before = tmp_path / "lake", source.seen
+    everything = deaths.config
+    deaths.config = replace(everything, exclude=("shop.t",))
+    deaths.run(lake)
+    altered(source)
+    source.seen = before
+    deaths.config = everything
+    deaths.run(lake, "shop.t")
+    source.seen = source.view_at
+    with pytest.raises(PipelineError, match=r"made like shop\.t, whose columns then are not known"):
+        deaths.run(lake)
