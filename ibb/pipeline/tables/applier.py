@@ -81,7 +81,7 @@ class Applier:
         end = batch.end if follows else furthest(before.position, batch.end)
         after.move(Place(end, max(batch.time, before.time)))
         if follows:
-            after.prepared = batch.prepared
+            after.prepared = dict(batch.prepared)
             after.mark = batch.mark
         if self._histories is not None:
             self._histories.begin(after)

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
     from .config import PipelineConfig
     from .ledger import Ledger
+    from .prepared_xa import Prepared
 
 _OPS: Final = {INSERT: Op.INSERT, UPDATE: Op.UPDATE, DELETE: Op.DELETE}
 
@@ -78,9 +79,10 @@ def read_batches(
     try:
         check_history(config, history, ledger)
         start = ledger.place.position
-        batch, pending = _Batch(start, schema_of, config.table_name), PreparedXa(ledger.prepared)
+        batch = _Batch(start, schema_of, config.table_name)
+        pending = PreparedXa(ledger.prepared, history.pages)
         if until is not None:
-            pending = PassedXa()
+            pending = PassedXa(history.pages)
         wanted = {gtid for gtid in until or () if is_behind(gtid, start)}
 
         def wants(name: TableName) -> bool:
@@ -97,10 +99,10 @@ def read_batches(
                 just_behind(group.position),
             )
             if ends or batch.groups >= config.batch_groups or batch.rows >= config.batch_rows:
-                yield batch.finished(pending.xids, mark_before(history.pages, place))
+                yield batch.finished(pending.known, mark_before(history.pages, place))
                 batch = _Batch(batch.end, schema_of, config.table_name)
         if batch.groups:
-            yield batch.finished(pending.xids, mark_before(history.pages, place))
+            yield batch.finished(pending.known, mark_before(history.pages, place))
         if wanted:
             raise PipelineError(f"{min(wanted)} is not in the history of {config.source}")
     finally:
@@ -157,7 +159,7 @@ class _Batch:
                 self._rows(step)
         return any(isinstance(step, Statement) for step in steps)
 
-    def finished(self, prepared: frozenset[str], mark: HistoryMark) -> MicroBatch:
+    def finished(self, prepared: dict[str, Prepared], mark: HistoryMark) -> MicroBatch:
         """Return the batch; *prepared* XA transactions and *mark* of the history at its end."""
         self._close()
         steps, groups = tuple(self._steps), tuple(self._tags)

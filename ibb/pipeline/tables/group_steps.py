@@ -13,14 +13,13 @@ from ibb.protocol.rows.rows_event import OPS, open_rows
 from ibb.protocol.rows.table_map import TableMap
 
 from .errors import PipelineError
-from .prepared_xa import AGAIN
 from .query_event import QueryEvent
 from .row_changes import Statement, TableName
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ibb.protocol.gtid import Gtid
+    from ibb.protocol.gtid_event import XaId
     from ibb.storage.group_reader import StoredGroup
 
     from .prepared_xa import PreparedXa
@@ -50,41 +49,64 @@ def steps_of(
     Args:
         group: whose pieces were not taken yet.
         wants: whether a table's rows matter.
-        prepared: the XA transactions prepared before it; those after it when this returns.
+        prepared: the XA transactions prepared before it; those after it when this returns. Rows
+            of one are steps of the group that commits it.
 
     Raises:
-        PipelineError: it prepares a transaction with rows that matter, commits one that was
-            prepared before the stream began, or is an incident.
+        PipelineError: it commits a transaction that was prepared before the stream began or is
+            gone, or is an incident.
         FormatError: it is damaged.
     """
-    assert group.gtid is not None
-    reading = _Reading(group.gtid, group.timestamp, wants, prepared)
-    for event in _events(group):
-        reading.take(event)
+    reading = _Reading(group, wants)
+    reading.read(group)
+    xa_id = reading.xa_id
+    if xa_id is None:
+        return reading.steps
+    if reading.prepares:
+        prepared.prepare(xa_id, group, changes=bool(reading.steps))
+        return []
+    if reading.ended_by == "COMMIT":
+        rows = prepared.commit(xa_id, group)
+        if rows is not None:
+            reading.read(rows)
+    elif reading.ended_by:
+        prepared.roll_back(xa_id)
     return reading.steps
 
 
 class _Reading:
-    def __init__(
-        self, gtid: Gtid, time: int, wants: Callable[[TableName], bool], prepared: PreparedXa
-    ) -> None:
+    """
+    The steps of a group, and of the one that prepared what it commits.
+
+    Args:
+        group: whose GTID and time they have.
+        wants: whether a table's rows matter.
+    """
+
+    def __init__(self, group: StoredGroup, wants: Callable[[TableName], bool]) -> None:
+        assert group.gtid is not None
         self.steps: list[TableRows | Statement] = []
-        self._gtid = gtid
-        self._time = time
+        self.xa_id: XaId | None = None
+        self.prepares = False
+        self.ended_by = ""  # of XA COMMIT and XA ROLLBACK, whose rows another group has
+        self._gtid = group.gtid
+        self._time = group.timestamp
         self._wants = wants
-        self._prepared = prepared
-        self._xid = ""
-        self._ends_xa = False  # its rows are those of another group, that prepared it
+        self._ends_xa = False
         self._is_undone = False  # ALTER in two groups: the one that commits it says it again
         self._maps: dict[int, TableMap] = {}
         self._savepoints: list[tuple[str, int]] = []  # name, steps before it
 
-    def take(self, event: bytes) -> None:
+    def read(self, group: StoredGroup) -> None:
+        for event in _events(group):
+            self._take(event)
+
+    def _take(self, event: bytes) -> None:
         kind = event[TYPE_OFFSET]
         if kind == EventType.GTID:
             begin = GtidEvent.parse(event)
             self._is_undone = bool(begin.flags_extra & _NOT_DONE)
-            self._xid = str(begin.xa_id or "")
+            self.xa_id = begin.xa_id
             self._ends_xa = begin.standalone and bool(begin.flags2 & GtidFlag.COMPLETED_XA)
         elif kind == EventType.TABLE_MAP:
             table_map = TableMap.parse(event)
@@ -98,7 +120,7 @@ class _Reading:
         elif kind in _LOADS:
             self.steps.append(Statement(self._gtid, self._time, "", "LOAD DATA"))
         elif kind == EventType.XA_PREPARE:
-            self._prepare()
+            self.prepares = True
         elif kind == EventType.INCIDENT:
             raise PipelineError(
                 f"{self._gtid}: the source lost events there (an incident). Take a new snapshot"
@@ -107,12 +129,12 @@ class _Reading:
     def _query(self, query: QueryEvent) -> None:
         text = query.sql.lstrip()
         word = text[:16].partition(" ")[0].upper().rstrip(";")
-        if word == "XA":
-            self._end_xa(text)
-            return
         if word in _BEGINNINGS:
             return
-        if word == "SAVEPOINT":
+        if word == "XA":
+            if self._ends_xa:
+                self.ended_by = tokens_of(text)[1].word
+        elif word == "SAVEPOINT":
             self._savepoints.append((_last_name(text), len(self.steps)))
         elif word == "ROLLBACK":
             self._roll_back(text)
@@ -120,23 +142,6 @@ class _Reading:
             self.steps.append(
                 Statement(self._gtid, self._time, query.database, query.sql, query.ansi_quotes)
             )
-
-    def _prepare(self) -> None:
-        if self.steps:
-            raise PipelineError(
-                f"{self._gtid} prepares the XA transaction {self._xid}, which changes these "
-                f"tables: that is not followed. {AGAIN}"
-            )
-        if self._xid:
-            self._prepared.prepare(self._xid, self._gtid)
-
-    def _end_xa(self, text: str) -> None:
-        if not self._ends_xa:
-            return
-        if tokens_of(text)[1].word == "COMMIT":
-            self._prepared.commit(self._xid, self._gtid)
-        else:
-            self._prepared.roll_back(self._xid)
 
     def _roll_back(self, text: str) -> None:
         if len(tokens_of(text)) == 1:

@@ -17,6 +17,7 @@ from ibb.protocol.gtid import Gtid
 
 from .errors import PipelineError
 from .place import Place, covers, is_behind
+from .prepared_xa import Prepared, prepared_from_json
 from .row_changes import TableName
 from .table_shape import TableShape
 
@@ -37,7 +38,7 @@ class Ledger:
         tables: the place that each table stored at its last change.
         ahead: those whose place is further than the pipeline's: a batch was cut short behind them.
         lower_case: whether the source compares names in lower case (lower_case_table_names).
-        prepared: XIDs of the XA transactions that are prepared there, and change none of them.
+        prepared: the XA transactions that are prepared there, by their XID.
         mark: of the history, to tell another one under the same GTIDs (RESET MASTER).
         letters: how far what could not be decoded is kept; None: its table knows.
         going: tables that have gone or are about to, and the groups they go by, which the
@@ -52,7 +53,7 @@ class Ledger:
     tables: dict[TableName, Place] = field(default_factory=dict)
     ahead: set[TableName] = field(default_factory=set)
     lower_case: bool = False
-    prepared: frozenset[str] = frozenset()
+    prepared: dict[str, Prepared] = field(default_factory=dict)
     mark: HistoryMark = NO_MARK
     letters: Place | None = None
     going: dict[TableName, Gtid] = field(default_factory=dict)
@@ -76,7 +77,7 @@ class Ledger:
                 raise PipelineError(f"{DOCUMENT} is of version {value['version']}, not {VERSION}")
             ledger = cls(Place.from_json(value))
             ledger.lower_case = bool(value.get("lower_case", False))
-            ledger.prepared = frozenset(value.get("prepared", ()))
+            ledger.prepared = prepared_from_json(value.get("prepared", {}))
             ledger.mark = HistoryMark(**value.get("mark", {}))
             letters = value.get("letters")
             ledger.letters = None if letters is None else Place.from_json(letters)
@@ -139,7 +140,7 @@ class Ledger:
             "version": VERSION,
             **self.place.as_json(),
             "lower_case": self.lower_case,
-            "prepared": sorted(self.prepared),
+            "prepared": {xid: found.as_json() for xid, found in self.prepared.items()},
             "mark": self.mark._asdict(),
             "letters": None if self.letters is None else self.letters.as_json(),
             "due": list(self.due),

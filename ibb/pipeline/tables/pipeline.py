@@ -133,7 +133,7 @@ class Pipeline:
                 ledger.known_histories().forget(name)
                 ledger.forget(name)
             ledger.move(place)
-            ledger.prepared, ledger.mark = frozenset(), NO_MARK
+            ledger.prepared, ledger.mark = {}, NO_MARK
         ledger.due = ()
 
     def _wait_for(self, ledger: Ledger, stop: threading.Event) -> None:

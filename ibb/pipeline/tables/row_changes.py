@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,7 +12,9 @@ from ibb.pipeline.history_mark import NO_MARK, HistoryMark
 from ibb.protocol.gtid import Gtid, GtidPosition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+
+    from .prepared_xa import Prepared
 
 
 class Op(IntEnum):
@@ -142,7 +144,7 @@ class MicroBatch:
         steps: what happened: each table's in commit order, statements in order with all. Rows of
             one table may come together, so groups do not follow one another here.
         groups: every group with its commit time, in commit order.
-        prepared: XIDs of the XA transactions that are prepared at its end.
+        prepared: the XA transactions that are prepared at its end, by their XID.
         mark: of the history up to its end.
     """
 
@@ -151,5 +153,5 @@ class MicroBatch:
     time: int
     steps: tuple[Changed | Statement | Undecoded, ...]
     groups: tuple[tuple[Gtid, int], ...]
-    prepared: frozenset[str] = frozenset()
+    prepared: Mapping[str, Prepared] = field(default_factory=dict)
     mark: HistoryMark = NO_MARK

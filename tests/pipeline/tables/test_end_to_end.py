@@ -218,9 +218,9 @@ def test_xa_transactions_before_and_behind_a_snapshot(topology, tmp_path):
         "CREATE DATABASE xa", "CREATE TABLE xa.t (id INT)", "CREATE TABLE xa.other (id INT)"
     )
 
-    def prepare(table):
-        change = f"INSERT INTO xa.{table} VALUES (1)"
-        primary.run("XA START 'x'", change, "XA END 'x'", "XA PREPARE 'x'")
+    def prepare(table, *changes, end="XA PREPARE 'x'"):
+        changes = changes or (f"INSERT INTO xa.{table} VALUES (1)",)
+        primary.run("XA START 'x'", *changes, "XA END 'x'", end)
 
     config = topology.config(tmp_path, include=("xa.t",))
     prepare("t")
@@ -232,11 +232,17 @@ def test_xa_transactions_before_and_behind_a_snapshot(topology, tmp_path):
     topology.run(config)
     primary.run("XA COMMIT 'x'")
     topology.run(config)
+    prepare("t", "UPDATE xa.t SET id = 2", "SAVEPOINT s", "INSERT INTO xa.t VALUES (7), (7)")
+    topology.run(config)
+    primary.run("INSERT INTO xa.other VALUES (3)", "FLUSH BINARY LOGS")
+    topology.run(config)
+    primary.run("XA COMMIT 'x'", "UPDATE xa.t SET id = id + 1")
+    topology.run(config)
+    assert topology.differences(config) == ([], 1)
     prepare("t")
-    with pytest.raises(PipelineError, match=r"prepares the XA transaction X'78',X'',1"):
-        topology.run(config)
-    primary.run("XA COMMIT 'x'")
-    topology.run(config, snapshot=["*.*"])
+    primary.run("XA ROLLBACK 'x'")
+    prepare("t", "DELETE FROM xa.t WHERE id = 8 LIMIT 1", end="XA COMMIT 'x' ONE PHASE")
+    topology.run(config)
     assert topology.differences(config) == ([], 1)
 
 
@@ -258,6 +264,11 @@ def test_a_table_as_of_any_group(topology, tmp_path):
         )
         if number == 10:
             primary.run("ALTER TABLE past.t ADD n INT DEFAULT 4", "XA COMMIT 'q'")
+        if number == 15:
+            change = "INSERT INTO past.t (id, note) VALUES (-1, 'xa')"
+            primary.run("XA START 'r'", change, "XA END 'r'", "XA PREPARE 'r'")
+            more = [f"INSERT INTO past.t (id) VALUES ({100 + more})" for more in range(5)]
+            primary.run(*more, "XA COMMIT 'r'")  # behind a version of the table
         if number == 20:
             primary.run("TRUNCATE TABLE past.t")
         rows = primary.rows("SELECT * FROM past.t ORDER BY id")

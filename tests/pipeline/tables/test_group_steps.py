@@ -6,13 +6,14 @@ import pytest
 
 from ibb.pipeline.tables.errors import PipelineError
 from ibb.pipeline.tables.group_steps import steps_of
-from ibb.pipeline.tables.prepared_xa import PreparedXa
+from ibb.pipeline.tables.prepared_xa import Prepared, PreparedXa
 from ibb.pipeline.tables.query_event import QueryEvent
 from ibb.pipeline.tables.row_changes import Statement
 from ibb.protocol.errors import FormatError
 from ibb.protocol.event import EventHeader, EventType
 from ibb.protocol.gtid import Gtid
 from ibb.protocol.gtid_event import GtidEvent, GtidFlag, XaId
+from ibb.storage.position import Position
 
 GTID = Gtid(0, 1, 5)
 
@@ -33,6 +34,7 @@ class Group:
 
     gtid = GTID
     timestamp = 7
+    position = Position(1, 64)
 
     def __init__(self, *events):
         self._data = b"".join(events)
@@ -42,8 +44,21 @@ class Group:
             yield self._data[start : start + 7]
 
 
+class NoFiles:
+    """Files that were purged."""
+
+    def first_file(self):
+        return 9
+
+
+def known(*xids):
+    """Return prepared transactions that change none of the tables."""
+    found = Prepared(GTID, Position(1, 64), changes=False)
+    return PreparedXa(dict.fromkeys(xids, found), NoFiles())
+
+
 def texts(*events, prepared=None):
-    steps = steps_of(Group(*events), lambda _: True, prepared or PreparedXa())
+    steps = steps_of(Group(*events), lambda _: True, prepared or known())
     return [step.sql for step in steps]
 
 
@@ -51,7 +66,7 @@ def test_a_statement_comes_with_what_its_meaning_depends_on():
     (step,) = steps_of(
         Group(query('DROP TABLE "ü"'.encode("latin1"), sql_mode=4, collation=8)),
         lambda _: True,
-        PreparedXa(),
+        known(),
     )
     assert step == Statement(GTID, 7, "shop", 'DROP TABLE "ü"', ansi_quotes=True)
 
@@ -65,13 +80,6 @@ def test_what_was_rolled_back_did_not_happen():
     assert texts(begin, one, end) == ["TRUNCATE t1"]
 
 
-def test_a_prepared_transaction_of_these_tables_stops():
-    prepared = event(EventType.XA_PREPARE, bytes(20))
-    assert texts(query(b"XA START 'x'"), prepared) == []
-    with pytest.raises(PipelineError, match="0-1-5 prepares the XA transaction"):
-        texts(query(b"TRUNCATE t"), prepared)
-
-
 XID = "X'78',X'',1"
 PREPARES, ENDS = GtidFlag.PREPARED_XA, GtidFlag.COMPLETED_XA | GtidFlag.STANDALONE
 
@@ -82,7 +90,7 @@ def xa(flags, text, *events):
 
 
 def test_a_commit_of_what_was_prepared_before_the_stream_began_stops():
-    prepared = PreparedXa()
+    prepared = known()
     with pytest.raises(PipelineError) as caught:
         texts(*xa(ENDS, b"XA COMMIT"), prepared=prepared)
     assert str(caught.value).startswith(f"0-1-5 commits the XA transaction {XID}, which was")
@@ -91,14 +99,14 @@ def test_a_commit_of_what_was_prepared_before_the_stream_began_stops():
 
 
 def test_a_commit_of_what_was_prepared_in_the_stream_goes_by():
-    prepared = PreparedXa()
+    prepared = known()
     end = event(EventType.XA_PREPARE, bytes(20))
     for verb in (b"XA COMMIT", b"XA ROLLBACK"):
         assert texts(*xa(PREPARES, b"XA START", end), prepared=prepared) == []
-        assert prepared.xids == {XID}
-        assert texts(*xa(ENDS, verb), prepared=PreparedXa(prepared.xids)) == []
+        assert prepared.known == {XID: Prepared(GTID, Position(1, 64), changes=False)}
+        assert texts(*xa(ENDS, verb), prepared=known(XID)) == []
         assert texts(*xa(ENDS, verb), prepared=prepared) == []
-        assert not prepared.xids
+        assert not prepared.known
 
 
 def test_a_commit_with_its_rows_needs_no_preparation():
@@ -108,9 +116,8 @@ def test_a_commit_with_its_rows_needs_no_preparation():
 
 def test_prepared_transactions_have_a_limit(monkeypatch):
     monkeypatch.setattr("ibb.pipeline.tables.prepared_xa.PREPARED_MAX", 1)
-    prepared = PreparedXa(["a"])
     with pytest.raises(PipelineError, match="0-1-5: more than 1 XA"):
-        prepared.prepare("b", GTID)
+        known("a").prepare(XaId(1, b"b", b""), Group(), changes=False)
 
 
 def test_an_incident_stops():

@@ -13,15 +13,18 @@ from ibb.pipeline.tables.lake import Lake
 from ibb.pipeline.tables.ledger import Ledger
 from ibb.pipeline.tables.pipeline import Pipeline, Progress
 from ibb.pipeline.tables.place import Place
+from ibb.pipeline.tables.prepared_xa import Prepared
 from ibb.pipeline.tables.row_changes import TableName
 from ibb.protocol.gtid import Gtid
 from ibb.storage import Store
+from ibb.storage.position import Position
 
 from ...storage.events import transaction
 from ..published import made_store, publish_events
 from .changes import SCHEMA, position
 
 NAMES = [TableName("shop", "t"), TableName("shop", "u")]
+XA = {"'x'": Prepared(Gtid(0, 1, 1), Position(1, 4096), changes=False)}
 MODULE = "ibb.pipeline.tables.pipeline"
 
 
@@ -67,12 +70,12 @@ def test_the_first_snapshot_asks_how_names_are_compared(source, monkeypatch):
 
 
 def test_a_snapshot_of_everything_passes_over_the_stream_before_it(source):
-    made = replace(source.ledger(), prepared=frozenset({"'x'"}), mark=HistoryMark(1, "a"))
+    made = replace(source.ledger(), prepared=XA, mark=HistoryMark(1, "a"))
     made.store(source.state)
     source.place = Place(position("0-1-9"), 8)
-    assert source.ledger("shop.t").prepared == {"'x'"}
+    assert source.ledger("shop.t").prepared == XA
     ledger = source.ledger("*.*")
-    assert (ledger.place, ledger.ahead, ledger.prepared) == (source.place, set(), frozenset())
+    assert (ledger.place, ledger.ahead, ledger.prepared) == (source.place, set(), {})
     assert (ledger.mark, ledger.due) == (NO_MARK, ())
 
 
