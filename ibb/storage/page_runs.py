@@ -58,7 +58,7 @@ class PageRuns:
 
     Runs that are whole begin at fixed places, so that readers who pass the same pages within a
     while have them read and checked once; neighbours overlap, for the records at their borders.
-    Nothing is kept when nobody reads: by then the history may begin anew.
+    What is kept is of one generation of the history, and nothing when nobody reads.
 
     Args:
         history: where they are.

@@ -52,13 +52,14 @@ class Store:
         leases: named positions for which files are kept.
         purger: lets old files go by themselves.
         piece_size: bytes of events from which on a group is stored in pieces.
+        generation: how often it was begun anew; pages that are kept of it belong to one.
         damaged_headers: files of the redo log that opening passed over.
     """
 
     def __init__(
         self, disk: Disk, directory: str, options: StoreOptions, clock: Clock, lock: Lock
     ) -> None:
-        self.generation = 0  # nobody begins the history anew while somebody reads
+        self.generation = 0
         self._disk = disk
         self._directory = directory
         self._options = options
@@ -270,6 +271,7 @@ class Store:
                 raise StoreBusy("the binlog is in use by a transaction")
             self._holds.check_free()
             self._engine.reset(state or BinlogState())
+            self.generation += 1  # not before the old files are gone: they count as those before
             self._adopt()
             self._format_writer.write_own()
 

@@ -71,6 +71,28 @@ def test_pages_are_read_once_for_all_who_pass_until_nobody_does(disk, history, m
     assert len(reads) == 2
 
 
+def test_nothing_of_a_history_that_was_begun_anew_is_found_again():
+    """One has joined and holds nothing yet while the store is reset: there is no hold."""
+    options = StoreOptions(page_size=4096, max_binlog_size=1 << 20, redo_segment_size=1 << 20)
+    with Store.open(DIRECTORY, options, disk=SimDisk()) as store:
+        runs, seen = PageRuns(store), []
+        runs.join()
+        for text in ("old", "new"):
+            for number in range(1, 40):
+                with store.begin() as group:
+                    group.write(transaction(f"{text} {number} ", 10_000))
+                    group.commit(Gtid(0, 1, number), wait=False)
+            store.sync()
+            store._engine.settle()
+            seen.append(run_of(runs, 1))
+            assert run_of(runs, 1) is seen[-1]
+            if text == "old":
+                store.reset()
+        assert b"old 1 " in seen[0].data
+        assert b"new 1 " in seen[1].data
+        assert b"old 1 " not in seen[1].data
+
+
 def test_no_more_is_kept_than_may_be(history):
     runs = PageRuns(history, bytes_max=RUN_BYTES * 2)
     runs.join()
