@@ -2,8 +2,9 @@
 A hot backup: the store as it was at one moment, copied page by page while commits go on.
 
 The copy ends exactly at the durable end of that moment: the page there is cut, and behind it the
-last file is empty. It has no redo log, so whoever opens it to write goes on in a file of its own.
-Until it is whole a marker stands beside it, with which nobody opens it.
+last file is empty. An older file that its writer gave up is made full, so that it is not taken for
+one that was being written. The copy has no redo log, so whoever opens it to write goes on in a file
+of its own. Until it is whole a marker stands beside it, with which nobody opens it.
 """
 
 from typing import NamedTuple, Protocol
@@ -11,16 +12,17 @@ from typing import NamedTuple, Protocol
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.errors import FormatError
 
-from .chunk import used_end
+from .chunk import CHUNK_HEADER_SIZE, FILLER, LAST, chunk_area_end, chunk_header, used_end
 from .disk import Disk
 from .errors import BackupError
 from .file_name import binlog_name
 from .format_catalogue import SIDECAR_NAME
 from .history import BinlogFileInfo
 from .holds import Hold
-from .page import seal_page
+from .page import CHECKSUM_SIZE, seal_page
 from .page_source import PageSource, PageStatus
 from .position import Position
+from .record import RecordType
 from .small_file import read_small_file, replace_small_file
 
 UNFINISHED_NAME = "backup.unfinished"
@@ -139,7 +141,19 @@ def _copy_file(
 def _page_image(
     pages: PageSource, file_no: int, page_no: int, page_size: int, end: Position, *, ends_file: bool
 ) -> bytearray:
-    """Return a page with nothing behind the end of the backup, sealed; *ends_file*: it is full."""
+    """
+    Return a page with nothing behind the end of the backup, sealed.
+
+    Args:
+        pages: where it is.
+        file_no: its file.
+        page_no: its number there.
+        page_size: bytes.
+        end: of the backup.
+        ends_file: it is the last one of a file that others follow, and made full as by a flush.
+            A file that its writer gave up ends before: only a later file tells that it is not
+            the one being written, and an empty one, which may be all there is, is not copied.
+    """
     read = pages.read_page(file_no, page_no)
     assert read.status is PageStatus.PAGE
     visible = read.end
@@ -151,5 +165,10 @@ def _page_image(
         visible = min(visible, end.offset - page_no * page_size)
     image = bytearray(page_size)
     image[:visible] = read.data[:visible]
+    if ends_file and (room := chunk_area_end(page_size) - visible):
+        length = room - CHUNK_HEADER_SIZE
+        image[visible:-CHECKSUM_SIZE] = (
+            chunk_header(RecordType.DUMMY | LAST, length) + bytes([FILLER]) * length
+        )
     seal_page(image)
     return image

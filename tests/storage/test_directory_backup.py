@@ -20,6 +20,7 @@ from ibb.storage.verify.finding import Severity
 
 from ..sample_directories import unpack
 from ..server.conftest import SMALL, publish
+from . import given_up_file
 
 
 class BusyDisk(OsDisk):
@@ -46,6 +47,10 @@ def groups_of(directory):
 def damage_of(directory):
     found = verify_directory(OsDisk(), str(directory))
     return [one.text for one in found if one.severity is not Severity.NOTE]
+
+
+def verify_directory_kinds(directory):
+    return [found.kind for found in verify_directory(OsDisk(), str(directory))]
 
 
 @pytest.mark.parametrize(
@@ -126,3 +131,16 @@ def test_what_cannot_be_copied_is_said_and_nothing_is_overwritten(tmp_path):
     with pytest.raises(BackupError, match="is not empty"):
         back_up_directory(OsDisk(), str(tmp_path / "source"), str(tmp_path / "taken"))
     assert [path.name for path in (tmp_path / "taken").iterdir()] == ["letter"]
+
+
+def test_the_copy_of_a_file_that_was_given_up_ends_where_the_next_one_begins(tmp_path):
+    """The empty file behind the newest, by which the source shows it, is not in the copy."""
+    wanted = given_up_file.make(tmp_path / "source")
+    assert given_up_file.read_at_rest(tmp_path / "source") == wanted
+    done = back_up_directory(OsDisk(), str(tmp_path / "source"), str(tmp_path / "copy"))
+    assert str(done.state) == wanted[-1]
+    assert verify_directory_kinds(tmp_path / "copy") == []
+    assert given_up_file.read_at_rest(tmp_path / "copy") == wanted
+    with Store.open(tmp_path / "copy", given_up_file.OPTIONS) as store:
+        assert [str(group.gtid) for group in store.reader() if group.gtid] == wanted
+        assert store.copies_set_aside == []
