@@ -7,6 +7,8 @@ one that was being written. The copy has no redo log, so whoever opens it to wri
 of its own. Until it is whole a marker stands beside it, with which nobody opens it.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
 from ibb.protocol.binlog_state import BinlogState
@@ -20,9 +22,10 @@ from .format_catalogue import SIDECAR_NAME
 from .history import BinlogFileInfo
 from .holds import Hold
 from .page import CHECKSUM_SIZE, seal_page
-from .page_source import PageSource, PageStatus
+from .page_source import PageSource
 from .position import Position
 from .record import RecordType
+from .short_files import check_ends
 from .small_file import read_small_file, replace_small_file
 
 UNFINISHED_NAME = "backup.unfinished"
@@ -64,11 +67,13 @@ def copy_store(source: BackupSource, disk: Disk, target: str, backup: Backup, ho
 
     Raises:
         BackupError: *target* is not empty, or a file is missing.
-        FormatError: a page is damaged; the copy is not whole.
+        FormatError: a file lacks its end, or a page is damaged; the copy is not whole.
         DiskError: the copy could not be written.
     """
-    files = [file for file in source.files() if file.file_no <= backup.end.file_no]
-    _check_complete(files, backup.end)
+    with _nothing_copied_yet():
+        files = [file for file in source.files() if file.file_no <= backup.end.file_no]
+        _check_complete(files, backup.end)
+        check_ends(source.pages, [file.file_no for file in files], backup.end)
     disk.make_dir(target)
     if disk.list(target):
         raise BackupError(f"the backup's directory {target} is not empty")
@@ -98,6 +103,16 @@ def check_finished(disk: Disk, directory: str) -> None:
         raise FormatError("this backup was not finished: make it again", file=marker)
 
 
+@contextmanager
+def _nothing_copied_yet() -> Iterator[None]:
+    """Say of damage that it was met before anything was copied, and who knows more of it."""
+    try:
+        yield
+    except FormatError as error:
+        what = f"{error.what}, so nothing was copied; `ibb verify` says what is lost"
+        raise FormatError(what, file=error.file, page=error.page, offset=error.offset) from error
+
+
 def _check_complete(files: list[BinlogFileInfo], end: Position) -> None:
     """Raise BackupError if a file is missing: the copy would say that it has its groups."""
     there = {file.file_no for file in files}
@@ -114,7 +129,7 @@ def _copy_file(
     pages: PageSource, disk: Disk, target: str, info: BinlogFileInfo, end: Position
 ) -> None:
     header = pages.header(info.file_no)
-    assert header is not None
+    assert header is not None  # it was checked
     page_size = header.page_size
     is_last = info.file_no == end.file_no
     page_count = -(-end.offset // page_size) if is_last else info.size // page_size
@@ -155,7 +170,8 @@ def _page_image(
             the one being written, and an empty one, which may be all there is, is not copied.
     """
     read = pages.read_page(file_no, page_no)
-    assert read.status is PageStatus.PAGE
+    if not read.data:
+        raise FormatError("a page is missing", file=binlog_name(file_no), page=page_no)
     visible = read.end
     if ends_file and used_end(read.data) < visible:
         raise FormatError(

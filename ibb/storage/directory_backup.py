@@ -6,20 +6,15 @@ its redo log says; the files are held open from the first moment on, so that a p
 their names, but not what is in them.
 """
 
-from ibb.protocol.errors import FormatError
-
 from .backup import Backup, check_finished, copy_store
 from .directory import BinlogDirectory
 from .disk import Disk
 from .errors import BackupError
-from .file_header import FileHeader
-from .file_name import binlog_name
 from .format_catalogue import SIDECAR_NAME
 from .gtid_search import find_file_start
 from .held_files import HeldFiles
 from .history import BinlogFileInfo
 from .holds import HoldKind, Holds
-from .page_source import PageRead, PageStatus
 from .position import Position
 from .record_reader import FILES_OF_RECORD_MAX, RecordReader
 from .reset_marker import ResetMarker
@@ -85,7 +80,7 @@ class _Source:
 
     def __init__(self, pages: BinlogDirectory, sidecar: str) -> None:
         self._directory = pages
-        self.pages = _WholePages(pages)
+        self.pages = pages
         self.sidecar = sidecar
 
     def files(self) -> list[BinlogFileInfo]:
@@ -99,28 +94,3 @@ class _Source:
         used = (last_page(self._directory, file.file_no) + 1) * header.page_size
         self._directory.early_ends.check(file.file_no)  # by now it was looked for the end
         return file._replace(size=min(file.size, used))
-
-
-class _WholePages:
-    """A source of pages of which none is unfinished: what is not there yet is not copied."""
-
-    tail_is_final = True
-
-    def __init__(self, pages: BinlogDirectory) -> None:
-        self._pages = pages
-        self.healed = pages.healed
-
-    def first_file(self) -> int:
-        return self._pages.first_file()
-
-    def last_file(self) -> int:
-        return self._pages.last_file()
-
-    def header(self, file_no: int) -> FileHeader | None:
-        return self._pages.header(file_no)
-
-    def read_page(self, file_no: int, page_no: int) -> PageRead:
-        read = self._pages.read_page(file_no, page_no)
-        if not read.data:
-            raise FormatError("a page is missing", file=binlog_name(file_no), page=page_no)
-        return read._replace(status=PageStatus.PAGE)

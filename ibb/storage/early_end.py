@@ -106,10 +106,14 @@ class EarlyEnds:
             return ""  # whoever reads what is damaged meets it
         finally:
             pages.close()
-        told = ", ".join(map(str, lost[:GTIDS_TOLD_MAX]))
-        if len(lost) > GTIDS_TOLD_MAX:
-            told += f" and {len(lost) - GTIDS_TOLD_MAX} more"
-        return f"the groups up to {told} are missing" if lost else ""
+        return f"the groups up to {told_gtids(lost)} are missing" if lost else ""
+
+
+def told_gtids(gtids: list[Gtid]) -> str:
+    """Return the first of some GTIDs, and how many more there are."""
+    told = ", ".join(map(str, gtids[:GTIDS_TOLD_MAX]))
+    more = len(gtids) - GTIDS_TOLD_MAX
+    return f"{told} and {more} more" if more > 0 else told
 
 
 def _lost_gtids(pages: LimitedPages, file_no: int) -> list[Gtid]:

@@ -15,7 +15,7 @@ from .group_head import GroupHead, read_head
 from .oob import walk_tree
 from .page_source import PageSource
 from .position import Position
-from .record import OobHeader, RecordType, parse_oob_header
+from .record import OobHeader, OobReference, RecordType, parse_oob_header
 from .record_reader import Record, RecordReader
 
 REPORTS_MAX = 100  # findings kept in memory
@@ -79,8 +79,8 @@ class StoredGroup:
             header = self._source.header(self.position.file_no)
             assert header is not None  # its commit record was read
             for reference in self.lists:
-                yield from walk_tree(
-                    self._open_node,
+                yield from read_list(
+                    self._source,
                     reference,
                     before=self.position,
                     lowest_file=header.lowest_oob_file,
@@ -91,15 +91,31 @@ class StoredGroup:
                 raise
             raise self._record.error(error.what) from error
 
-    def _open_node(self, position: Position) -> "_Node":
+
+def read_list(
+    source: PageSource,
+    reference: OobReference,
+    *,
+    before: Position,
+    lowest_file: int,
+    report: Callable[[str], None],
+) -> Iterator[bytes | memoryview]:
+    """
+    Yield the bytes of an out-of-band list, in order; see `walk_tree`.
+
+    Raises:
+        FormatError: while iterating: something of it is damaged or missing.
+    """
+
+    def open_node(position: Position) -> _Node:
         """Open the oob record at *position* and read its links."""
-        here = f"oob record {position} of commit record {self.position}"
-        header = self._source.header(position.file_no)
+        here = f"oob record {position} of commit record {before}"
+        header = source.header(position.file_no)
         if header is None:
             raise FormatError(f"{here}: the file is missing")
         if position.offset < header.page_size:
             raise FormatError(f"{here}: no such place")
-        reader = RecordReader(self._source, position)
+        reader = RecordReader(source, position)
         type_byte = reader.peek()
         if type_byte is None or type_byte == 0:
             raise FormatError(f"{here}: Unexpected EOF, expected oob chunk")
@@ -109,6 +125,8 @@ class StoredGroup:
         if record is None:
             raise FormatError(f"{here}: binlog tablespace truncated in the middle of record")
         return _Node(record, here)
+
+    return walk_tree(open_node, reference, before=before, lowest_file=lowest_file, report=report)
 
 
 class _Node:
