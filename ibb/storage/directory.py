@@ -185,7 +185,7 @@ class BinlogDirectory:
             if header is not None:
                 end = Position(last, (last_page + 1) * header.page_size)
                 if last_page:
-                    read = self._read_last_page(header, last_page)
+                    read = self._read_last_page(header, last_page, is_abandoned=False)
                     if read.end < chunk_area_end(header.page_size):
                         end = Position(last, last_page * header.page_size + read.end)
         except FormatError as error:
@@ -227,13 +227,17 @@ class BinlogDirectory:
         data = self._cache.get(file_no, page_no)
         if data is not None:
             return PageRead(data, area_end, PageStatus.PAGE)
+        # Before anything that they judge is looked at: a file that was passed since had grown.
+        is_passed, is_abandoned = file_no < self._listing.last, self._is_abandoned(file_no)
         used = self._used_pages(file_no)
         if used.sure < page_no <= used.last:
             used = self._look_again(file_no)
         if page_no > used.last:
+            if not is_passed or not (used.all_used or is_abandoned):
+                return NO_MORE_DATA
             return self._behind_last_page(file_no, page_no, used)
         if page_no >= used.sure:
-            return self._read_last_page(header, page_no)
+            return self._read_last_page(header, page_no, is_abandoned=is_abandoned)
         return PageRead(self.stored_page(file_no, page_no), area_end, PageStatus.PAGE)
 
     def stored_page(self, file_no: int, page_no: int) -> bytes:
@@ -265,7 +269,7 @@ class BinlogDirectory:
         """
         return self._files.size(file_no)
 
-    def _read_last_page(self, header: FileHeader, page_no: int) -> PageRead:
+    def _read_last_page(self, header: FileHeader, page_no: int, *, is_abandoned: bool) -> PageRead:
         """Read the last used page of a file; another program may be writing it."""
         file_no, page_size = header.file_no, header.page_size
         check = partial(used_page, page_size=page_size, file_no=file_no, page_no=page_no)
@@ -281,19 +285,16 @@ class BinlogDirectory:
             return PageRead(data, end, PageStatus.PAGE)
         if not page_is_zero(data[end:area_end]):
             self._warn(f"{binlog_name(file_no)}: page {page_no} is not zero behind its end {end}")
-        if not self._is_abandoned(file_no):
+        if not is_abandoned:
             return PageRead(data, end, PageStatus.END_OF_DATA)
         if self.early_ends.lost(file_no, f"in page {page_no} at {end}"):
             return PageRead(data, area_end, PageStatus.PAGE)  # what is missing is damage
         return PageRead(data, end, PageStatus.END_OF_FILE)
 
     def _behind_last_page(self, file_no: int, page_no: int, used: UsedPages) -> PageRead:
-        if file_no >= self._listing.last:
-            return NO_MORE_DATA
+        """Return what is behind the pages of a file that will get no others."""
         if used.all_used:
             return NO_MORE_PAGES
-        if not self._is_abandoned(file_no):
-            return NO_MORE_DATA
         lost = self.early_ends.lost(file_no, f"behind page {used.last}")
         if lost and page_no == used.last + 1:  # a search further on meets just no pages
             raise FormatError(lost, file=binlog_name(file_no), page=page_no)

@@ -5,6 +5,7 @@ import pytest
 from ibb.storage import Store
 from ibb.storage.directory import BinlogDirectory
 from ibb.storage.format_catalogue import FormatCatalogue
+from ibb.storage.page_source import PageStatus
 from ibb.storage.read_only import ReadOnlyHistory
 
 from .preempted_store import OPTIONS, Scene
@@ -89,6 +90,49 @@ def a_read_and_a_look_at_what_was_begun_anew():
     return Meeting(lambda: directory.read_page(first, 2), directory.refresh, check)
 
 
+def follower_of_a_file_that_others_pass(follow_unsynced, page_no):
+    """Another follower looks when the file has grown and is passed: it ends behind that only."""
+    scene = Scene()
+    scene.store.close()
+    view = ReadOnlyHistory(scene.disk, "/s", follow_unsynced=follow_unsynced)
+    file_no, last_page = view.pages.listing.last, view.pages.listing.last_page
+    reads = []
+
+    def write_on():
+        with Store.open("/s", OPTIONS, disk=scene.disk) as store:
+            scene.store = store
+            for seq in range(3, 9):
+                scene.commit(0, seq)
+                if seq % 2 == 0:
+                    store.switch_file()
+        view.refresh()
+
+    def check():
+        fresh = BinlogDirectory(scene.disk, "/s").read_page(file_no, last_page + page_no)
+        (read,) = reads
+        assert fresh.end
+        if read.status is PageStatus.END_OF_FILE:
+            assert read == fresh
+        assert not view.pages.warnings
+
+    view.pages.read_page(file_no, 1)
+    return Meeting(
+        lambda: reads.append(view.pages.read_page(file_no, last_page + page_no)), write_on, check
+    )
+
+
+def a_last_page_at_rest_and_those_who_pass_it():
+    return follower_of_a_file_that_others_pass(False, 0)
+
+
+def a_last_page_and_those_who_pass_it():
+    return follower_of_a_file_that_others_pass(True, 0)
+
+
+def the_page_behind_the_last_and_those_who_pass_it():
+    return follower_of_a_file_that_others_pass(True, 1)
+
+
 def two_questions_for_a_format():
     scene = Scene()
     catalogue = FormatCatalogue(scene.store.pages)
@@ -102,7 +146,8 @@ def two_questions_for_a_format():
 
 VIEWS = [two_looks_at_what_is_new, a_state_and_a_look_at_what_is_new,
          a_read_and_a_look_at_what_is_new, two_looks_at_a_directory_that_lost_files,
-         a_read_and_a_look_at_what_was_begun_anew, two_questions_for_a_format]  # fmt: skip
+         a_read_and_a_look_at_what_was_begun_anew, a_last_page_at_rest_and_those_who_pass_it,
+         a_last_page_and_those_who_pass_it, the_page_behind_the_last_and_those_who_pass_it, two_questions_for_a_format]  # fmt: skip
 
 
 @pytest.mark.parametrize("scene", VIEWS, ids=lambda scene: scene.__name__)
