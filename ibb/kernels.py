@@ -33,8 +33,10 @@ KERNELS: Final = (
     "ibb.protocol.rows.number_values",
     "ibb.protocol.rows.row_stage",
     "ibb.protocol.rows.string_values",
+    "ibb.server.dump.encoder_state",
     "ibb.server.dump.event_packets",
     "ibb.server.dump.run_encoder",
+    "ibb.server.dump.sequence_ids",
     "ibb.storage.record_run",
     "ibb.storage.record_walker",
 )

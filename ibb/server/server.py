@@ -28,6 +28,7 @@ from .dump.lease_renewals import LeaseRenewals
 from .dump.pacing import Pacing
 from .dump.readers import IDLE, lease_lines, process_line, reader_lines
 from .dump.semi_sync import SemiSync
+from .dump.shared_blocks import SharedBlocks
 from .durable_signal import DurableSignal
 from .gtid_waits import GtidWaits
 from .listener import Listener
@@ -129,6 +130,7 @@ class Server:
             delay=self.config.dump_delay,
         )
         self.page_runs = PageRuns(self.history)
+        self.shared_blocks = SharedBlocks()
         self.purging = AutomaticPurge(self.history, days=self.config.expire_logs_days)
         self.guard = LoginGuard(self.config.max_connect_errors, self._clock.monotonic)
         self.refusals = RefusalLog(self._clock.monotonic)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from .connections.refusal_log import RefusalLog
     from .dump.semi_sync import SemiSync
+    from .dump.shared_blocks import SharedBlocks
     from .durable_signal import DurableSignal
     from .gtid_waits import GtidWaits
     from .login.accounts import AccountBook
@@ -36,6 +37,7 @@ class SessionHost(ServerFacts, Protocol):
     gtid_waits: GtidWaits
     memory: SharedMemory
     page_runs: PageRuns
+    shared_blocks: SharedBlocks
     pools: Pools
     semi_sync: SemiSync
     questions: int  # commands answered so far, of all sessions

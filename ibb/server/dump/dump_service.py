@@ -43,11 +43,13 @@ if TYPE_CHECKING:
     from .pacing import Pace
     from .readers import Progress
     from .semi_sync import SemiSync
+    from .shared_blocks import SharedBlocks
 
     class DumpHost(ServerFacts, Protocol):
         """What a dump needs of the server around it."""
 
         page_runs: PageRuns
+        shared_blocks: SharedBlocks
         signal: DurableSignal
         pools: Pools
         semi_sync: SemiSync
@@ -196,7 +198,7 @@ class DumpService:
         )
         if request.semi_sync or request.capability < CAPABILITY_GTID:
             return CountedStream(terms, semi_sync=self._semi_sync)
-        return RunStream(terms, runs=host.page_runs)
+        return RunStream(terms, runs=host.page_runs, blocks=host.shared_blocks)
 
     async def _until_either_ends(self, dumping: Coroutine[None, None, None]) -> None:
         """Run the dump while listening for the client's end, which raises PeerGone."""

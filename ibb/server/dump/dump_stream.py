@@ -145,7 +145,7 @@ class DumpStream:
                 outcome = self._fill(out)
             self._at = self._here()
         except SqlError as error:
-            return Batch(b"".join(out), Outcome.END, error)
+            return Batch(b"".join(out), Outcome.END, error, sent=self._sent)
         except FormatError as error:
             return self._broken_off(out, error, f"bogus data in log event; {error}")
         except DiskError as error:
@@ -236,8 +236,7 @@ class DumpStream:
 
     def _fill(self, out: list[Buffer]) -> Outcome:
         """Add packets to *out* until there are enough, or no more."""
-        if self._history.generation != self._generation:
-            raise MASTER_FATAL_ERROR_READING_BINLOG.error(BEGUN_ANEW)
+        self._check_generation()
         size = looked_at = 0
         while size < BATCH_BYTES:
             if self._parts is None:
@@ -269,6 +268,10 @@ class DumpStream:
                 self._parts = self._encoder.encode_group(group.pieces())
             size += self._send_parts(self._parts, BATCH_BYTES - size, out)
         return Outcome.MORE
+
+    def _check_generation(self) -> None:
+        if self._history.generation != self._generation:
+            raise MASTER_FATAL_ERROR_READING_BINLOG.error(BEGUN_ANEW)
 
     def _send_run(self, _wanted: int, _out: list[Buffer]) -> int | None:
         """Add what can be made in a quicker way; return its size, None: that can go on."""
@@ -380,5 +383,5 @@ class DumpStream:
     def _broken_off(self, out: list[Buffer], error: FormatError | DiskError, text: str) -> Batch:
         """Return the end of a dump that met damage."""
         get_log().error("dump_failed", error=str(error), stream_server_id=self._request.server_id)
-        sent = b"".join(out)
-        return Batch(sent, Outcome.END, MASTER_FATAL_ERROR_READING_BINLOG.error(text))
+        reason = MASTER_FATAL_ERROR_READING_BINLOG.error(text)
+        return Batch(b"".join(out), Outcome.END, reason, sent=self._sent)

@@ -14,6 +14,7 @@ cdef class RunEncoder:
     cdef readonly EventPackets packets
     cdef readonly long long border, behind
     cdef public bint is_last
+    cdef public long long stop_at
     cdef long long _count, _first, _resume, _node, _node_at
     cdef int _starts, _passed, _phase, _node_open, _gtids
     cdef long long _start_domains[32]

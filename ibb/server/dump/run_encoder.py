@@ -43,7 +43,7 @@ class RunEncoder:
         packets: what it makes.
         border: offset in the file behind the last whole group, or other record between groups.
         behind: the same behind the last whole group; 0: none since `seek`.
-        is_last: begin no other group; may be set.
+        is_last, stop_at: begin no other group, or none behind one that ends there; may be set.
     """
 
     def __init__(self, *, checksum: bool, fates: bytes, marked: int) -> None:
@@ -52,7 +52,7 @@ class RunEncoder:
         self._phase = self._count = self._first = self._resume = 0
         self._node = self._node_at = self._node_open = self._gtids = 0
         self.behind = self.border = 0
-        self.is_last = False
+        self.is_last, self.stop_at = False, 1 << 62
         self._starts = self._passed = 0
         if not cython.compiled:
             self._domains, self._servers, self._numbers = ([0] * DOMAINS_MAX for _ in range(3))
@@ -120,7 +120,7 @@ class RunEncoder:
         while code == _ok:
             if self._phase == _between:
                 is_full = self.packets.used >= self.packets.wanted or self.is_last
-                if is_full or self._gtids == _domains_max:
+                if is_full or self.behind >= self.stop_at or self._gtids == _domains_max:
                     return _full
                 code = self._find_group()
             elif self._phase == _in_commit:

@@ -8,20 +8,22 @@ and bytes and errors are the same whoever makes them.
 
 from __future__ import annotations
 
-from collections import deque
+import threading
 from typing import TYPE_CHECKING, Final
 
 from ibb.protocol.errors import FormatError
 from ibb.protocol.event import EventFlag
 from ibb.protocol.gtid import Gtid
-from ibb.server.config import BATCH_BYTES
 from ibb.storage.group_reader import GroupReader
 from ibb.storage.page_runs import PageRun, PageRuns
 from ibb.storage.position import Position
 
-from . import event_packets, run_encoder
+from . import encoder_state, event_packets, run_encoder
 from .dump_batch import Place
 from .dump_stream import DumpStream
+from .packet_buffers import give_buffer, take_buffer
+from .sequence_ids import renumber
+from .shared_blocks import Block, BlockPlace, Seat, SharedBlocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,10 +35,8 @@ if TYPE_CHECKING:
     from .dump_batch import Batch
     from .dump_terms import DumpTerms
 
-_BUFFERS_MAX: Final = 8  # kept for whoever makes a batch next
-_BUFFER_BYTES: Final = BATCH_BYTES + run_encoder.BEYOND_BYTES
+GRID_BYTES: Final = 256 << 10  # of a file; whoever comes by begins a block at the same groups
 _LENT_BYTES_MIN: Final = 64 << 10  # of a batch that is left where it was made, not copied
-_buffers: Final[deque[bytearray]] = deque(maxlen=_BUFFERS_MAX)
 
 
 class RunStream(DumpStream):
@@ -46,21 +46,32 @@ class RunStream(DumpStream):
     Args:
         terms: as for `DumpStream`.
         runs: pages of the history, which its readers share; None: for this one alone.
+        blocks: packets that they share, likewise.
     """
 
-    def __init__(self, terms: DumpTerms, *, runs: PageRuns | None = None) -> None:
+    def __init__(
+        self,
+        terms: DumpTerms,
+        *,
+        runs: PageRuns | None = None,
+        blocks: SharedBlocks | None = None,
+    ) -> None:
         super().__init__(terms)
         request = self._request
         self._runs = runs or PageRuns(self._history)
-        self._runs.join()
-        self._has_left = False
         self._known: PageRun | None = None
-        self._lent: bytearray | None = None  # where the last batch lies
-        self._kernel = run_encoder.RunEncoder(
-            checksum=request.checksum,
-            fates=_fates_of(self._encoder),
-            marked=int(EventFlag.SKIP_REPLICATION) if request.skip_marked else 0,
+        self._lent: bytearray | Block | None = None  # where the last batch lies
+        self._kind = (
+            request.checksum,
+            _fates_of(self._encoder),
+            int(EventFlag.SKIP_REPLICATION) if request.skip_marked else 0,
         )
+        self._kernel = self._new_kernel()
+        self._blocks = blocks or SharedBlocks()
+        self._seat = Seat(self._kind)
+        self._joining = threading.Lock()
+        self._has_joined = self._has_left = False
+        self._passes_over = False  # what its client has
         self._header: FileHeader | None = None  # of the kernel's file, while it leads
         self._led_from: Position
 
@@ -69,12 +80,28 @@ class RunStream(DumpStream):
         """Whether the groups so far are whole."""
         return self._parts is None and not self._kernel.in_group
 
+    def start(self) -> Batch:
+        """Find the start and return the first packets, or END with the reason against it."""
+        batch = super().start()
+        with self._joining:
+            if not self._has_left:  # from here on the history is kept as it is: it is held
+                self._has_joined = True
+                self._runs.join()
+                self._blocks.join(self._seat)
+        return batch
+
     def next_batch(self) -> Batch:
         """Return the next packets; those of the batch before are gone then."""
-        if self._lent is not None:
-            _buffers.append(self._lent)
-            self._lent = None
+        if isinstance(self._lent, Block):
+            self._blocks.release(self._lent)
+        elif self._lent is not None:
+            give_buffer(self._lent)
+        self._lent = None
         return super().next_batch()
+
+    def _new_kernel(self) -> run_encoder.RunEncoder:
+        checksum, fates, marked = self._kind
+        return run_encoder.RunEncoder(checksum=checksum, fates=fates, marked=marked)
 
     def _send_run(self, wanted: int, out: list[Buffer]) -> int | None:
         """Let the kernel add packets; None: it goes on, else the reader is where it stopped."""
@@ -84,24 +111,82 @@ class RunStream(DumpStream):
             self._lead_by_reader()
         if not kernel.in_group and (self.stopping or not self._begin_run()):
             return None if self._header is not None else 0
-        buffer = _take_buffer()
-        code = self._run(buffer, wanted)
-        size = kernel.packets.used
-        if size >= _LENT_BYTES_MIN and not out:
-            out.append(memoryview(buffer)[:size])
-            self._lent = buffer
-        else:
+        assert self._header is not None
+        if out or self.stopping or self._passes_over:
+            return self._send_made(wanted, out)
+        block = self._blocks.find(self._seat, self._block_place(self._header))
+        if block is not None:
+            return self._send_block(block, out)
+        return self._send_made(wanted + wanted // 2, out)
+
+    def _send_made(self, wanted: int, out: list[Buffer]) -> int | None:
+        """Make packets, and keep them for others that come."""
+        kernel, block, before = self._kernel, None, self.seq
+        if not self._passes_over:
+            kernel.stop_at = kernel.border - kernel.border % GRID_BYTES + GRID_BYTES
+        buffer = take_buffer()
+        try:
+            code = self._run(buffer, wanted)
+            self._check_generation()
+            size, event_bytes = kernel.packets.used, kernel.packets.event_bytes
+            data: Buffer = memoryview(buffer)[:size]
+            is_lent = size >= _LENT_BYTES_MIN and not out
+            if not is_lent:
+                data = bytes(data)
+            self.seq = kernel.packets.seq
             if size:
-                out.append(bytes(memoryview(buffer)[:size]))
-            _buffers.append(buffer)
-        self.seq = kernel.packets.seq
-        self._place.position += kernel.packets.event_bytes
-        for domain, server, number in kernel.take():
-            self._sent[domain] = Gtid(domain, server, number)
+                out.append(data)
+            groups = kernel.take()
+            if size and self._seat.making is not None:
+                after = self._new_kernel()
+                encoder_state.copy_state(after, kernel)
+                lent = buffer if is_lent else None
+                block = Block(
+                    data, before, self.seq - before, event_bytes, groups, code, after, lent
+                )
+        finally:
+            self._blocks.keep(self._seat, block)
+        if not is_lent:
+            give_buffer(buffer)
+        else:
+            self._lent = block or buffer
+        self._note(event_bytes, groups)
         if code == event_packets.FULL:
             return None
         self._lead_by_reader()
         return size
+
+    def _send_block(self, block: Block, out: list[Buffer]) -> int | None:
+        """Add packets that another reader of the same kind has made; the kernel is behind them."""
+        encoder_state.copy_state(self._kernel, block.after)
+        self._known = None
+        size, more = len(block.data), (self.seq - block.seq) & 255
+        if not more:
+            out.append(block.data)
+            self._lent = block
+        else:
+            buffer = take_buffer()
+            renumber(block.data, more, buffer)
+            self._blocks.release(block)
+            out.append(memoryview(buffer)[:size])
+            self._lent = buffer
+        self.seq = (self.seq + block.packets) & 255
+        self._note(block.event_bytes, block.groups)
+        if block.code != event_packets.ODD:
+            return None  # there may be more by now
+        self._lead_by_reader()
+        return size
+
+    def _block_place(self, header: FileHeader) -> BlockPlace:
+        return BlockPlace(self._generation, header.file_no, *encoder_state.place_of(self._kernel))
+
+    def _note(self, event_bytes: int, groups: list[tuple[int, int, int]]) -> None:
+        """Note what was added."""
+        assert self._header is not None
+        self._seat.place = self._block_place(self._header)
+        self._place.position += event_bytes
+        for domain, server, number in groups:
+            self._sent[domain] = Gtid(domain, server, number)
 
     def _begin_run(self) -> bool:
         """Have the kernel lead if it can; return whether it does."""
@@ -121,6 +206,7 @@ class RunStream(DumpStream):
         if self._request.until is not None or self._pace.delay:
             return False
         starts = list(self._filter._start)  # noqa: SLF001 - where its rule is, `run_encoder` says
+        self._passes_over = bool(starts)
         if self._filter._empty_domains or len(starts) > run_encoder.DOMAINS_MAX:  # noqa: SLF001
             return False
         self._kernel.pass_over([(start.domain, start.server, start.seq) for start in starts])
@@ -130,6 +216,9 @@ class RunStream(DumpStream):
         """Run the kernel, with pages as it wants them, until it is full or cannot go on."""
         kernel, header = self._kernel, self._header
         assert header is not None
+        if kernel.walker.left and self._known is None and not self._attach(header):
+            kernel.take_back()
+            return event_packets.ODD
         while (code := kernel.run(buffer, wanted, self.seq)) == event_packets.NEED:
             page, known = kernel.walker.wanted_page(header.page_size), self._known
             known_end = known.first + known.pages if known and known.first <= page else 0
@@ -139,6 +228,11 @@ class RunStream(DumpStream):
                 break
             self._known = known
         return code
+
+    def _attach(self, header: FileHeader) -> bool:
+        """Give the kernel the page again that it is inside of, behind a block of another's."""
+        self._known = self._runs.load(header, self._kernel.walker.page, 0)
+        return self._known is not None and encoder_state.attach(self._kernel, *self._known)
 
     def _lead_by_reader(self) -> None:
         """Go on as ever, behind the last group that the kernel has sent, or inside the next."""
@@ -161,9 +255,11 @@ class RunStream(DumpStream):
 
     def close(self) -> None:
         """Let files and pages go; from any thread, may wait for a purge."""
-        if not self._has_left:
+        with self._joining:
+            if self._has_joined and not self._has_left:
+                self._runs.leave()
+                self._blocks.leave(self._seat)
             self._has_left = True
-            self._runs.leave()
         super().close()
 
     def _here(self) -> Place:
@@ -179,13 +275,6 @@ class RunStream(DumpStream):
         """Note that all of the open group has been sent, and where it ends."""
         super()._end_group()
         self._begun_at, self._last = self._reader.position, None
-
-
-def _take_buffer() -> bytearray:
-    try:
-        return _buffers.pop()
-    except IndexError:
-        return bytearray(_BUFFER_BYTES)
 
 
 def _fates_of(encoder: EventEncoder) -> bytes:

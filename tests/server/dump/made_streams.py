@@ -50,9 +50,9 @@ def request(**changes):
     return DumpRequest(**(values | changes))
 
 
-def stream(kind, history, asked):
+def stream(kind, history, asked, **shared):
     pace = Pacing(0, 0, SystemClock()).for_reader()
-    return kind(DumpTerms(history, asked, 9, "10.11.9", now=77, pace=pace))
+    return kind(DumpTerms(history, asked, 9, "10.11.9", now=77, pace=pace), **shared)
 
 
 def made_by(kind, history, asked):
