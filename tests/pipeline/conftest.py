@@ -1,4 +1,4 @@
-"""One Spark session for all tests that need a real one; they carry xdist_group spark."""
+"""One Spark session for all tests that need a real one; they carry the marks `SPARK`."""
 
 import os
 import sys
@@ -7,6 +7,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
+SPARK = [
+    pytest.mark.xdist_group("spark"),
+    # Spark's own: sockets to its JVM that end with the session
+    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::UserWarning"),
+]
 
 
 @pytest.fixture(scope="session")

@@ -10,16 +10,10 @@ from ibb.storage import Store
 
 from ..protocol.rows import row_encoder as enc
 from ..storage.events import xid
-from .conftest import ROOT
+from .conftest import ROOT, SPARK
 from .published import OPTIONS, made_store, publish_events
 
-pytestmark = [
-    pytest.mark.xdist_group("spark"),
-    pytest.mark.slow,
-    # Spark's own: sockets to its JVM that end with the session
-    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::UserWarning"),
-]
+pytestmark = [*SPARK, pytest.mark.slow]
 COUNT = 3000
 
 

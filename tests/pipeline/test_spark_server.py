@@ -4,15 +4,10 @@ import pytest
 
 from ibb.demo.serve_process import ServeProcess
 
+from .conftest import SPARK
 from .published import made_store
 
-pytestmark = [
-    pytest.mark.xdist_group("spark"),
-    pytest.mark.slow,
-    # Spark's own: sockets to its JVM that end with the session
-    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::UserWarning"),
-]
+pytestmark = [*SPARK, pytest.mark.slow]
 PASSWORD = "not-to-be-shown"
 COUNT = 300
 

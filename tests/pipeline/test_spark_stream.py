@@ -8,15 +8,10 @@ from pyspark.errors import StreamingQueryException
 
 from ibb.storage import Store
 
+from .conftest import SPARK
 from .published import OPTIONS, publish
 
-pytestmark = [
-    pytest.mark.xdist_group("spark"),
-    pytest.mark.slow,
-    # Spark's own: sockets to its JVM that end with the session
-    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::UserWarning"),
-]
+pytestmark = [*SPARK, pytest.mark.slow]
 
 AVAILABLE_NOW = find_spec("pyspark.sql.streaming.datasource") is not None  # PySpark 4.2 or newer
 

@@ -12,15 +12,10 @@ from ibb.pipeline.rows import columns_of, rows_of
 from ..integration.conftest import mariadb_10, new_rig
 from ..integration.mariadb_server import PASSWORD, USER
 from ..integration.waiting import wait_until
+from .conftest import SPARK
 
 __all__ = ["mariadb_10"]
-pytestmark = [
-    pytest.mark.live,
-    pytest.mark.xdist_group("spark"),
-    # Spark's own: sockets to its JVM that end with the session
-    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::UserWarning"),
-]
+pytestmark = [*SPARK, pytest.mark.live]
 
 MOMENTS = 30
 BY_SPARK = (7, 22)  # of these

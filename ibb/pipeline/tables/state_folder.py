@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import fsspec
 
+from ibb.storage.disk import OsDisk
+
 from .errors import PipelineError
 
 if TYPE_CHECKING:
@@ -67,7 +69,7 @@ class StateFolder:
             file.flush()
             os.fsync(file.fileno())
         os.replace(f"{path}.new", path)  # noqa: PTH105 - as above
-        _sync_folder(self._root)
+        OsDisk().sync_dir(self._root)
 
     @contextmanager
     def new_file(self, name: str) -> Iterator[Any]:
@@ -147,14 +149,5 @@ class StateFolder:
         os.makedirs(new, exist_ok=True)  # noqa: PTH103 - as above
         os.rename(source, target)  # noqa: PTH104 - as above
         for folder in (new, old):
-            _sync_folder(folder)
+            OsDisk().sync_dir(folder)
         return True
-
-
-def _sync_folder(path: str) -> None:
-    """Have the names in a folder outlive a loss of power."""
-    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

@@ -246,7 +246,7 @@ class AccountBook:
         Others who change it wait meanwhile. An exception leaves the file as it is.
 
         Raises:
-            ConfigError, OSError: as `load` and `save`.
+            ConfigError, OSError, DiskError: as `load` and `save`.
         """
         with locked_folder(path):
             book = cls.load(path) if Path(path).exists() else cls()
@@ -259,6 +259,7 @@ class AccountBook:
 
         Raises:
             ConfigError, OSError: the file could not be written; the old one is untouched.
+            DiskError: it was, but not durably.
         """
         secret = f'decoy_secret = "{self.decoy_secret.hex()}"\n'
         replace_file(path, "\n".join([secret, *map(_as_table, self)]))

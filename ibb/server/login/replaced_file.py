@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ibb.server.config import ConfigError
+from ibb.storage.disk import OsDisk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,6 +50,7 @@ def replace_file(path: str, text: str) -> None:
     Raises:
         ConfigError: the owner cannot be kept; the old file is untouched.
         OSError: the file could not be written; the old one is untouched.
+        DiskError: it was, but not durably.
     """
     target = _followed(path)
     prefix = f".{target.name}."
@@ -65,7 +67,7 @@ def replace_file(path: str, text: str) -> None:
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
-    _sync_folder(target.parent)
+    OsDisk().sync_dir(str(target.parent))
 
 
 def _followed(path: str) -> Path:
@@ -86,11 +88,3 @@ def _hand_over(descriptor: int, target: Path) -> None:
     elif os.geteuid() == 0:
         folder = target.parent.stat()
         os.fchown(descriptor, folder.st_uid, folder.st_gid)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -15,16 +15,11 @@ from ibb.storage.verify import verify_directory
 
 from ...protocol.rows import row_encoder as enc
 from ...storage.events import query, xid
+from ..conftest import SPARK
 from ..published import OPTIONS, publish_events
 from ..test_changes import MAP, SPECS, event, write
 
-pytestmark = [
-    pytest.mark.xdist_group("spark"),
-    pytest.mark.slow,
-    # Spark's own: sockets to its JVM that end with the session
-    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::UserWarning"),
-]
+pytestmark = [*SPARK, pytest.mark.slow]
 COUNT = 60
 
 
