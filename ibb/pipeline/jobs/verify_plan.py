@@ -20,6 +20,7 @@ from ibb.storage.file_name import parse_binlog_name
 from ibb.storage.recovery import replay
 from ibb.storage.state_scan import read_state
 from ibb.storage.verify.directory_check import REPEATS_MAX, Totals
+from ibb.storage.verify.files_now import FilesNow
 from ibb.storage.verify.finding import Finding, Kind, Severity
 from ibb.storage.verify.headers import check_names, check_sequence
 from ibb.storage.verify.shadow_disk import ShadowDisk
@@ -196,6 +197,7 @@ def verify_in_parts(
         DiskError: the directory cannot be listed.
         TooManyFindings: a part has more than can be kept.
     """
+    files = FilesNow(disk, path)
     end = DirectoryEnd(disk, path)
     results = _agreed(disk, end, end.parts(readers), check)
     if totals is not None:
@@ -211,10 +213,12 @@ def verify_in_parts(
             yield finding
 
     yield from told(end.prelude())
-    for result in results:
+    # A part that was checked later than that is of other files, and may tell nothing of it.
+    is_begun_anew = files.are_begun_anew() or any(result.is_begun_anew for result in results)
+    for result in () if is_begun_anew else results:
         yield from told(result.findings)
         repeats.update(result.untold)
-    if any(result.is_begun_anew for result in results):
+    if is_begun_anew:
         text = "the files were deleted and begun anew meanwhile (RESET MASTER): check again"
         yield from told([Finding(kind=Kind.BEGUN_ANEW, text=text)])
     else:

@@ -236,6 +236,33 @@ def test_a_part_with_too_many_findings_says_what_to_do(narrow, images, monkeypat
         list(verify_in_parts(disk, "/s", Parts(disk)))
 
 
+class ResetParts(Parts):
+    """Checks parts that another history has taken the place of, before they were begun."""
+
+    def __init__(self, store):
+        super().__init__(OsDisk())
+        self.store = store
+
+    def __call__(self, parts):
+        if not self.calls:
+            self.store.reset()
+            for number in range(1, 400):
+                publish(self.store, number, 300)
+        return super().__call__(parts)
+
+
+def test_files_that_were_begun_anew_before_their_parts_were_checked_are_told_of(narrow, tmp_path):
+    with Store.open(tmp_path, SMALL) as store:
+        for number in range(1, 200):
+            publish(store, number, 300)
+        parts = ResetParts(store)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(verify_plan, "PART_BYTES_MIN", 1)
+            found = list(verify_in_parts(OsDisk(), str(tmp_path), parts, readers=1000))
+    assert parts.calls[0] > 3
+    assert kinds(found) - {"not-closed"} == {"begun-anew"}
+
+
 def test_files_that_are_begun_anew_meanwhile_are_no_damage(narrow, images, monkeypatch):
     path = sorted(images)[4]
     image = bytearray(images[path])
