@@ -18,6 +18,7 @@ from ibb.protocol.rows.table_layout import layout_of
 from .columns import GROUP_KEY_COLUMNS, MICROSECONDS, TEXTS, TIMESTAMP, Column
 from .group_rows import check_seq_no
 from .row_batches import RowBatch, RowBatches
+from .text_maps import TextImages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -110,6 +111,7 @@ class CollectedRows:
             batches.add(rows.event, len(self._tags))
             self._tags.append(Tag(rows.group, rows.position, rows.statement))
             self._bytes += len(rows.event) + len(rows.statement or b"")
+            del rows  # the event is staged, and may be large
             while batches.is_full:
                 yield batches.take(), self._tags
             if self._bytes >= HELD_BYTES_MAX or len(self._tags) >= TAGS_MAX:
@@ -144,21 +146,21 @@ def change_batch(batch: RowBatch, tags: list[Tag], columns: Sequence[Column]) ->
         batch: changed rows of a version of a table.
         tags: of which its tags are the numbers.
         columns: of `CHANGE_COLUMNS`.
+
+    Raises:
+        FormatError: the texts are too long for one batch.
     """
     layout = batch.layout
     arrays = []
-    images: dict[str, list[list[tuple[str, str | None]] | None]] = {}
+    images: TextImages | None = None
     for column in columns:
         name = column.name
         if name in ("database", "table"):
             value = layout.database if name == "database" else layout.table
             arrays.append(pa.array([value] * batch.rows, pa.string()))
         elif name in ("before", "after", "key"):
-            for image in ("before", "after"):
-                if image not in images:
-                    images[image] = _texts(batch, image)
-            values = _keys(batch, images) if name == "key" else images[name]
-            arrays.append(pa.array(values, TEXTS))
+            images = images or TextImages(batch)
+            arrays.append(images.column(name))
         else:
             arrays.append(metadata_array(batch, tags, name))
     schema = pa.schema([pa.field(column.name, column.type) for column in columns])
@@ -175,47 +177,6 @@ def metadata_array(batch: RowBatch, tags: list[Tag], name: str) -> pa.Array:
     value, kind = _OF_TAGS[name]
     values = pa.array([value(tag) for tag in tags[first : last + 1]], kind)
     return values.take(pa.array([tag - first for tag in batch.tag.to_pylist()], pa.int64()))
-
-
-def _texts(batch: RowBatch, image: str) -> list[list[tuple[str, str | None]] | None]:
-    """Return an image of each row as (column, text) pairs, without columns that it lacks."""
-    records = batch.before if image == "before" else batch.after
-    if records is None:
-        return [None] * batch.rows
-    numbers = {column.name: number for number, column in enumerate(batch.layout.columns)}
-    rows: list[list[tuple[str, str | None]]] = [[] for _ in range(batch.rows)]
-    for name, values in zip(records.schema.names, records.columns, strict=True):
-        there = batch.has_column(image, numbers[name]).to_pylist()
-        for row, value, is_there in zip(rows, values.to_pylist(), there, strict=True):
-            if is_there:
-                row.append((name, text_of(value)))
-    lacking = "insert" if image == "before" else "delete"
-    return [
-        None if op == lacking else row for row, op in zip(rows, batch.op.to_pylist(), strict=True)
-    ]
-
-
-def _keys(
-    batch: RowBatch, images: dict[str, list[list[tuple[str, str | None]] | None]]
-) -> list[list[tuple[str, str | None]] | None]:
-    """Return the primary key of each row before it was changed, after that if it is new."""
-    key = batch.layout.key
-    if key is None:
-        return [None] * batch.rows
-    names = {batch.layout.columns[number].name for number in key}
-    pairs = zip(images["before"], images["after"], strict=True)
-    return [[pair for pair in before or after or [] if pair[0] in names] for before, after in pairs]
-
-
-def text_of(value: Any) -> str | None:
-    """Return a value as a text: bytes in hexadecimal digits, all else about as SELECT shows it."""
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, bytes):
-        return value.hex().upper()
-    if isinstance(value, bool):
-        return str(int(value))
-    return str(value)
 
 
 def _statement(tag: Tag) -> str | None:

@@ -17,6 +17,7 @@ are null in it as NULL is, and `before_present`, `after_present` tell them apart
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
@@ -141,12 +142,28 @@ class RowBatch(NamedTuple):
         )
 
 
+class _Part(NamedTuple):
+    """The rows from *first* up to *last* of those that are staged in *data*."""
+
+    data: memoryview
+    width: int
+    first: int
+    last: int
+
+    @property
+    def rows(self) -> int:
+        return self.last - self.first
+
+    def places(self, of_all: memoryview) -> memoryview:
+        return of_all[self.first * self.width : self.last * self.width]
+
+
 class RowBatches:
     """
     Collects rows events of one version of a table and gives their rows as batches.
 
     Memory: the events of a batch (`batch_bytes`, or one event if that is larger), 4 bytes a value,
-    and what the batch itself takes. An event with more rows than a batch takes several of them.
+    and what the batch itself takes. An event with more rows or bytes than a batch takes several.
 
     Args:
         layout: the table.
@@ -172,6 +189,7 @@ class RowBatches:
         self.layout = layout
         self._batch_bytes, self._batch_rows = batch_bytes, batch_rows
         self._stage = RowStage([column.column.skip for column in layout.columns], batch_rows)
+        self._taken = 0  # of the rows that are staged
         where = f"{layout.database}.{layout.table}"
         numbers = _wanted(layout, columns, where)
         columns_wanted = [layout.columns[number] for number in numbers]
@@ -195,14 +213,14 @@ class RowBatches:
     @property
     def rows(self) -> int:
         """How many rows wait for `take`."""
-        return self._stage.rows
+        return self._stage.rows - self._taken
 
     @property
     def is_full(self) -> bool:
         """Whether `take` must be called before the next event is added."""
         stage = self._stage
         enough = stage.used >= self._batch_bytes or stage.rows >= self._batch_rows
-        return stage.pending or (enough and stage.rows > 0)
+        return stage.pending or self._taken > 0 or (enough and stage.rows > 0)
 
     def add(self, event: Buffer, tag: int = 0) -> int:
         """
@@ -233,42 +251,65 @@ class RowBatches:
         stage = self._stage
         if stage.pending and not stage.rows:
             stage.read_rows()
-        rows = stage.rows
-        before, left_out = self._image(stage.before) if stage.has_before else (None, 0)
-        after, more_left_out = self._image(stage.after) if stage.has_after else (None, 0)
+        part = self._next_part()
+        before, left_out = self._image(part, stage.before) if stage.has_before else (None, 0)
+        after, more_left_out = self._image(part, stage.after) if stage.has_after else (None, 0)
         batch = RowBatch(
             self.layout,
             self.schema,
-            _array(pa.int8(), stage.ops, rows),
-            _array(pa.int64(), stage.tags, rows),
-            _array(pa.int32(), stage.numbers, rows),
+            _array(pa.int8(), stage.ops, part),
+            _array(pa.int64(), stage.tags, part),
+            _array(pa.int32(), stage.numbers, part),
             before,
             after,
-            self._presence(stage.before) if stage.has_before else None,
-            self._presence(stage.after) if stage.has_after else None,
+            self._presence(part, stage.before) if stage.has_before else None,
+            self._presence(part, stage.after) if stage.has_after else None,
             left_out + more_left_out,
         )
-        stage.clear()
+        self._taken = part.last
+        if self._taken == stage.rows:
+            self.drop()
         return batch
 
     def drop(self) -> None:
         """Forget the rows that wait, of a large event only those that have been read."""
         self._stage.clear()
+        self._taken = 0
 
-    def _image(self, places: memoryview) -> tuple[pa.RecordBatch, int]:
-        columns = [reader.read(self._stage, places) for reader in self._readers]
+    def _next_part(self) -> _Part:
+        """Return the rows that the next batch has: of a large event as many as fill one."""
+        stage, first = self._stage, self._taken
+        last = stage.rows
+        if stage.used > 2 * self._batch_bytes and last > first:
+            full = self._place(first) + self._batch_bytes
+            last = bisect_left(range(last), full, first + 1, key=self._place)
+        return _Part(stage.data, stage.width, first, last)
+
+    def _place(self, row: int) -> int:
+        """Return about where a row begins in the bytes of its events, one behind the other."""
+        stage = self._stage
+        images = [stage.before] * stage.has_before + [stage.after] * stage.has_after
+        for number in range(row, -1, -1):  # one that is all NULL is where the one before it is
+            for places in images:
+                for place in places[number * stage.width : (number + 1) * stage.width]:
+                    if place >= 0:
+                        return place
+        return 0
+
+    def _image(self, part: _Part, places: memoryview) -> tuple[pa.RecordBatch, int]:
+        chosen = part.places(places)
+        columns = [reader.read(part, chosen) for reader in self._readers]
         arrays = [arrow_array(column) for column in columns]
         batch = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
         return batch, sum(column.left_out for column in columns)
 
-    def _presence(self, places: memoryview) -> pa.FixedSizeBinaryArray | None:
-        stage = self._stage
-        if not stage.is_partial:
+    def _presence(self, part: _Part, places: memoryview) -> pa.FixedSizeBinaryArray | None:
+        if not self._stage.is_partial:
             return None
-        size = (stage.width + 7) // 8
-        out = bytearray(size * stage.rows)
-        take_presence(places, stage.width, stage.rows, size, memoryview(out))
-        return pa.Array.from_buffers(pa.binary(size), stage.rows, [None, pa.py_buffer(out)])
+        size = (part.width + 7) // 8
+        out = bytearray(size * part.rows)
+        take_presence(part.places(places), part.width, part.rows, size, memoryview(out))
+        return pa.Array.from_buffers(pa.binary(size), part.rows, [None, pa.py_buffer(out)])
 
 
 def _wanted(layout: TableLayout, columns: Collection[str] | None, where: str) -> Sequence[int]:
@@ -281,6 +322,7 @@ def _wanted(layout: TableLayout, columns: Collection[str] | None, where: str) ->
     return sorted(by_name[name] for name in columns)
 
 
-def _array(kind: pa.DataType, values: memoryview, rows: int) -> pa.Array:
-    """Return the first values as an array of its own: the stage goes on using them."""
-    return pa.Array.from_buffers(kind, rows, [None, pa.py_buffer(bytes(values[:rows]))])
+def _array(kind: pa.DataType, values: memoryview, part: _Part) -> pa.Array:
+    """Return the values of some rows as an array of its own: the stage goes on using them."""
+    own = bytes(values[part.first : part.last])
+    return pa.Array.from_buffers(kind, part.rows, [None, pa.py_buffer(own)])

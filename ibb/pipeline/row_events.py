@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from ibb.protocol.event_splitter import EventPart
+    from ibb.protocol.fields import Buffer
 
     from .event_groups import EventGroup, OpenGroups
 
@@ -51,7 +52,7 @@ class TableRows(NamedTuple):
 
     group: GtidEvent
     table: TableMap
-    event: bytes
+    event: Buffer
     position: int
     statement: bytes | None = None
 
@@ -148,7 +149,7 @@ class RowEvents:
     ) -> Iterator[TableRows]:
         tables: dict[bytes, TableMap | None] = {}
         joiner: FragmentJoiner | None = None
-        pieces: list[bytes] = []
+        event = [bytearray()]  # in a list, so that it can be handed over
         table: TableMap | None = None
         statement: bytes | None = None
         is_last = False  # of its statement
@@ -164,7 +165,7 @@ class RowEvents:
                 part = joiner.take(part)
                 joiner = None if joiner.done else joiner
             if part.first:
-                number, pieces = bytes(part.data[_NUMBER]), []
+                number, event = bytes(part.data[_NUMBER]), [bytearray()]
                 if len(number) < _NUMBER.stop - _NUMBER.start:
                     raise FormatError("an event of a table that does not say which table")
                 if part.header.type != EventType.TABLE_MAP:
@@ -173,18 +174,17 @@ class RowEvents:
                     table = tables[number]
                     _check_size(table, part)
                     is_last = len(part.data) > _FLAGS and bool(part.data[_FLAGS] & _STATEMENT_ENDS)
-            pieces.append(bytes(part.data))
+            event[0] += part.data
             if not part.last:
                 if table is None and part.header.type != EventType.TABLE_MAP:
-                    pieces.clear()  # nobody wants it
+                    event[0].clear()  # nobody wants it
                 continue
             if part.header.type == EventType.TABLE_MAP:
-                event = b"".join(pieces)
-                found = self._table_map(event)
+                found = self._table_map(bytes(event[0]))
                 tables[number] = found if self._wants(found.database, found.table) else None
                 continue
             if table is not None and self._stands(table, position, outcome, head):
-                yield TableRows(happened, table, b"".join(pieces), position, statement)
+                yield TableRows(happened, table, event.pop(), position, statement)
             statement = None if is_last else statement
         if joiner is not None:
             raise FormatError("fragments of a rows event end before it does")

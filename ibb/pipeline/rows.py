@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import starmap
 from typing import TYPE_CHECKING, Final
 
 from ibb.protocol.rows.row_stage import DELETE, INSERT, UPDATE
@@ -97,11 +99,14 @@ def _changes(
         collected = CollectedRows(schemas, options.policy, wanted, ops)
     annotated = options.table is None and any(column.name == "statement" for column in columns)
     with task.open() as opened:
-        for batch, tags in collected.batches(_all_rows(opened, options, annotated=annotated)):
-            if options.table is None:
-                yield change_batch(batch, tags, columns)
-            else:
-                yield table_batch(batch, tags, columns, both=options.images == "both")
+        events = _all_rows(opened, options, annotated=annotated)
+        # By a map, which does not hold what it was given while the result is sent.
+        if options.table is None:
+            yield from starmap(partial(change_batch, columns=columns), collected.batches(events))
+        else:
+            both = options.images == "both"
+            made = partial(table_batch, columns=columns, both=both)
+            yield from starmap(made, collected.batches(events))
 
 
 def row_events(opened: OpenGroups, options: SourceOptions, *, annotated: bool = False) -> RowEvents:

@@ -134,12 +134,16 @@ def _array(
     if name not in batch.image_schema.names:
         return pa.nulls(len(chosen), column.type)
     kind = batch.image_schema.field(name).type
-    images = [
-        pa.nulls(batch.rows, kind) if image is None else image.column(name)
-        for image in (batch.before, batch.after)
-    ]
-    places = pa.array([row + batch.rows * after for row, after in chosen], pa.int64())
-    values = pa.concat_arrays(images).take(places)
+    if len(chosen) == batch.rows and len({after for _, after in chosen}) == 1:
+        image = batch.after if chosen[0][1] else batch.before  # all of it, without a copy
+        values = pa.nulls(batch.rows, kind) if image is None else image.column(name)
+    else:
+        images = [
+            pa.nulls(batch.rows, kind) if image is None else image.column(name)
+            for image in (batch.before, batch.after)
+        ]
+        places = pa.array([row + batch.rows * after for row, after in chosen], pa.int64())
+        values = pa.concat_arrays(images).take(places)
     return values if values.type == column.type else _cast(batch, tags, column, values)
 
 

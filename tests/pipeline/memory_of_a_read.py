@@ -24,12 +24,17 @@ from ..protocol.rows import row_encoder as enc
 from ..storage.events import xid
 
 GROUP_BYTES = 512 << 20
+HUGE_BYTES = 64 << 20
 PIECE_BYTES = 32 << 10
 COLUMNS = [("id", enc.integer(4)), ("data", enc.blob(4))]
 SPECS = [spec for _, spec in COLUMNS]
 HEAD = encode_gtid_event(Gtid(0, 1, 1), 1_700_000_000, GtidFlag.TRANSACTIONAL)
 EVENTS = {
     "large rows": lambda: enc.rows_event(enc.WRITE, SPECS, [[(1, b"x" * (5 << 20))]]),
+    "a huge row": lambda: enc.rows_event(enc.WRITE, SPECS, [[(1, b"x" * HUGE_BYTES)]]),
+    "a huge event": lambda: enc.rows_event(
+        enc.WRITE, SPECS, [[(1, b"x" * 900)]] * (HUGE_BYTES // 900)
+    ),
     "small rows": lambda: enc.rows_event(enc.UPDATE, SPECS, [[(1, b"x" * 900)] * 2] * 600),
 }
 
@@ -94,6 +99,7 @@ def read(mode, event):
 
 if __name__ == "__main__":
     event = EVENTS[sys.argv[2]]()
+    Path("/proc/self/clear_refs").write_text("5")  # the peak is what there is now
     before = peak()
     rows = read(sys.argv[1], event)
     print(rows, peak() - before)

@@ -12,7 +12,7 @@ from ibb.storage import Store
 from ..protocol.rows import row_encoder as enc
 from ..storage.events import xid
 from .conftest import ROOT
-from .memory_of_a_read import GROUP_BYTES
+from .memory_of_a_read import GROUP_BYTES, HUGE_BYTES
 from .published import OPTIONS, publish_events
 from .test_changes import MAP, SPECS, changes, ids, write
 
@@ -26,6 +26,10 @@ MIB = 1 << 20
         ("changes", "large rows", 128),
         ("changes", "small rows", 128),
         ("table", "large rows", 224),
+        ("changes", "a huge row", 6 * HUGE_BYTES // MIB),
+        ("changes", "a huge event", 4 * HUGE_BYTES // MIB),
+        ("table", "a huge row", 4 * HUGE_BYTES // MIB),
+        ("table", "a huge event", 4 * HUGE_BYTES // MIB),
     ],
 )
 def test_a_large_group_takes_little_memory(mode, shape, most):
@@ -38,8 +42,8 @@ def test_a_large_group_takes_little_memory(mode, shape, most):
     )
     assert done.returncode == 0, done.stderr
     rows, grown = done.stdout.split()
-    assert int(rows) > 100
-    assert float(grown) < most < GROUP_BYTES / MIB / 2
+    assert int(rows) >= GROUP_BYTES // HUGE_BYTES - 1
+    assert float(grown) < most < GROUP_BYTES / MIB
 
 
 def test_what_is_kept_of_rows_events_is_bounded_by_their_number(tmp_path, monkeypatch):

@@ -144,6 +144,31 @@ def test_an_event_of_more_rows_than_a_batch_takes_several():
 NO_DATES = [(0, 0, 0), (2024, 0, 1), (2024, 2, 0), (2023, 2, 29), (0, 5, 5)]
 
 
+def test_an_event_of_more_bytes_than_a_batch_takes_several():
+    columns = [("v", enc.varchar(9000)), ("n", enc.integer(4))]
+    specs = [spec for _, spec in columns]
+    sizes = [10, 3000, 10, 10, 9000, 9000, *[400] * 30, None, None, 9000, None]
+    rows = [(None if size is None else b"x" * size, None) for size in sizes]
+    other = [(b"other", number) for number in range(3)]
+    batches = batches_of(columns, batch_bytes=4000, batch_rows=20)
+    batches.add(enc.rows_event(UPDATE, specs, [[row, row] for row in rows]), 1)
+    found = []
+    while batches.rows or batches.is_full:
+        assert batches.is_full
+        batch = batches.take()
+        batch.to_batch().validate(full=True)
+        found.append(batch)
+    assert [batch.rows for batch in found] == [2, 3, 1, 5, 5, 4, 5, 5, 5, 5]
+    assert [row["v"] for batch in found for row in batch.before.to_pylist()] == [
+        None if size is None else "x" * size for size in sizes
+    ]
+    assert [row for batch in found for row in batch.number.to_pylist()] == list(range(len(sizes)))
+    batches.add(enc.rows_event(WRITE, specs, [[row] for row in other]), 2)
+    last = batches.take()
+    assert (last.tag.to_pylist(), last.number.to_pylist()) == ([2] * 3, [0, 1, 2])
+    assert [row["n"] for row in last.after.to_pylist()] == [0, 1, 2]
+
+
 def test_dates_that_no_calendar_has_are_null_and_counted_or_text_or_an_error():
     raw = enc.a_date()._replace(encode=lambda value: enc.date_bytes(*value))
     zero = enc.a_timestamp(2)._replace(encode=bytes)

@@ -8,7 +8,7 @@ a bit a row that is set where there is a value, 32-bit offsets of strings, littl
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from ibb.protocol.errors import FormatError
 
@@ -41,7 +41,6 @@ from .value_policy import NoDates, ValueRefused
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .row_stage import RowStage
     from .table_layout import ColumnLayout
     from .value_policy import ValuePolicy
 
@@ -91,6 +90,22 @@ class Staged(NamedTuple):
     rows: int
 
 
+class StagedRows(Protocol):
+    """Rows whose values are in `data`: a `RowStage`, or a part of one."""
+
+    @property
+    def data(self) -> memoryview:
+        """The bytes that places are in."""
+
+    @property
+    def width(self) -> int:
+        """Columns of the table."""
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+
+
 class ColumnReader:
     """
     Fills the buffers of one column.
@@ -112,13 +127,13 @@ class ColumnReader:
         self._strings = StringReader(layout, policy, self._where)
         self._read = self._choose()
 
-    def read(self, stage: RowStage, places: memoryview) -> ColumnBuffers:
+    def read(self, stage: StagedRows, places: memoryview) -> ColumnBuffers:
         """
         Return the column of all rows that are staged.
 
         Args:
             stage: the rows.
-            places: `stage.before` or `stage.after`.
+            places: their `before` or `after`.
 
         Raises:
             FormatError: bytes that no server writes as a value of this type.
