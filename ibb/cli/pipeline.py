@@ -66,6 +66,7 @@ def run(config: str, snapshot: tuple[str, ...], *, once: bool) -> None:
             f"batch to {batch.end}: {applied.rows} rows in {applied.tables} tables"
             f"{' (applied before)' if applied.skipped else ''}"
         ),
+        click.echo,
     )
     tables.Pipeline(tables.read_config(config), progress).run(stop, once=once, snapshot=snapshot)
 

@@ -65,7 +65,7 @@ def write_as_of(config: PipelineConfig, name: TableName, position: GtidPosition,
 
     Raises:
         PipelineError: the table was not there then, or is not so far, or what was between cannot
-            be followed.
+            be followed, or files of that version were removed.
         SqlError, TooOld, FormatError: groups that are needed are not in the binlog any more.
     """
     lake = Lake(config)
@@ -77,7 +77,7 @@ def write_as_of(config: PipelineConfig, name: TableName, position: GtidPosition,
         config, name = config.in_lower_case(), name.lower()
     target = lake.open(name)
     number, begin, _, made_next = _version(target, position)
-    rows = target.batches(number)
+    rows = _rows_of(target, number, begin)
     if begin == position:
         return AsOf(write_rows(target.schema_at(number), rows, path), begin, 0)
     with tempfile.TemporaryDirectory(prefix="ibb-as-of-") as folder:
@@ -106,6 +106,15 @@ def write_as_of(config: PipelineConfig, name: TableName, position: GtidPosition,
         if not made.exists:
             raise PipelineError(f"{name}: there was no such table behind '{position}'")
         return AsOf(write_rows(made.schema, made.batches(), path), begin, groups)
+
+
+def _rows_of(target: KeptTable, number: int, begin: GtidPosition) -> Iterator[pa.Table]:
+    try:
+        yield from target.batches(number)
+    except FileNotFoundError as error:
+        raise PipelineError(
+            f"{target.name}: files of its version of '{begin}' were removed (VACUUM): {error}"
+        ) from error
 
 
 def _version(target: KeptTable, position: GtidPosition) -> Version:

@@ -18,6 +18,10 @@ CONFIG_BYTES_MAX: Final = 1 << 20
 PATTERNS_MAX: Final = 1000
 WORKERS_MAX: Final = 64
 BATCH_MAX: Final = 10_000_000
+SMALL_FILES_MAX: Final = 100_000
+FILE_MIB_MAX: Final = 4096
+KEEP_HOURS_MIN: Final = 168  # as Delta has it
+KEEP_HOURS_MAX: Final = 24 * 366 * 100
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
@@ -55,6 +59,22 @@ class ServerConfig:
 
 
 @dataclass(frozen=True)
+class CompactionConfig:
+    """
+    `[compaction]`: what is done about the files of Delta tables between batches.
+
+    Args:
+        small_files: a table with more of them has them put together.
+        file_mib: MiB that a file is to have; those with less than a quarter of it are small.
+        keep_hours: files that no version of so many last hours needs are removed; None: none.
+    """
+
+    small_files: int = 50
+    file_mib: int = 128
+    keep_hours: int | None = None
+
+
+@dataclass(frozen=True)
 class PipelineConfig:
     """
     One pipeline.
@@ -72,6 +92,7 @@ class PipelineConfig:
         undecoded: "stop", or "keep" in the table of dead letters.
         batch_groups: event groups in a batch, at most.
         batch_rows: changed rows after which a batch ends with its group.
+        compaction: of the target's files; None: nothing is done about them.
         server: the source's MariaDB, or None.
         lower_case: whether the source compares names in lower case, and so all names here are.
     """
@@ -88,6 +109,7 @@ class PipelineConfig:
     undecoded: str = "stop"
     batch_groups: int = 50_000
     batch_rows: int = 200_000
+    compaction: CompactionConfig | None = None
     server: ServerConfig | None = None
     lower_case: bool = False
 
@@ -148,7 +170,9 @@ def parse_config(values: dict[str, Any], folder: Path) -> PipelineConfig:
     Raises:
         ConfigError: a key is missing, unknown or wrong.
     """
-    top = _Section("", values, {"pipeline", "source", "target", "tables", "batch", "server"})
+    top = _Section(
+        "", values, {"pipeline", "source", "target", "tables", "batch", "compaction", "server"}
+    )
     about = top.section("pipeline", {"name"})
     source = top.section("source", {"path"})
     target = top.section("target", {"path", "format", "storage"})
@@ -178,6 +202,7 @@ def parse_config(values: dict[str, Any], folder: Path) -> PipelineConfig:
         undecoded=undecoded,
         batch_groups=batch.number("groups", 50_000, BATCH_MAX),
         batch_rows=batch.number("rows", 200_000, BATCH_MAX),
+        compaction=_compaction(top, kind) if "compaction" in values else None,
         server=_server(top, folder) if "server" in values else None,
     )
 
@@ -198,6 +223,9 @@ class _Section:
 
     def section(self, name: str, known: set[str]) -> _Section:
         return _Section(f"{self._prefix}{name}", self._values.get(name, {}), known)
+
+    def has(self, key: str) -> bool:
+        return key in self._values
 
     def text(self, key: str, default: str | None = None) -> str:
         value = self._values.get(key, default)
@@ -247,6 +275,25 @@ def _keys(tables: _Section) -> dict[TableName, tuple[str, ...]]:
             raise ConfigError(f"tables.keys.{name}", "is not database.table: write it in quotes")
         keys[TableName(database, table)] = tables.texts(f"keys.{name}", columns)
     return keys
+
+
+def _compaction(top: _Section, kind: str) -> CompactionConfig:
+    section = top.section("compaction", {"small_files", "file_mib", "keep_hours"})
+    if kind != "delta":
+        raise ConfigError(
+            "compaction", "is for Delta tables: Parquet files are put together anyway"
+        )
+    keep_hours = section.number("keep_hours", KEEP_HOURS_MAX, KEEP_HOURS_MAX)
+    if keep_hours < KEEP_HOURS_MIN:
+        raise ConfigError(
+            "compaction.keep_hours",
+            f"is at least {KEEP_HOURS_MIN}, a week: readers at work, and as-of, need the files",
+        )
+    return CompactionConfig(
+        section.number("small_files", 50, SMALL_FILES_MAX),
+        section.number("file_mib", 128, FILE_MIB_MAX),
+        keep_hours if section.has("keep_hours") else None,
+    )
 
 
 def _server(top: _Section, folder: Path) -> ServerConfig:

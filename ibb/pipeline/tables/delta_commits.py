@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 KEY_CHARACTERS_MAX: Final = 64  # of the hidden column: digest, dash and number
+SMALL_PART: Final = 4  # a file of less than this part of the wanted size is small
 KEY_METADATA: Final = b"ibb.key"
 
 
@@ -85,6 +86,33 @@ class DeltaCommits:
     def advance(self, place: Place) -> None:
         """Store *place* without a change."""
         self._write(self._full_schema().empty_table(), "append", place)
+
+    def compact(self, small_files: int, file_bytes: int) -> int:
+        """
+        Put small files together where there are too many, in one commit of the same rows and place.
+
+        Args:
+            small_files: more of them than these are too many.
+            file_bytes: that a file is to have; those with less than a quarter of it are small.
+
+        Returns:
+            how many files went.
+        """
+        table, place = self._opened(), self.place
+        sizes = pa.table(table.get_add_actions(flatten=True)).column("size_bytes").to_pylist()
+        small = sum(size < file_bytes // SMALL_PART for size in sizes)
+        if small <= small_files or place is None:
+            return 0
+        about = place_properties(self._application, place, self.name)
+        done = table.optimize.compact(target_size=file_bytes, commit_properties=about)
+        return int(done["numFilesRemoved"])
+
+    def vacuum(self, keep_hours: int) -> int:
+        """Remove the files that no version of the last hours needs; return how many there were."""
+        table = self._opened()
+        gone = table.vacuum(keep_hours, dry_run=False)
+        table.update_incremental()
+        return len(gone)
 
     def _replace(self, schema: pa.Schema, rows: Iterable[pa.Table], place: Place) -> None:
         """Put *rows* in place of all that is there, in one commit."""

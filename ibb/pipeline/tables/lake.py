@@ -87,6 +87,11 @@ class Lake:
         kind = ParquetTarget if config.format == "parquet" else DeltaTarget
         return kind(str(name), self.tables.uri(name), config.name, config.storage)
 
+    def open_delta(self, name: TableName) -> DeltaTarget:
+        """Return the table *name* of a pipeline whose format is that, whether it exists or not."""
+        config = self._config
+        return DeltaTarget(str(name), self.tables.uri(name), config.name, config.storage)
+
     def open_history(
         self, name: TableName, moment: Callable[[GroupRun], Moment] = no_group
     ) -> HistoryTarget:

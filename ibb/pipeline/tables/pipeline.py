@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import closing
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -20,6 +21,7 @@ from .place import Place
 from .snapshot import take_snapshot
 from .stored_schemas import StoredSchemas
 from .table_shape import keep_shapes
+from .upkeep import Upkeep
 
 if TYPE_CHECKING:
     import threading
@@ -35,10 +37,18 @@ HISTORY_SECONDS_MAX: Final = 300.0  # until the binlog reaches the snapshot's po
 
 
 class Progress(NamedTuple):
-    """What to tell whoever runs the pipeline: called after each batch and each snapshot."""
+    """
+    What to tell whoever runs the pipeline.
+
+    Args:
+        snapshot: called after each of a table, with its rows.
+        batch: called after each.
+        upkeep: called when files were put together or removed, with what to say.
+    """
 
     snapshot: Callable[[TableName, int], None]
     batch: Callable[[MicroBatch, Applied], None]
+    upkeep: Callable[[str], None] = lambda _: None
 
 
 class Pipeline:
@@ -71,16 +81,27 @@ class Pipeline:
             ledger = self._ledger(snapshot)
             self._wait_for(ledger, stop)
             applier = self._lake.applier(ledger)
-            schemas = StoredSchemas(self._config, self._lake)
+            schemas, upkeep = StoredSchemas(self._config, self._lake), self._upkeep()
             while not stop.is_set():
                 for batch in read_batches(self._config, applier.ledger, schemas.of):
                     applied = applier.apply(batch)
                     schemas.forget()
                     self._progress.batch(batch, applied)
+                    if upkeep is not None:
+                        upkeep.behind(batch)
                     if stop.is_set():
                         return
+                if upkeep is not None:
+                    upkeep.vacuum(list(applier.ledger.tables))
                 if once or stop.wait(POLL_SECONDS):
                     return
+
+    def _upkeep(self) -> Upkeep | None:
+        config = self._config
+        if config.compaction is None:
+            return None
+        report = self._progress.upkeep
+        return Upkeep(config.compaction, self._lake, config.keeps_history, time.time, report)
 
     def _ledger(self, snapshot: Sequence[str]) -> Ledger:
         """Return where the pipeline is, after the snapshots that are due."""

@@ -6,7 +6,7 @@ import threading
 from dataclasses import replace
 
 from deltalake import DeltaTable
-from deltalake.table import TableMerger
+from deltalake.table import TableMerger, TableOptimizer
 
 from ibb.pipeline.tables import dead_letters, delta_commits, pipeline, snapshot
 from ibb.pipeline.tables.config import PipelineConfig, ServerConfig
@@ -39,6 +39,7 @@ class Deaths:
             (delta_commits, "write_deltalake"),
             (dead_letters, "write_deltalake"),
             (TableMerger, "execute"),
+            (TableOptimizer, "compact"),
             (os, "rename"),
             (os, "replace"),
             (StateFolder, "new_file"),

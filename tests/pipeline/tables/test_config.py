@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ibb.pipeline.tables.config import ConfigError, ServerConfig, read_config
+from ibb.pipeline.tables.config import CompactionConfig, ConfigError, ServerConfig, read_config
 from ibb.pipeline.tables.errors import PipelineError
 from ibb.pipeline.tables.row_changes import TableName
 
@@ -32,6 +32,17 @@ def test_plain_parquet_files_have_no_history(tmp_path):
         read(tmp_path, parquet + '[tables]\nhistory = ["*.*"]')
     with pytest.raises(ConfigError, match=r"target\.format: 'orc' is neither"):
         read(tmp_path, parquet.replace("parquet", "orc"))
+
+
+def test_files_are_put_together_and_removed_where_it_is_said(tmp_path):
+    assert read(tmp_path, SMALLEST).compaction is None
+    assert read(tmp_path, SMALLEST + "[compaction]").compaction == CompactionConfig(50, 128, None)
+    text = SMALLEST + "[compaction]\nsmall_files = 7\nfile_mib = 16\nkeep_hours = 200"
+    assert read(tmp_path, text).compaction == CompactionConfig(7, 16, 200)
+    with pytest.raises(ConfigError, match=r"compaction\.keep_hours: is at least 168, a week"):
+        read(tmp_path, text.replace("200", "167"))
+    with pytest.raises(ConfigError, match=r"compaction: is for Delta tables"):
+        read(tmp_path, text.replace("[target]", '[target]\nformat = "parquet"'))
 
 
 def test_everything_can_be_said(tmp_path):

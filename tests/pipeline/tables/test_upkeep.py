@@ -1,0 +1,119 @@
+"""Files of Delta tables put together and removed: rows, places and what can be asked for stay."""
+
+import shutil
+from dataclasses import replace
+
+import pytest
+from deltalake import DeltaTable
+
+from ibb.pipeline.tables import as_of
+from ibb.pipeline.tables.as_of import write_as_of
+from ibb.pipeline.tables.config import CompactionConfig
+from ibb.pipeline.tables.errors import PipelineError
+from ibb.pipeline.tables.lake import Lake
+from ibb.pipeline.tables.upkeep import VACUUM_SECONDS, Upkeep
+from ibb.protocol.gtid import GtidPosition
+
+from .deaths import Deaths
+from .modelled import named
+from .test_deaths import begun
+
+T = named("shop.t")
+SETTINGS = CompactionConfig(small_files=4)
+
+
+@pytest.fixture
+def source():
+    made = begun()
+    made.batch_groups = 1
+    return made
+
+
+@pytest.fixture
+def deaths(monkeypatch, tmp_path, source):
+    monkeypatch.setattr(as_of, "read_batches", source.read)
+    made = Deaths(monkeypatch, tmp_path / "disks", source)
+    made.config = replace(made.config, history=("shop.t",), compaction=SETTINGS)
+    return made
+
+
+def insert(source, first, last):
+    for number in range(first, last):
+        source.insert("shop.t", {"id": number, "name": "new"})
+
+
+def files(lake, *path):
+    return len(DeltaTable(str(lake.joinpath(*path))).file_uris())
+
+
+def test_small_files_are_put_together_behind_a_batch(source, deaths, tmp_path):
+    lake = tmp_path / "lake"
+    begin = source.seen
+    deaths.run(lake)
+    insert(source, 10, 22)
+    deaths.run(lake)
+    deaths.check(lake)
+    assert files(lake, "shop", "t") <= 5
+    assert (
+        files(lake, "_ibb", "history", "shop", "t") <= 6
+    )  # ended versions have files of their own
+    config, file = replace(deaths.config, target=str(lake)), str(tmp_path / "t.parquet")
+    for count in range(begin + 1, source.seen + 1):
+        gtid = source.stream.groups[count - 1][0]
+        assert write_as_of(config, T, GtidPosition([gtid]), file).rows == len(
+            source.models[count][T].rows
+        )
+    deaths.config = replace(deaths.config, compaction=None)
+    insert(source, 30, 42)
+    deaths.run(lake)
+    assert files(lake, "shop", "t") > 12
+
+
+def test_a_death_before_that_is_none_of_its_rows(source, deaths, tmp_path):
+    lake = tmp_path / "lake"
+    deaths.run(lake)
+    insert(source, 10, 16)
+    for disk in deaths.run(lake):
+        deaths.run(disk, dies=False)
+        deaths.check(disk)
+        shutil.rmtree(disk)
+
+
+def test_files_of_old_versions_are_removed_once_a_day(source, deaths, tmp_path):
+    lake = tmp_path / "lake"
+    deaths.run(lake)
+    insert(source, 10, 16)
+    deaths.run(lake)
+    for path in ("shop/t", "_ibb/history/shop/t"):  # what nobody may say, but for his own tables
+        table = DeltaTable(str(lake / path))
+        table.alter.set_table_properties({"delta.deletedFileRetentionDuration": "interval 0 days"})
+    config, told, now = replace(deaths.config, target=str(lake)), [], [1000.0]
+    opened = Lake(config)
+    settings = replace(SETTINGS, keep_hours=0)
+    upkeep = Upkeep(settings, opened, config.keeps_history, lambda: now[0], told.append)
+    there = list((lake / "shop/t").glob("*.parquet"))
+    upkeep.vacuum([T])
+    now[0] += VACUUM_SECONDS - 1
+    upkeep.vacuum([T])
+    assert told == []
+    now[0] += 1
+    upkeep.vacuum([T])
+    assert [line.partition(":")[0] for line in told] == [
+        "removed old files of shop.t",
+        "removed old files of history of shop.t",
+    ]
+    upkeep.vacuum([T])
+    assert len(told) == 2
+    assert len(list((lake / "shop/t").glob("*.parquet"))) < len(there)
+    deaths.check(lake)
+    old = GtidPosition([source.stream.groups[-4][0]])
+    with pytest.raises(PipelineError, match=r"shop\.t: files of its version of .* \(VACUUM\)"):
+        write_as_of(config, T, old, str(tmp_path / "t.parquet"))
+
+
+def test_nothing_is_removed_where_nobody_says_so(source, deaths, tmp_path):
+    lake = tmp_path / "lake"
+    deaths.run(lake)
+    opened = Lake(replace(deaths.config, target=str(lake)))
+    Upkeep(SETTINGS, opened, lambda _: True, lambda: 1e9, print).vacuum([T])
+    assert opened.state.read("vacuums.json") is None
