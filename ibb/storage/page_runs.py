@@ -137,7 +137,7 @@ class PageRuns:
         stop = first + count + max(OVERLAP_BYTES // page_size, 1)
         first = max(first, 1)
         whole = self._whole_pages(header, stop)
-        if whole < stop and header.file_no >= self._end.file_no:
+        if whole < stop and header.file_no >= self._end_behind(Position(0, 0)).file_no:
             return None
         count = min(stop, whole) - first
         if page_no >= first + count:
@@ -162,13 +162,22 @@ class PageRuns:
     def _whole_pages(self, header: FileHeader, stop: int) -> int:
         """Return how many pages of a file are whole, or *stop* if there are as many."""
         page_size, file_no = header.page_size, header.file_no
-        if self._generation != self._history.generation:
-            self._generation, self._end = self._history.generation, Position(0, 0)
-        if Position(file_no, stop * page_size) > self._end:
-            self._end = self._history.end()
-        if file_no < self._end.file_no:
+        end = self._end_behind(Position(file_no, stop * page_size))
+        if file_no < end.file_no:
             return min(_files_of(self._history).size(file_no) // page_size, stop)
-        return min(self._end.offset // page_size, stop) if file_no == self._end.file_no else 0
+        return min(end.offset // page_size, stop) if file_no == end.file_no else 0
+
+    def _end_behind(self, position: Position) -> Position:
+        """Return where the history ends, looked at anew where that was not behind *position*."""
+        generation = self._history.generation
+        with self._mutex:
+            if self._generation == generation and position <= self._end:
+                return self._end
+        end = self._history.end()
+        with self._mutex:
+            if self._history.generation == generation:  # else it may be of the one that is gone
+                self._generation, self._end = generation, end
+        return end
 
     def _singly(self, header: FileHeader, page_no: int) -> PageRun | None:
         page_size, images, visible = header.page_size, [], 0

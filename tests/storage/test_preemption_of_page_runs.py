@@ -2,10 +2,11 @@
 
 import pytest
 
+from ibb.storage import Store
 from ibb.storage.page_runs import PageRuns
 from ibb.storage.read_only import ReadOnlyHistory
 
-from .preempted_store import Scene
+from .preempted_store import OPTIONS, Scene
 from .preemption import Meeting, meet_everywhere
 
 
@@ -69,9 +70,34 @@ def two_who_keep_more_than_is_allowed():
     return Meeting(lambda: runs.load(0), lambda: runs.load(1), lambda: runs.check(1))
 
 
+def one_who_asks_for_the_end_and_a_history_begun_anew():
+    """The end of the history that is gone is not taken for that of the new one."""
+    scene = Scene()
+    scene.store.switch_file()
+    scene.store.close()
+    view = ReadOnlyHistory(scene.disk, "/s", follow_unsynced=True)
+    runs = PageRuns(view)
+    runs.join()
+    header, old_end = runs.header(0), view.end()
+    with Store.open("/s", OPTIONS, disk=scene.disk) as store:
+        store.reset()
+
+    def meanwhile():
+        view.refresh()
+        runs.load(header, 1, 0)
+
+    def check():
+        runs.load(header, 1, 0)
+        assert runs._generation == view.generation
+        assert runs._end <= view.end() < old_end
+
+    return Meeting(lambda: runs.load(header, 1, 0), meanwhile, check)
+
+
 RUNS = [two_who_join, two_who_leave, one_who_finds_pages_and_the_last_to_leave,
         two_who_keep_the_same_pages, two_who_keep_others,
-        two_who_keep_more_than_is_allowed]  # fmt: skip
+        two_who_keep_more_than_is_allowed,
+        one_who_asks_for_the_end_and_a_history_begun_anew]  # fmt: skip
 
 
 @pytest.mark.parametrize("scene", RUNS, ids=lambda scene: scene.__name__)
