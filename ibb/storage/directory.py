@@ -84,17 +84,17 @@ class BinlogDirectory:
             DiskError: the directory cannot be read.
         """
         with self._mutex:
-            before, self.unreadable = self._listing, None
+            before, self.unreadable, newest = self._listing, None, self._newest
             numbers = self._list()
-            if self._newest.is_removed:
-                before = self._begin_anew()
+            if newest.is_removed:
+                before, newest = self._begin_anew(), WatchedFile(self._disk)
             # Opening a store deletes what lies behind its newest data, and makes it anew.
             behind = [number for number in numbers if number > before.last]
             for number in set(before.numbers).difference(numbers).union(behind):
                 self._forget(number)
             last = next((number for number in reversed(numbers) if not self._is_empty(number)), -1)
             if last < before.last or (last >= 0 and numbers[0] < min(before.numbers, default=0)):
-                before = self._begin_anew()
+                before, newest = self._begin_anew(), WatchedFile(self._disk)
             known = self._used[last].sure if last == before.last >= 0 else 0
             # By the old listing: what was counted while the file could grow is counted again.
             self._used = {
@@ -104,13 +104,17 @@ class BinlogDirectory:
             }
             last_page = 0
             if last >= 0:
-                self._newest.watch(f"{self._path}/{binlog_name(last)}")
+                newest.watch(f"{self._path}/{binlog_name(last)}")
                 if last != before.last:
                     self._forget(last)  # it may have been made anew just before it was watched
                 used = self._used[last] = self._find_used(last, known)
                 last_page = used.last
             changed = tuple(self._modified_at(number) for number in numbers[-2:])
             self._listing = Listing(tuple(numbers), last, last_page, changed)
+            if newest is not self._newest:
+                self.generation += 1  # last: who has read by then has read of what is gone
+                self._newest.close()
+                self._newest = newest
 
     def close(self) -> None:
         """Close the files; reading opens them again."""
@@ -214,8 +218,9 @@ class BinlogDirectory:
         try:
             read = self._read_unlimited(header, page_no)
         except FormatError:
-            if self.generation == generation:
-                raise
+            with self._mutex:  # whoever looks just now is done
+                if self.generation == generation:
+                    raise
             return NO_MORE_DATA  # the history that the page was looked for in is gone
         if limit is not None and limit < (file_no, start + read.end):
             return PageRead(read.data, limit.offset - start, PageStatus.END_OF_DATA)
@@ -378,12 +383,13 @@ class BinlogDirectory:
 
     def _begin_anew(self) -> Listing:
         """Forget everything, as the files were deleted and begun anew; return what is known."""
-        self.generation += 1
+        if self.limit is not None:
+            self.limit = Position(0, 0)  # it was of what is gone
         self._headers.clear()
         self._used.clear()
         self.early_ends.forget_all()
         self._cache.clear()
-        self.close()  # the newest, too: it counts once as removed, whenever there is another
+        self._files.close()
         return NOTHING_LISTED
 
     def _warn(self, finding: str) -> None:

@@ -105,7 +105,7 @@ class ReadOnlyHistory:
             is_anew = self._pages.generation != generation
             if is_anew:
                 end = Position(0, 0)  # nothing of it was served
-            self._changing = self._changing or listing != before
+            self._changing = self._changing or is_anew or listing != before
             if self._changing and not self._follow_unsynced:
                 self._pages.limit = max(end, _surely_synced(listing))
             if is_anew:

@@ -5,7 +5,9 @@ import pytest
 from ibb.storage import Store
 from ibb.storage.directory import BinlogDirectory
 from ibb.storage.format_catalogue import FormatCatalogue
+from ibb.storage.group_reader import GroupReader
 from ibb.storage.page_source import PageStatus
+from ibb.storage.position import Position
 from ibb.storage.read_only import ReadOnlyHistory
 
 from .preempted_store import OPTIONS, Scene
@@ -65,6 +67,21 @@ def two_looks_at_a_directory_that_lost_files():
 
 def a_read_and_a_look_at_what_was_begun_anew():
     """How far a file of the old history was used says nothing of the new one of its name."""
+    directory, check = begun_anew()
+    first = directory.first_file()
+    directory._used.pop(first)
+    directory._headers.pop(first)
+    return Meeting(lambda: directory.read_page(first, 2), directory.refresh, check)
+
+
+def a_look_at_what_was_begun_anew_and_a_read():
+    """A page of the old history, read when the look is under way, is not kept for the new one."""
+    directory, check = begun_anew()
+    first = directory.first_file()
+    return Meeting(directory.refresh, lambda: directory.read_page(first, 2), check)
+
+
+def begun_anew():
     scene = Scene()
     scene.store.reset()
     for seq in range(1, 12):
@@ -75,10 +92,10 @@ def a_read_and_a_look_at_what_was_begun_anew():
     directory = BinlogDirectory(scene.disk, "/s")
     first = directory.first_file()
     directory.read_page(first, 1)
-    directory._used.pop(first)
-    directory._headers.pop(first)
-    with Store.open("/s", OPTIONS, disk=scene.disk) as store:
-        store.reset()
+    with Store.open("/s", OPTIONS, disk=scene.disk) as scene.store:
+        scene.store.reset()
+        for seq in range(21, 32):
+            scene.commit(0, seq)
 
     def check():
         fresh = BinlogDirectory(scene.disk, "/s")
@@ -87,7 +104,32 @@ def a_read_and_a_look_at_what_was_begun_anew():
         for page_no in range(1, 12):
             assert directory.read_page(first, page_no) == fresh.read_page(first, page_no)
 
-    return Meeting(lambda: directory.read_page(first, 2), directory.refresh, check)
+    return directory, check
+
+
+def a_look_at_what_was_begun_anew_and_one_who_reads_what_is_synced():
+    """How much of the old history was synced says nothing of the new one."""
+    scene = Scene()
+    scene.store.close()
+    view = ReadOnlyHistory(scene.disk, "/s")
+    old, seen = [group.gtid for group in all_groups(view)], []
+    with Store.open("/s", OPTIONS, disk=scene.disk) as scene.store:
+        scene.store.reset()
+        for seq in range(21, 25):
+            scene.commit(0, seq)
+
+    def check():
+        assert set(seen) <= set(old)
+        assert all_groups(view) == []  # that much is written, and surely synced is nothing
+
+    return Meeting(
+        view.refresh, lambda: seen.extend(group.gtid for group in all_groups(view)), check
+    )
+
+
+def all_groups(view):
+    reader = GroupReader(view.pages, Position(0, 0))
+    return [group for group in iter(reader.next, None) if group.gtid is not None]
 
 
 def follower_of_a_file_that_others_pass(follow_unsynced, page_no):
@@ -144,10 +186,19 @@ def two_questions_for_a_format():
     return Meeting(ask, ask, lambda: None)
 
 
-VIEWS = [two_looks_at_what_is_new, a_state_and_a_look_at_what_is_new,
-         a_read_and_a_look_at_what_is_new, two_looks_at_a_directory_that_lost_files,
-         a_read_and_a_look_at_what_was_begun_anew, a_last_page_at_rest_and_those_who_pass_it,
-         a_last_page_and_those_who_pass_it, the_page_behind_the_last_and_those_who_pass_it, two_questions_for_a_format]  # fmt: skip
+VIEWS = [
+    two_looks_at_what_is_new,
+    a_state_and_a_look_at_what_is_new,
+    a_read_and_a_look_at_what_is_new,
+    two_looks_at_a_directory_that_lost_files,
+    a_read_and_a_look_at_what_was_begun_anew,
+    a_look_at_what_was_begun_anew_and_a_read,
+    a_look_at_what_was_begun_anew_and_one_who_reads_what_is_synced,
+    a_last_page_at_rest_and_those_who_pass_it,
+    a_last_page_and_those_who_pass_it,
+    the_page_behind_the_last_and_those_who_pass_it,
+    two_questions_for_a_format,
+]
 
 
 @pytest.mark.parametrize("scene", VIEWS, ids=lambda scene: scene.__name__)
