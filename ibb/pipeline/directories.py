@@ -19,9 +19,8 @@ from ibb.storage.directory import BinlogDirectory
 from ibb.storage.disk import Disk, OsDisk
 from ibb.storage.errors import DiskError
 from ibb.storage.file_name import parse_binlog_name
-from ibb.storage.reset_marker import ResetMarker
+from ibb.storage.inspect.recovered_view import LOOKS_MAX, look_at_redo, recovered_view
 from ibb.storage.state_scan import find_state
-from ibb.storage.verify.redo import check_redo
 
 from .errors import OptionError
 from .fsspec_disk import FsspecDisk
@@ -119,18 +118,22 @@ def open_view(path: str) -> DirectoryView:
     """
     disk, where = disk_of(path)
     check_finished(disk, where)
-    in_files = None
-    if ResetMarker(disk, where).read() is None:
-        redo = check_redo(disk, where)
-        disk, in_files = redo.disk, redo.begun_at if redo.found else None
-    pages = _open(disk, where)
-    try:
-        if not pages.listing.numbers:
-            raise OptionError("path", f"there are no binlog files in {path}")
-        return DirectoryView(pages, find_state(pages).state, in_files)
-    except BaseException:
+    for _ in range(LOOKS_MAX):
+        redo = look_at_redo(disk, where)
+        pages = _open(redo.disk, where)
+        try:
+            if not pages.listing.numbers:
+                raise OptionError("path", f"there are no binlog files in {path}")
+            view = DirectoryView(
+                pages, find_state(pages).state, redo.begun_at if redo.found else None
+            )
+            if not redo.begun_anew():
+                return view
+        except BaseException:
+            pages.close()
+            raise
         pages.close()
-        raise
+    raise FormatError(f"{path} is begun anew (RESET MASTER) again and again")
 
 
 def open_for_task(path: str, *, recovered: bool) -> BinlogDirectory:
@@ -146,7 +149,7 @@ def open_for_task(path: str, *, recovered: bool) -> BinlogDirectory:
         DiskError, FormatError: it cannot be read.
     """
     disk, where = disk_of(path)
-    return _open(check_redo(disk, where).disk if recovered else disk, where)
+    return _open(recovered_view(disk, where) if recovered else disk, where)
 
 
 def _open(disk: Disk, path: str) -> BinlogDirectory:

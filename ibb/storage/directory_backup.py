@@ -19,6 +19,7 @@ from .position import Position
 from .record_reader import FILES_OF_RECORD_MAX, RecordReader
 from .reset_marker import ResetMarker
 from .state_scan import find_state, last_page
+from .verify.files_now import FilesNow
 from .verify.finding import Kind
 from .verify.redo import check_redo
 
@@ -36,20 +37,24 @@ def back_up_directory(disk: Disk, directory: str, target: str) -> Backup:
         The end of the copy and its GTID state.
 
     Raises:
-        BackupError: *target* is not empty, there is nothing to copy, a file is missing, or the
-            newest groups cannot be told, as the redo log is damaged.
+        BackupError: *target* is not empty, there is nothing to copy, a file is missing, the
+            newest groups cannot be told, as the redo log is damaged, or all of it is being begun
+            anew.
         FormatError: a page that was copied is damaged; the copy is not whole.
         DiskError: something could not be read or written.
     """
     check_finished(disk, directory)
+    files_now = FilesNow(disk, directory)
     if ResetMarker(disk, directory).read() is not None:
-        raise BackupError(f"{directory} is just being begun anew (RESET MASTER): try again")
+        raise _begun_anew(directory)
     held = HeldFiles(disk, directory)
     try:
         redo = check_redo(held, directory)
+        held.hold()
+        if files_now.are_begun_anew():  # the log may tell of other files by the same names
+            raise _begun_anew(directory)
         if any(finding.kind is Kind.REDO_DAMAGED for finding in redo.findings):
             raise BackupError(f"the redo log of {directory} is damaged: `ibb verify` says how")
-        held.hold()
         pages = BinlogDirectory(redo.disk, directory)
         try:
             pages.limit = redo.end  # the writer has put no record behind it on the disk for certain
@@ -63,6 +68,10 @@ def back_up_directory(disk: Disk, directory: str, target: str) -> Backup:
             pages.close()
     finally:
         held.close()
+
+
+def _begun_anew(directory: str) -> BackupError:
+    return BackupError(f"{directory} is just being begun anew (RESET MASTER): try again")
 
 
 def _end_of_records(pages: BinlogDirectory) -> Position:

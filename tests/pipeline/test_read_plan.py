@@ -7,12 +7,14 @@ import shutil
 import fsspec
 import pytest
 
+from ibb.pipeline import directories
 from ibb.pipeline.errors import OptionError
 from ibb.pipeline.options import SourceOptions
 from ibb.pipeline.read_plan import groups_of, plan_read
 from ibb.protocol.errors import FormatError
 from ibb.storage import Store
 
+from ..storage import reset_meanwhile
 from .published import OPTIONS, made_store, publish
 
 COUNT = 3000
@@ -162,3 +164,22 @@ def test_another_history_is_noticed(tmp_path):
         publish(store, 600)
         with pytest.raises(FormatError, match=r"another history"):
             gtids(tasks)
+
+
+@pytest.mark.parametrize(("before", "after"), reset_meanwhile.SIZES)
+def test_a_view_is_of_one_history_when_the_store_is_begun_anew_meanwhile(
+    before, after, monkeypatch
+):
+    for disk in reset_meanwhile.disks(before, after):
+        monkeypatch.setattr(directories, "disk_of", lambda path, disk=disk: (disk, path))
+        view = directories.open_view("/s")
+        begun_anew = not disk.is_watched
+        seen = reset_meanwhile.groups_of(view.pages)
+        assert reset_meanwhile.one_history(seen)
+        domain, count = (
+            (reset_meanwhile.NEW, after) if begun_anew else (reset_meanwhile.OLD, before)
+        )
+        assert str(view.state) == f"{domain}-1-{count}"
+        if begun_anew or disk.is_watched:  # else that happened while it was read
+            assert seen[-1] == (domain, count)
+        assert view.in_files is not None

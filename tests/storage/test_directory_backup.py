@@ -10,6 +10,7 @@ import pytest
 from ibb.protocol.gtid import Gtid
 from ibb.storage import Store
 from ibb.storage.backup import UNFINISHED_NAME
+from ibb.storage.directory import BinlogDirectory
 from ibb.storage.directory_backup import back_up_directory
 from ibb.storage.disk import OsDisk
 from ibb.storage.errors import BackupError
@@ -20,7 +21,7 @@ from ibb.storage.verify.finding import Severity
 
 from ..sample_directories import unpack
 from ..server.conftest import SMALL, publish
-from . import given_up_file
+from . import given_up_file, reset_meanwhile
 
 
 class BusyDisk(OsDisk):
@@ -144,3 +145,21 @@ def test_the_copy_of_a_file_that_was_given_up_ends_where_the_next_one_begins(tmp
     with Store.open(tmp_path / "copy", given_up_file.OPTIONS) as store:
         assert [str(group.gtid) for group in store.reader() if group.gtid] == wanted
         assert store.copies_set_aside == []
+
+
+@pytest.mark.parametrize(("before", "after"), reset_meanwhile.SIZES)
+def test_a_copy_is_of_one_history_when_the_store_is_begun_anew_meanwhile(before, after):
+    """Wherever that falls: the redo log must not be applied to files of the other history."""
+    refused = []
+    for disk in reset_meanwhile.disks(before, after):
+        try:
+            done = back_up_directory(disk, "/s", "/copy")
+        except BackupError as error:
+            refused.append(str(error))
+            continue
+        seen = reset_meanwhile.groups_of(BinlogDirectory(disk, "/copy"))
+        assert reset_meanwhile.one_history(seen)
+        domain, seq = seen[-1]
+        assert seq == (before if domain == reset_meanwhile.OLD else after)
+        assert str(done.state) == f"{domain}-1-{seq}"
+    assert set(refused) == {"/s is just being begun anew (RESET MASTER): try again"}

@@ -1,8 +1,12 @@
 """A directory as its store has it, or would have it when opened, without a byte of it changed."""
 
 from ibb.storage.disk import Disk
+from ibb.storage.redo_segment import SEGMENT_NAMES
 from ibb.storage.reset_marker import ResetMarker
-from ibb.storage.verify.redo import check_redo
+from ibb.storage.verify.files_now import FilesNow
+from ibb.storage.verify.redo import RedoCheck, check_redo
+
+LOOKS_MAX = 5  # at a log whose files are begun anew meanwhile
 
 
 def recovered_view(disk: Disk, directory: str) -> Disk:
@@ -11,7 +15,8 @@ def recovered_view(disk: Disk, directory: str) -> Disk:
 
     The newest groups of a store that is in use, or that was not closed, are only in its redo log
     until their page is full. Of a store in use, what it has synced is applied. Where there is no
-    redo log, or it is damaged, or the files are about to be deleted, the files are as they are.
+    redo log, or it is damaged, or the files are about to be deleted, the files are as they are;
+    also from the moment on in which others have come instead of them (RESET MASTER).
 
     Args:
         disk: where the directory is; it is only read.
@@ -21,6 +26,24 @@ def recovered_view(disk: Disk, directory: str) -> Disk:
         FormatError: the reset marker is damaged.
         DiskError: files cannot be read.
     """
-    if ResetMarker(disk, directory).read() is not None:
-        return disk
-    return check_redo(disk, directory).disk
+    return look_at_redo(disk, directory).disk
+
+
+def look_at_redo(disk: Disk, directory: str) -> RedoCheck:
+    """Return the disk that `recovered_view` does, and what the redo log says; raises the same."""
+    redo = _look(disk, directory)
+    for _ in range(LOOKS_MAX - 1):
+        if not redo.begun_anew():
+            break
+        redo = _look(disk, directory)
+    return redo
+
+
+def _look(disk: Disk, directory: str) -> RedoCheck:
+    files_now = None
+    if any(disk.exists(f"{directory}/{name}") for name in SEGMENT_NAMES):
+        files_now = FilesNow(disk, directory)
+    if ResetMarker(disk, directory).read() is not None or files_now is None:
+        return RedoCheck(disk, None, [])
+    begun_anew = files_now.are_begun_anew
+    return check_redo(disk, directory, begun_anew)._replace(begun_anew=begun_anew)

@@ -1,4 +1,4 @@
-"""What has become of the files of a directory since the check has listed them."""
+"""What has become of the files of a directory since they were looked at."""
 
 from ibb.protocol.errors import FormatError
 from ibb.storage.binlog_files import list_files
@@ -65,10 +65,12 @@ class FilesNow:
         """
         if self._has_marker() != self._had_marker:
             return True
-        if not self._newest:
-            return False
         numbers = list_files(self._disk, self._path)
-        if not numbers or numbers[0] < self._oldest or numbers[-1] < self._newest[0].file_no:
+        if numbers and numbers[0] < self._oldest:
+            return True
+        if not self._newest:  # that of the newest may not be in its file yet, and no other be left
+            return False
+        if not numbers or numbers[-1] < self._newest[0].file_no:
             return True
         for listed in self._newest:
             now = self._header(listed.file_no)

@@ -6,6 +6,7 @@ store is in use or was not closed, are then read from the shadow, so the check s
 that is certain: of a store in use what it has synced, else all that the next opening brings back.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from ibb.protocol.errors import FormatError
@@ -35,6 +36,8 @@ class RedoCheck(NamedTuple):
         findings: about the log and the pages in it.
         begun_at: the files hold everything up to there, by the word of the log.
         found: there is a redo log that can be applied.
+        begun_anew: tells whether the files are by now no longer those that the log tells of, if
+            that is watched.
     """
 
     disk: Disk
@@ -42,18 +45,26 @@ class RedoCheck(NamedTuple):
     findings: list[Finding]
     begun_at: Position | None = None
     found: bool = False
+    begun_anew: Callable[[], bool] = lambda: False
 
 
-def check_redo(disk: Disk, directory: str) -> RedoCheck:
+def check_redo(
+    disk: Disk, directory: str, begun_anew: Callable[[], bool] = lambda: False
+) -> RedoCheck:
     """
     Apply the redo log of a directory, if it has one, to a shadow.
+
+    Args:
+        disk: where the directory is.
+        directory: its path.
+        begun_anew: tells whether the files are no longer those that the log tells of.
 
     Raises:
         DiskError: files cannot be read.
     """
     findings = _check_segments(disk, directory)
     pages = _PageComparison(directory)
-    shadow = ShadowDisk(disk, pages.keep)
+    shadow = ShadowDisk(disk, pages.keep, begun_anew)
     in_use = certain_lsn(disk, directory) is not None
     try:
         replayed = replay(shadow, directory, set_aside=False, certain_only=True)
@@ -76,7 +87,7 @@ def check_redo(disk: Disk, directory: str) -> RedoCheck:
     end = replayed.end
     if end is None and not in_use and replayed.begun_at > (0, 0):
         end = replayed.begun_at
-    return RedoCheck(shadow, end, findings, replayed.begun_at, found=True)
+    return RedoCheck(shadow, end, findings, replayed.begun_at, found=True, begun_anew=begun_anew)
 
 
 def _check_segments(disk: Disk, directory: str) -> list[Finding]:

@@ -28,14 +28,19 @@ class ShadowDisk(ReadOnlyDisk):
         disk: the real one, which is only read.
         keep: tells whether a write (path, offset, new bytes, bytes there now) makes a
             difference; the others are forgotten.
+        begun_anew: tells whether the real files are no longer those that were written to, but
+            others by the same names (RESET MASTER); what was written is forgotten then.
 
     Raises:
         DiskError: from any call, as the real disk; ENOSPC above `SHADOW_BYTES_MAX`.
     """
 
-    def __init__(self, disk: Disk, keep: Keep) -> None:
+    def __init__(
+        self, disk: Disk, keep: Keep, begun_anew: Callable[[], bool] = lambda: False
+    ) -> None:
         super().__init__(disk, "a shadow has only contents")
         self._keep = keep
+        self._begun_anew = begun_anew
         self._files: dict[str, _Changes] = {}  # those that differ
         self.bytes_kept = 0
 
@@ -50,21 +55,26 @@ class ShadowDisk(ReadOnlyDisk):
                 return _ShadowFile(self, path, self._disk.open(path, read_only=True), None)
         only_here = changes.is_new and not self._disk.exists(path)
         real = None if only_here else self._disk.open(path, read_only=True)
-        return _ShadowFile(self, path, real, changes)
+        if self._changes_of(path) is changes:  # it was opened before that was looked at
+            return _ShadowFile(self, path, real, changes)
+        if real is None:
+            real = self._disk.open(path, read_only=True)
+        return _ShadowFile(self, path, real, None)
 
     def exists(self, path: str) -> bool:
         """Tell whether a file is there, really or in the shadow."""
-        changes = self._files.get(path)
+        changes = self._changes_of(path)
         return (changes is not None and changes.is_new) or super().exists(path)
 
     def list(self, path: str) -> list[str]:
         """Return the names in a directory, those that exist only in the shadow too."""
-        own = (name.rpartition("/") for name, changes in self._files.items() if changes.is_new)
+        new = [name for name, changes in self._files.items() if changes.is_new]
+        own = (name.rpartition("/") for name in new if self._changes_of(name) is not None)
         return sorted({*self._disk.list(path), *(name for place, _, name in own if place == path)})
 
     def size(self, path: str) -> int:
         """Return a file's length."""
-        changes = self._files.get(path)
+        changes = self._changes_of(path)
         return self._disk.size(path) if changes is None else changes.size
 
     def modified_at(self, path: str) -> float:
@@ -78,6 +88,12 @@ class ShadowDisk(ReadOnlyDisk):
             size = 0 if real is None else real.size()
             found = self._files[path] = _Changes(size, is_new=real is None)
         return found
+
+    def _changes_of(self, path: str) -> "_Changes | None":
+        """Return what differs in a file, if the files are still those it was told of."""
+        if path in self._files and self._begun_anew():
+            self._files.clear()
+        return self._files.get(path)
 
     def takes(self, path: str, offset: int, data: bytes, beneath: bytes) -> bool:
         """Tell whether a write is to be kept, and make room for it."""

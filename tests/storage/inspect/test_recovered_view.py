@@ -9,6 +9,7 @@ import pytest
 
 from ibb.protocol.gtid import Gtid
 from ibb.storage import Store
+from ibb.storage.directory import BinlogDirectory
 from ibb.storage.disk import OsDisk
 from ibb.storage.inspect.group_range import groups_between
 from ibb.storage.inspect.recovered_view import recovered_view
@@ -17,6 +18,7 @@ from ibb.storage.read_only import ReadOnlyHistory
 from ibb.storage.verify import Totals, verify_directory
 
 from ...faults.sim_disk import SimDisk
+from .. import reset_meanwhile
 from ..events import transaction
 from ..verify.verify_rig import SMALL, publish
 
@@ -102,6 +104,15 @@ def test_what_is_shown_of_a_store_in_use_survives_any_power_loss():
         with Store.open(DIRECTORY, SMALL, disk=after) as recovered:
             kept = [str(group.gtid) for group in recovered.reader() if group.gtid]
         assert kept[: len(seen)] == seen
+
+
+@pytest.mark.parametrize(("before", "after"), reset_meanwhile.SIZES)
+def test_nothing_of_the_log_is_shown_in_files_that_came_instead(before, after):
+    """A view of a store that is begun anew at any call, one by one."""
+    for disk in reset_meanwhile.disks(before, after):
+        view = recovered_view(disk, DIRECTORY)
+        seen = reset_meanwhile.groups_of(BinlogDirectory(view, DIRECTORY))
+        assert reset_meanwhile.one_history(seen)
 
 
 WRITER = """

@@ -14,6 +14,7 @@ from ibb.storage.group_reader import GroupReader
 from ibb.storage.gtid_search import find_oldest
 from ibb.storage.inspect.recovered_view import recovered_view
 from ibb.storage.verify import pages, verify_directory
+from ibb.storage.verify.files_now import FilesNow
 from ibb.storage.verify.finding import Severity
 
 from ...faults.sim_disk import SimDisk
@@ -241,3 +242,14 @@ def test_a_file_that_is_flushed_while_it_is_read(at, monkeypatch):
 
     assert wrong(verify_directory(writer.disk, "/s", progress=go_on)) == []
     assert writer.store.end().file_no > newest
+
+
+def test_files_without_a_header_are_seen_to_be_begun_anew():
+    """All others were purged, and that of the newest is not written yet."""
+    disk = SimDisk()
+    for file_no in (3, 4):
+        disk.open(f"/s/{binlog_name(file_no)}", create=True).allocate(4096)
+    files_now = FilesNow(disk, "/s")
+    assert not files_now.are_begun_anew()
+    disk.open("/s/binlog-000000.ibb", create=True).allocate(4096)
+    assert files_now.are_begun_anew()
