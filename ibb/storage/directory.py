@@ -134,6 +134,11 @@ class BinlogDirectory:
             last = min(last, limit.file_no if limit.offset else limit.file_no - 1)
         return max(last, self.first_file() - 1)
 
+    def file_numbers(self) -> list[int]:
+        """Return the numbers of the files that there are up to the last, in order."""
+        last = self.last_file()
+        return [number for number in self._listing.numbers if number <= last]
+
     def files(self) -> list[BinlogFileInfo]:
         """Return all files, the empty preallocated one too; those that vanish meanwhile, not."""
         found = []

@@ -48,7 +48,7 @@ def find_start(source: PageSource, position: GtidPosition) -> StartPlace:
     """
     first, oldest = source.first_file(), find_oldest(source).file_no
     damage: FormatError | DiskError | None = None
-    for file_no in range(source.last_file(), first - 1, -1):
+    for file_no in reversed(source.file_numbers()):
         try:
             full = read_state(source, file_no, 1)
         except (FormatError, DiskError) as error:

@@ -73,6 +73,11 @@ class LivePages:
         """Return the file in which the durable end lies."""
         return self._durable.end.file_no
 
+    def file_numbers(self) -> list[int]:
+        """Return the numbers of the files up to the last, in order."""
+        last = self.last_file()
+        return [number for number in list_files(self._disk, self._directory) if number <= last]
+
     def header(self, file_no: int) -> FileHeader | None:
         """
         Return a file's header, or None when the file is gone or nothing of it is durable.

@@ -52,6 +52,9 @@ class PageSource(Protocol):
     def last_file(self) -> int:
         """Return the highest number that holds data; below `first_file` when none does."""
 
+    def file_numbers(self) -> list[int]:
+        """Return those numbers of these bounds of which there is a file, in order."""
+
     def header(self, file_no: int) -> FileHeader | None:
         """
         Return a file's header, or None if the file is missing or still empty.

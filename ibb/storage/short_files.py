@@ -81,10 +81,8 @@ def _check_records(source: PageSource, file_no: int) -> None:
 
 def _has_state(source: PageSource) -> bool:
     """Tell whether the state at the end of a source is known, not only what its files add."""
-    first = source.first_file()
-    return first == 0 or any(
-        read_state(source, file_no, 1) is not None
-        for file_no in range(source.last_file(), first - 1, -1)
+    return source.first_file() == 0 or any(
+        read_state(source, file_no, 1) is not None for file_no in reversed(source.file_numbers())
     )
 
 
@@ -137,6 +135,9 @@ class _UpTo:
 
     def last_file(self) -> int:
         return min(self._last, self._source.last_file())
+
+    def file_numbers(self) -> list[int]:
+        return [number for number in self._source.file_numbers() if number <= self._last]
 
     def header(self, file_no: int) -> FileHeader | None:
         return self._source.header(file_no) if file_no <= self._last else None

@@ -134,7 +134,7 @@ class StateFollower:
         """Load the newest states that can be read; return where to scan from."""
         source = self._source
         first = source.first_file()
-        for file_no in range(source.last_file(), first - 1, -1):
+        for file_no in reversed(source.file_numbers()):
             full = _state_or_none(source, file_no, 1)
             if full is None:
                 continue

@@ -62,7 +62,7 @@ def find_prepared(source: PageSource, *, torn: bool = False) -> dict[Xid, Prepar
 def _scan_start(source: PageSource) -> Position:
     """Return from where on every prepare record still open can be met."""
     first = source.first_file()
-    for file_no in range(source.last_file(), first - 1, -1):
+    for file_no in reversed(source.file_numbers()):
         header = source.header(file_no)
         if header is None:
             continue

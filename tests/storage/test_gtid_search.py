@@ -92,6 +92,9 @@ class InMemory:
     def last_file(self):
         return len(self.builder.files) - 1
 
+    def file_numbers(self):
+        return list(range(len(self.builder.files)))
+
     def header(self, file_no):
         if file_no > self.last_file():
             return None
