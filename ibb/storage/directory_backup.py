@@ -20,7 +20,7 @@ from .record_reader import FILES_OF_RECORD_MAX, RecordReader
 from .reset_marker import ResetMarker
 from .state_scan import find_state, last_page
 from .verify.files_now import FilesNow
-from .verify.finding import Kind
+from .verify.finding import Finding, Kind
 from .verify.redo import check_redo
 
 
@@ -50,11 +50,13 @@ def back_up_directory(disk: Disk, directory: str, target: str) -> Backup:
     held = HeldFiles(disk, directory)
     try:
         redo = check_redo(held, directory)
-        held.hold()
+        refusal = _refusal(directory, redo.findings)
+        if refusal is None:
+            held.hold()
         if files_now.are_begun_anew():  # the log may tell of other files by the same names
             raise _begun_anew(directory)
-        if any(finding.kind is Kind.REDO_DAMAGED for finding in redo.findings):
-            raise BackupError(f"the redo log of {directory} is damaged: `ibb verify` says how")
+        if refusal is not None:
+            raise refusal
         pages = BinlogDirectory(redo.disk, directory)
         try:
             pages.limit = redo.end  # the writer has put no record behind it on the disk for certain
@@ -72,6 +74,16 @@ def back_up_directory(disk: Disk, directory: str, target: str) -> Backup:
 
 def _begun_anew(directory: str) -> BackupError:
     return BackupError(f"{directory} is just being begun anew (RESET MASTER): try again")
+
+
+def _refusal(directory: str, findings: list[Finding]) -> BackupError | None:
+    """Return why nobody can tell which groups are the newest, if that is so."""
+    for finding in findings:
+        if finding.kind is Kind.REDO_DAMAGED:
+            return BackupError(f"the redo log of {directory} is damaged: `ibb verify` says how")
+        if finding.kind is Kind.UNREADABLE:
+            return BackupError(f"{finding.text}: `ibb verify` says what is lost")
+    return None
 
 
 def _end_of_records(pages: BinlogDirectory) -> Position:

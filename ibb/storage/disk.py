@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from typing import Protocol, TypeAlias
 
 from .errors import DiskError, StoreLocked
+from .regular_file import open_regular
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 Names: TypeAlias = list[str]
@@ -127,7 +128,7 @@ class OsDisk:
         """Open a file for positioned reads and writes."""
         flags = (os.O_RDONLY if read_only else os.O_RDWR) | (os.O_CREAT if create else 0)
         with _reported("open", path):
-            return _OsFile(path, os.open(path, flags, FILE_MODE))
+            return _OsFile(path, open_regular(path, flags, FILE_MODE))
 
     def exists(self, path: str) -> bool:
         """Tell whether *path* is there; unlike `os.path.exists`, say so when it cannot be told."""
@@ -213,7 +214,7 @@ class OsDisk:
         """Return the note in a locked file, or None; who locks it does not notice."""
         with _reported("look at the lock", path):
             try:
-                descriptor = os.open(path, os.O_RDONLY)
+                descriptor = open_regular(path, os.O_RDONLY, FILE_MODE)
             except FileNotFoundError:
                 return None
             try:

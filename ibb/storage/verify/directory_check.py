@@ -8,6 +8,7 @@ counts as written. Memory does not grow with the directory. Source: ibb-format 1
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -113,12 +114,9 @@ def _take_snapshot(disk: Disk, path: str) -> _Snapshot:
     watched = [f"{path}/{name}" for name in (*newest, *SEGMENT_NAMES) if name in names]
     sizes, changed = [], []
     for name in watched:
-        try:
+        with suppress(DiskError):  # it is gone, or the check meets it
             sizes.append(disk.size(name))
             changed.append(disk.modified_at(name))
-        except DiskError as error:
-            if not error.missing:
-                raise
     return _Snapshot(tuple(names), tuple(sizes), tuple(changed))
 
 

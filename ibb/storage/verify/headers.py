@@ -65,8 +65,14 @@ def check_file(disk: Disk, path: str, file_no: int) -> FileState:
     Raises:
         DiskError: it is missing.
     """
-    size = disk.size(f"{path}/{binlog_name(file_no)}")
-    file = disk.open(f"{path}/{binlog_name(file_no)}", read_only=True)
+    size = 0
+    try:
+        size = disk.size(f"{path}/{binlog_name(file_no)}")
+        file = disk.open(f"{path}/{binlog_name(file_no)}", read_only=True)
+    except DiskError as error:
+        if error.missing:
+            raise
+        return _unreadable(file_no, size, error)
     try:
         start = _read_start(file, file_no)
         if page_is_zero(start[:HEADER_UNIT]):
@@ -80,8 +86,7 @@ def check_file(disk: Disk, path: str, file_no: int) -> FileState:
             if page_is_zero(start[:HEADER_UNIT]):
                 return _without_header(file_no, size, empty=empty)
     except DiskError as error:
-        finding = Finding.in_file(Kind.UNREADABLE, file_no, str(error))
-        return FileState(file_no, size, None, empty=False, findings=[finding])
+        return _unreadable(file_no, size, error)
     finally:
         file.close()
     return _with_header(file_no, size, start)
@@ -96,6 +101,11 @@ def _read_start(file: File, file_no: int) -> bytes:
         file.forget_cached(0, PAGE_SIZE_MAX)
         start = file.read_at(0, PAGE_SIZE_MAX)
     return start
+
+
+def _unreadable(file_no: int, size: int, error: DiskError) -> FileState:
+    finding = Finding.in_file(Kind.UNREADABLE, file_no, str(error))
+    return FileState(file_no, size, None, empty=False, findings=[finding])
 
 
 def _without_header(file_no: int, size: int, *, empty: bool) -> FileState:

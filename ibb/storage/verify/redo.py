@@ -74,8 +74,15 @@ def check_redo(
             Finding(kind=Kind.REDO_DAMAGED, text=error.what, file=name, offset=error.offset)
         )
         return RedoCheck(disk, None, findings)
-    except (RecoveryError, DiskError) as error:
+    except RecoveryError as error:
         findings.append(Finding(kind=Kind.REDO_DAMAGED, text=str(error)))
+        return RedoCheck(disk, None, findings)
+    except DiskError as error:
+        file_no = parse_binlog_name(error.path.rpartition("/")[2])
+        if file_no is None:
+            findings.append(Finding(kind=Kind.REDO_DAMAGED, text=str(error)))
+        else:
+            findings.append(Finding.in_file(Kind.UNREADABLE, file_no, str(error)))
         return RedoCheck(disk, None, findings)
     if replayed is None:
         return RedoCheck(disk, None, findings)
