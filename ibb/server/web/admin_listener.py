@@ -155,10 +155,10 @@ class AdminListener:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
         more = {} if self._tls is None else _HANDSHAKE
+        # With TLS uvloop gives back a protocol of its own: this one has to be kept.
+        client = AdminConnection(self._settings, self._state)
         try:
-            _, client = await loop.connect_accepted_socket(
-                lambda: AdminConnection(self._settings, self._state), link, ssl=self._tls, **more
-            )
+            await loop.connect_accepted_socket(lambda: client, link, ssl=self._tls, **more)
         except (OSError, TimeoutError):  # no TLS, or gone: what strangers do is not logged
             link.close()
             return

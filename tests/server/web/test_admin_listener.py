@@ -2,6 +2,7 @@
 
 import asyncio
 import ssl
+from pathlib import Path
 
 import httpx
 import pytest
@@ -16,9 +17,16 @@ from ..waiting import until
 PLACES = 4
 
 
-async def idle_connections(shown, count):
+def any_certificate():
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
+
+
+async def idle_connections(shown, count, **options):
     return [
-        await asyncio.open_connection("127.0.0.1", shown.listener.address[1]) for _ in range(count)
+        await asyncio.open_connection("127.0.0.1", shown.listener.address[1], **options)
+        for _ in range(count)
     ]
 
 
@@ -29,13 +37,25 @@ async def rest_of(reader):
         return b""
 
 
-async def test_clients_that_say_nothing_keep_nobody_out(pages, store):
+def descriptors():
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+@pytest.mark.parametrize("tls", ["", "before the handshake", "behind the handshake"])
+async def test_clients_that_say_nothing_keep_nobody_out(pages, store, tmp_path, tls):
     """Else they would also take the descriptors that the store and the dumps need."""
-    shown = await pages(store, connections_max=PLACES)
-    links = await idle_connections(shown, 5 * PLACES)
+    more = {"ssl_state": str(tmp_path / "tls")} if tls else {}
+    shown = await pages(store, connections_max=PLACES, **more)
+    before = descriptors()
+    options = {"ssl": any_certificate()} if tls.startswith("behind") else {}
+    links = await idle_connections(shown, 5 * PLACES, **options)
     await until(lambda: shown.listener.accepted == 5 * PLACES)
     assert len(shown.listener) <= PLACES
-    async with shown.browser() as browser:
+    ours = 5 * PLACES
+    await until(lambda: descriptors() <= before + ours + PLACES)  # also those in the TLS handshake
+    if tls:
+        shown.url = shown.url.replace("http:", "https:")
+    async with shown.browser(verify=False) as browser:
         assert (await browser.get("/healthz")).text == "ok\n"
     ends = [await rest_of(reader) for reader, _ in links[: 4 * PLACES]]
     assert set(ends) == {b""}
