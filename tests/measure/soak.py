@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 from datetime import UTC, datetime
@@ -11,13 +12,17 @@ from typing import TYPE_CHECKING
 
 from ..integration.conftest import new_rig
 from .soak_run import Soak
-from .soak_samples import draw, growth, percentile, write
+from .soak_samples import PROCESSES, draw, growth, percentile, write
+from .soak_spark import why_no_spark
 
 if TYPE_CHECKING:
     from types import FrameType
 
 SIGNALLED = 128  # exit status of who ends by a signal, as shells have it, less its number
 MIB = 1 << 20
+# What a thread frees another one takes only within an arena of the C library, which makes eight of
+# them for each processor. Services are run with two (deploy/, Dockerfile): so is what is soaked.
+ARENAS = "MALLOC_ARENA_MAX"
 
 
 def verdict(soak: Soak) -> tuple[list[str], bool]:
@@ -32,7 +37,14 @@ def verdict(soak: Soak) -> tuple[list[str], bool]:
         f" {max(one.reader_lag for one in samples)} (reader),"
         f" {max(one.pipeline_lag for one in samples)} (change tables)"
     )
-    for process in ("relay", "pipeline"):
+    if soak.spark is not None:
+        lag = max(one.spark_lag for one in samples)
+        failures = len(soak.spark.failures)
+        lines.append(
+            f"Spark: {soak.spark.number} groups, each once; behind by at most {lag};"
+            f" started again {failures} times"
+        )
+    for process in PROCESSES if soak.spark is not None else PROCESSES[:-1]:
         for name, unit in (("anonymous", MIB), ("descriptors", 1), ("threads", 1)):
             figures = [(one.at, getattr(one, process)) for one in samples]
             try:
@@ -75,13 +87,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="scripts/soak", description=__doc__)
     parser.add_argument("--hours", type=float, default=1.0)
     parser.add_argument("--minutes", type=float, help="instead of hours, to try the tool itself")
+    parser.add_argument("--no-spark", action="store_true", help="without a Spark stream")
     parser.add_argument("--plot", type=Path, default=Path("build/soak.png"))
     arguments = parser.parse_args()
     stop = Stop()
     seconds = 60 * arguments.minutes if arguments.minutes else 3600 * arguments.hours
+    os.environ.setdefault(ARENAS, "2")
+    missing = "not wanted" if arguments.no_spark else why_no_spark()
     with new_rig() as rig:
-        soak = Soak(rig, seconds, lambda line: print(line, flush=True), stop.is_wanted)
-        print(f"from {datetime.now(UTC):%F %T} UTC for {seconds:.0f} s", flush=True)
+        soak = Soak(
+            rig,
+            seconds,
+            lambda line: print(line, flush=True),
+            stop.is_wanted,
+            with_spark=not missing,
+        )
+        about = (
+            f"{ARENAS}={os.environ[ARENAS]}, {f'no Spark: {missing}' if missing else 'with Spark'}"
+        )
+        print(f"from {datetime.now(UTC):%F %T} UTC for {seconds:.0f} s; {about}", flush=True)
         soak.run()
     if stop.is_wanted():
         sys.exit(SIGNALLED + stop.number)

@@ -1,10 +1,10 @@
 """
-A relay at work for hours: a primary under load, replicas, a reader and change tables.
+A relay at work for hours: a primary under load, replicas, a reader, change tables, Spark.
 
 Relay and pipeline are restarted in the first quarter and then left alone, so that a leak has time
 to show; primary and replicas go on being restarted. At the end replicas and change tables must
-equal the primary, the reader must have had every group once, and no log may tell of an error that
-no restart has caused.
+equal the primary, the reader and the Spark stream must have had every group once, and no log may
+tell of an error that no restart has caused.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from ..pipeline.tables.topology import ROW_OPTIONS
 from .soak_load import DATABASE, READER_ID, TABLES, SteadyReader, statement
 from .soak_pipeline import SoakPipeline
 from .soak_samples import Sample, process_figures
+from .soak_spark import SoakSpark
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,6 +62,7 @@ class Soak:
         seconds: how long.
         say: tells a person how far it is.
         stopped: tells that somebody wants it to end; asked where that leaves nothing behind.
+        with_spark: have a Spark stream follow the relay, too.
     """
 
     def __init__(
@@ -69,6 +71,8 @@ class Soak:
         seconds: float,
         say: Callable[[str], None],
         stopped: Callable[[], bool] = lambda: False,
+        *,
+        with_spark: bool = False,
     ) -> None:
         installation = mariadb_10_11()
         self._seconds = seconds
@@ -86,6 +90,7 @@ class Soak:
         self.pipeline = SoakPipeline(
             rig.new_folder("tables"), self.relay.directory, self.primary.socket, DATABASE
         )
+        self.spark = SoakSpark(rig.new_folder("spark"), self.relay.port) if with_spark else None
         self.reader = SteadyReader(self.relay.port)
         self.samples: list[Sample] = []
         self.restarts: list[tuple[float, str]] = []
@@ -103,6 +108,8 @@ class Soak:
         """Work for the time that was asked for, then let all catch up and compare."""
         self._began, self._began_at = time.monotonic(), time.time()
         self.pipeline.start()
+        if self.spark is not None:
+            self.spark.start()
         work = ((self._write, self._ended), (self._sample, self._ended), (self._read, self._done))
         threads = [threading.Thread(target=self._guarded, args=one) for one in work]
         writing, sampling, _ = threads
@@ -123,6 +130,8 @@ class Soak:
             self._ended.set()
             self._done.set()
             self.pipeline.kill()
+            if self.spark is not None:
+                self.spark.kill()
             self.relay.kill()  # or the reader would wait for what comes next
             for thread in threads:
                 thread.join()
@@ -227,14 +236,17 @@ class Soak:
                 min(_last_number(one.replica_position()) for one in self.replicas),
                 self.reader.number,
                 self.pipeline.number,
+                0 if self.spark is None else self.spark.look(),
             )
             newest = _last_number(self.primary.binlog_position())
             lags = [max(newest - number, 0) for number in numbers]
             latency = self._latency(len(self.samples) + 1)
             figures = [
-                process_figures(process.pid, self._lives[name])
+                process_figures([process.pid], self._lives[name])
                 for name, process in (("relay", self.relay), ("pipeline", self.pipeline))
             ]
+            if self.spark is not None:
+                figures.append(process_figures(self.spark.processes(), 0))
         self.samples.append(Sample(self._elapsed(), *lags, latency, *figures))
         pause = min(SAMPLE_SECONDS_MAX, self._seconds / SAMPLES_MIN)
         self._ended.wait(max(pause - (time.monotonic() - began), 0))
@@ -267,6 +279,8 @@ class Soak:
         self._reaches("the reader", lambda: self.reader.number == _last_number(position))
         self.wrong += self.reader.wrong
         self._reaches("the pipeline", lambda: self.pipeline.number == _last_number(position))
+        if self.spark is not None:
+            self._compare_spark(self.spark, _last_number(position))
         if self.pipeline.stop() != 0:
             self.wrong.append("the pipeline did not end in order")
         self.wrong += [f"change tables: {line}" for line in self.pipeline.differences()]
@@ -274,6 +288,15 @@ class Soak:
         self._stopped_at = self._elapsed()
         if self.relay.stop() != 0:
             self.wrong.append("the relay did not end in order")
+
+    def _compare_spark(self, spark: SoakSpark, number: int) -> None:
+        """Wait for the stream, end it, and see whether it had each group once."""
+        self._reaches("the Spark stream", lambda: spark.look() == number)
+        spark.stop()
+        self.wrong += spark.wrong
+        for failure in spark.failures:
+            if not self._is_caused(failure.at):
+                self.wrong.append(f"the Spark stream ended: {failure.text}")
 
     def _reaches(self, name: str, is_there: Callable[[], bool]) -> bool:
         """Wait until somebody has caught up."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
 from statistics import mean
@@ -16,6 +17,7 @@ WARM_UP = 0.25  # of each life of the process: caches fill, pools get their thre
 BLOCKS = 24  # of the whole run; samples within one are alike, so that a block counts as one look
 SIGMAS = 3.0  # what is within so many standard errors of 0 is noise
 LIFE_SECONDS_MIN = 900.0  # of a life that is looked at: shorter ones are all warm-up
+PROCESSES = ("relay", "pipeline", "spark")  # that a sample has figures of
 
 
 class ProcessFigures(NamedTuple):
@@ -46,18 +48,22 @@ class Sample(NamedTuple):
         lag: groups that the slower replica was behind the primary.
         reader_lag: that the steady reader was.
         pipeline_lag: that the change tables were.
+        spark_lag: that the Spark stream was.
         latency: seconds from a commit on the primary to its row on the first replica.
         relay: what the relay takes.
         pipeline: what the pipeline takes.
+        spark: what the stream's Python processes take, without Java; zeros where none runs.
     """
 
     at: float
     lag: int
     reader_lag: int
     pipeline_lag: int
+    spark_lag: int
     latency: float
     relay: ProcessFigures
     pipeline: ProcessFigures
+    spark: ProcessFigures = ProcessFigures(0, 0, 0, 0, 0)
 
 
 class Growth(NamedTuple):
@@ -84,21 +90,20 @@ class Growth(NamedTuple):
         )
 
 
-def process_figures(pid: int, life: int) -> ProcessFigures:
-    """
-    Return what a process takes now.
-
-    Raises:
-        FileNotFoundError, ProcessLookupError: it has ended.
-    """
-    status = dict(
-        line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines()
-    )
-    kilobytes = {name: int(status[name].split()[0]) << 10 for name in ("RssAnon", "VmRSS")}
-    descriptors = sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir())
-    return ProcessFigures(
-        life, kilobytes["RssAnon"], kilobytes["VmRSS"], descriptors, int(status["Threads"])
-    )
+def process_figures(pids: Sequence[int], life: int) -> ProcessFigures:
+    """Return what processes take now, all of them together; those that have ended take nothing."""
+    anonymous = resident = descriptors = threads = 0
+    for pid in pids:
+        with suppress(FileNotFoundError, ProcessLookupError, KeyError):  # it ends, or has ended
+            status = dict(
+                line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines()
+            )
+            sizes = [int(status[name].split()[0]) << 10 for name in ("RssAnon", "VmRSS")]
+            descriptors += sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir())
+            anonymous += sizes[0]
+            resident += sizes[1]
+            threads += int(status["Threads"])
+    return ProcessFigures(life, anonymous, resident, descriptors, threads)
 
 
 def growth(looks: Sequence[tuple[float, int, float]]) -> Growth:
@@ -148,7 +153,7 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 def write(samples: Sequence[Sample], path: Path) -> None:
     """Write all figures as CSV, to look at again."""
-    kinds = ("relay", "pipeline")
+    kinds = PROCESSES
     plain = [name for name in Sample._fields if name not in kinds]
     head = [f"{kind}_{name}" for kind in kinds for name in ProcessFigures._fields]
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -156,7 +161,8 @@ def write(samples: Sequence[Sample], path: Path) -> None:
         writer = csv.writer(file)
         writer.writerow([*plain, *head])
         for one in samples:
-            writer.writerow([*(getattr(one, name) for name in plain), *one.relay, *one.pipeline])
+            of_processes = (value for kind in kinds for value in getattr(one, kind))
+            writer.writerow([*(getattr(one, name) for name in plain), *of_processes])
 
 
 def draw(samples: Sequence[Sample], restarts: Sequence[tuple[float, str]], path: Path) -> None:
@@ -171,13 +177,15 @@ def draw(samples: Sequence[Sample], restarts: Sequence[tuple[float, str]], path:
     lines = (
         ("relay, MiB", (("anonymous", [s.relay.anonymous / 2**20 for s in samples]),
                         ("resident", [s.relay.resident / 2**20 for s in samples]))),
-        ("pipeline, MiB", (("anonymous", [s.pipeline.anonymous / 2**20 for s in samples]),)),
+        ("MiB", (("change tables", [s.pipeline.anonymous / 2**20 for s in samples]),
+                 ("Spark's Python", [s.spark.anonymous / 2**20 for s in samples]))),
         ("number", (("descriptors of the relay", [s.relay.descriptors for s in samples]),
                     ("threads of the relay", [s.relay.threads for s in samples]),
                     ("descriptors of the pipeline", [s.pipeline.descriptors for s in samples]))),
         ("lag, groups", (("slower replica", [s.lag for s in samples]),
                          ("reader", [s.reader_lag for s in samples]),
-                         ("change tables", [s.pipeline_lag for s in samples]))),
+                         ("change tables", [s.pipeline_lag for s in samples]),
+                         ("Spark", [s.spark_lag for s in samples]))),
         ("latency, ms", (("commit to replica", [s.latency * 1000 for s in samples]),)),
     )  # fmt: skip
     for axis, (label, curves) in zip(axes, lines, strict=True):

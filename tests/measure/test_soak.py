@@ -22,10 +22,11 @@ SECONDS_MAX = 120.0  # for servers to start or to end, on a busy machine
 def test_everything_is_restarted_and_ends_equal():
     said = []
     with new_rig() as rig:
-        soak = Soak(rig, WORK_SECONDS, said.append)
+        soak = Soak(rig, WORK_SECONDS, said.append, with_spark=True)
         soak.run()
         assert soak.wrong == []
         assert soak.reader.number == soak.pipeline.number == soak.reader.groups > 5
+        assert soak.spark.number == soak.reader.number
     assert {name.split()[0] for _, name in soak.restarts} == {
         "relay",
         "pipeline",

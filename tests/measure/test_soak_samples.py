@@ -92,20 +92,33 @@ def test_percentiles_are_values_that_were_seen():
 
 
 def test_a_process_is_looked_at():
-    figures = process_figures(os.getpid(), 3)
+    figures = process_figures([os.getpid()], 3)
     assert figures.life == 3
     assert figures.resident >= figures.anonymous > 1 << 20
     assert figures.descriptors > 2
     assert figures.threads >= 1
+    twice = process_figures([os.getpid(), os.getpid()], 3)
+    assert twice.anonymous > 1.5 * figures.anonymous
+
+
+def test_a_process_that_has_ended_takes_nothing():
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+    assert process_figures([child], 0).anonymous == 0  # a zombie
+    os.waitpid(child, 0)
+    assert process_figures([child], 0) == ProcessFigures(0, 0, 0, 0, 0)
 
 
 def test_a_picture_is_drawn(tmp_path):
     figures = ProcessFigures(0, 50_000_000, 60_000_000, 60, 20)
-    samples = [Sample(at, 0, 1, 2, 0.01, figures, figures) for at in range(30)]
+    samples = [Sample(at, 0, 1, 2, 3, 0.01, figures, figures, figures) for at in range(30)]
     draw(samples, [(60.0, "relay")], tmp_path / "images" / "soak.png")
     assert (tmp_path / "images" / "soak.png").read_bytes().startswith(b"\x89PNG")
     write(samples, tmp_path / "images" / "soak.csv")
     head, first, *_ = (tmp_path / "images" / "soak.csv").read_text().splitlines()
     named = dict(zip(head.split(","), first.split(","), strict=True))
     assert (named["relay_anonymous"], named["pipeline_threads"]) == ("50000000", "20")
-    assert (named["reader_lag"], named["latency"]) == ("1", "0.01")
+    assert (named["reader_lag"], named["spark_lag"], named["latency"]) == ("1", "3", "0.01")
+    assert named["spark_threads"] == "20"
