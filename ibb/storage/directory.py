@@ -373,10 +373,9 @@ class BinlogDirectory:
         return sorted(numbers)
 
     def _modified_at(self, file_no: int) -> float:
-        try:
+        with suppress(DiskError):  # it is gone, or who reads it is told
             return self._disk.modified_at(f"{self._path}/{binlog_name(file_no)}")
-        except DiskError:
-            return 0.0  # it is gone, or who reads it is told
+        return 0.0
 
     def _forget(self, file_no: int) -> None:
         self._headers.pop(file_no, None)
