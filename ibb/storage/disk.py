@@ -11,13 +11,14 @@ before a failed sync reached the disk is then unknown for ever.
 import errno
 import fcntl
 import os
+import stat
 import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Protocol, TypeAlias
 
 from .errors import DiskError, StoreLocked
-from .regular_file import open_regular
+from .partial_write import unwritten
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 Names: TypeAlias = list[str]
@@ -28,6 +29,7 @@ DIRECTORY_MODE = 0o750
 LOCK_NOTE_SIZE_MAX = 64  # bytes
 _CACHE_UNIT = os.sysconf("SC_PAGESIZE")
 _CANNOT_ALLOCATE = frozenset({errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS})
+_READ_LIKE_FILES = stat.S_IFREG, stat.S_IFDIR  # of a directory, reading tells what it is
 _CANNOT_SEEK_DATA = frozenset({errno.EINVAL, errno.EOPNOTSUPP, errno.ENOTTY})
 
 
@@ -128,7 +130,7 @@ class OsDisk:
         """Open a file for positioned reads and writes."""
         flags = (os.O_RDONLY if read_only else os.O_RDWR) | (os.O_CREAT if create else 0)
         with _reported("open", path):
-            return _OsFile(path, open_regular(path, flags, FILE_MODE))
+            return _OsFile(path, _open_regular(path, flags))
 
     def exists(self, path: str) -> bool:
         """Tell whether *path* is there; unlike `os.path.exists`, say so when it cannot be told."""
@@ -214,7 +216,7 @@ class OsDisk:
         """Return the note in a locked file, or None; who locks it does not notice."""
         with _reported("look at the lock", path):
             try:
-                descriptor = open_regular(path, os.O_RDONLY, FILE_MODE)
+                descriptor = _open_regular(path, os.O_RDONLY)
             except FileNotFoundError:
                 return None
             try:
@@ -225,6 +227,15 @@ class OsDisk:
                 return os.pread(descriptor, LOCK_NOTE_SIZE_MAX, 0)
             finally:
                 os.close(descriptor)
+
+
+def _open_regular(path: str, flags: int) -> int:
+    """Open what must be a file: a pipe of its name would wait for a writer for ever."""
+    descriptor = os.open(path, flags | os.O_NONBLOCK, FILE_MODE)
+    if stat.S_IFMT(os.fstat(descriptor).st_mode) in _READ_LIKE_FILES:
+        return descriptor
+    os.close(descriptor)
+    raise OSError(errno.EINVAL, "it is not a regular file")
 
 
 def _parent(path: str) -> str:
@@ -324,14 +335,14 @@ class _OsFile:
         try:
             if isinstance(data, (bytes, bytearray, memoryview)):
                 written = os.pwrite(descriptor, data, offset)
-                buffers = [] if written == len(data) else _unwritten([data], written)
+                buffers = [] if written == len(data) else unwritten([data], written)
                 offset += written
             else:
                 buffers = list(data)
             while buffers:
                 written = os.pwritev(descriptor, buffers[:WRITE_BUFFERS_MAX], offset)
                 offset += written
-                buffers = _unwritten(buffers, written)
+                buffers = unwritten(buffers, written)
         except OSError as error:
             raise _disk_error(error, "write", self._path, offset) from error
 
@@ -368,16 +379,6 @@ class _OsFile:
         if descriptor is not None:
             with _reported("close", self._path):
                 os.close(descriptor)
-
-
-def _unwritten(buffers: list[Buffer], written: int) -> list[Buffer]:
-    """Return what is left of *buffers* after their first *written* bytes."""
-    for index, buffer in enumerate(buffers):
-        view = memoryview(buffer)
-        if written < view.nbytes:
-            return [view.cast("B")[written:], *buffers[index + 1 :]]
-        written -= view.nbytes
-    return []
 
 
 @contextmanager
