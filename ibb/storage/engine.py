@@ -353,7 +353,7 @@ class Engine:
 
     def next_file(self, file_no: int) -> FileShape:
         """Return what a file is like, made if it is missing."""
-        self._housekeeper.make_file(file_no)
+        self._housekeeper.make_file_of_record(file_no)
         return self._next_shape
 
     def file_entered(self, file_no: int) -> None:

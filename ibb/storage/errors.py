@@ -85,6 +85,15 @@ class StoreFull(IbbError):  # noqa: N818 - as above
     """The next file cannot be made now; nothing of the group was written. Try again later."""
 
 
+class NoSecondFile(StoreFull):
+    """
+    A record that is begun reaches into a third file, and there is no room to make it.
+
+    Only GTID states that fill whole files make a record so long. Half of it is in memory, so the
+    store stops: opened again, with room, it goes on behind the last whole record.
+    """
+
+
 class GroupError(IbbError):
     """A program tried to publish something that is not an event group."""
 

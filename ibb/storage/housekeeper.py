@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 
 from .binlog_files import BinlogFiles
-from .errors import DiskError, StoreFailed, StoreFull
+from .errors import DiskError, NoSecondFile, StoreFailed, StoreFull
 from .page_fifo import PageFifo
 from .page_flusher import PageFlusher
 from .redo import RedoLog
@@ -123,6 +123,22 @@ class Housekeeper:
                 self._prepared = file_no
                 self._made = True
                 self._wanted.set()
+
+    def make_file_of_record(self, file_no: int) -> None:
+        """
+        As `make_file`, in the middle of a record: room was made for the first file it enters.
+
+        Raises:
+            NoSecondFile: there is no room for it.
+            StoreFailed, DiskError: as `make_file`.
+        """
+        try:
+            self.make_file(file_no)
+        except StoreFull as error:
+            raise NoSecondFile(
+                f"{error}; a record is cut short there, since GTID states fill the file before: "
+                "make room, open the store again, and give it larger files"
+            ) from error
 
     def _finish_before(self, file_no: int) -> None:
         """Have the files before *file_no* on the disk: who sees the next one relies on it."""

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.errors import FormatError, IbbError
 from ibb.storage import Store, StoreOptions
-from ibb.storage.errors import DiskError, GroupError, StoreFailed, StoreFull
+from ibb.storage.errors import DiskError, GroupError, NoSecondFile, StoreFailed, StoreFull
 from ibb.storage.holds import Hold
 from ibb.storage.leases import Lease
 from ibb.storage.position import Position
@@ -324,7 +324,9 @@ def disk_may_fail(world: World) -> Iterator[None]:
         world.said += f" -> {type(error).__name__}"
         world.excuse()
         if world.has_failed:
-            if not world.was_harmed and not world.store._engine._closed:
+            engine = world.store._engine
+            cut_short = isinstance(engine._redo.failure, NoSecondFile)
+            if not world.was_harmed and not engine._closed and not cut_short:
                 raise WrongError("the store has stopped for want of room") from error
             world.heal()
             with suppress(IbbError):

@@ -1,5 +1,6 @@
 """Files that are too small for the GTID state: an earlier one tells it, and is kept."""
 
+import errno
 import random
 from dataclasses import replace
 
@@ -8,11 +9,11 @@ import pytest
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.gtid import Gtid
 from ibb.storage import Store, StoreOptions
-from ibb.storage.errors import StateTooLarge
+from ibb.storage.errors import NoSecondFile, StateTooLarge, StoreFailed
 from ibb.storage.file_header import FileHeader
 from ibb.storage.file_name import parse_binlog_name
 
-from ..faults.sim_disk import SimDisk
+from ..faults.sim_disk import Fault, SimDisk
 from ..simulation.reading import oracle_problems
 from .events import transaction
 
@@ -137,3 +138,30 @@ def test_a_record_that_passes_a_whole_file_is_there_as_a_whole(ends):
 
 def header_of(disk, name):
     return FileHeader.parse(disk.contents(f"/s/{name}"), parse_binlog_name(name))
+
+
+def test_a_record_that_no_second_file_can_be_made_for_says_so_and_is_not_there_later():
+    """GTID states leave room for half of it in the file that it enters first."""
+    options = replace(LARGE, max_binlog_size=8 * 512, flush_log_at_commit=1)
+    disk = SimDisk()
+    with Store.open("/s", options, disk=disk) as store:
+        store.set_binlog_state(
+            BinlogState([Gtid(1000 + number, 1, (1 << 50) + number) for number in range(300)])
+        )
+        publish(store, 1)
+        disk.faults = [
+            Fault(lambda op: op.kind == "open" and op.path.endswith(".ibb"), errno.EMFILE, times=99)
+        ]
+        with (
+            pytest.raises(NoSecondFile, match="GTID states fill the file before: make room"),
+            store.begin() as group,
+        ):
+            group.write(transaction("x", 1500))
+        with pytest.raises(StoreFailed, match=r"no room for /s/binlog-000002\.ibb"):
+            publish(store, 2)
+        disk.faults = []
+    with Store.open("/s", options, disk=disk) as store:
+        assert store.gtid_binlog_state().seq(0, 1) == 1
+        publish(store, 2)
+        assert store.binlog_state().seq(0, 1) == 2
+    assert oracle_problems(disk, "/s", states=False) == []
