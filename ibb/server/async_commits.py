@@ -100,7 +100,8 @@ class AsyncCommits:
         self.close()
 
     def _run(self) -> None:
-        while True:
+        is_over = False
+        while not is_over:
             self._wanted.acquire()
             while pending := self._take():
                 outcome = self._outcome([position for position, _ in pending])
@@ -109,8 +110,8 @@ class AsyncCommits:
                     by_loop.setdefault(future.get_loop(), []).append(future)
                 for loop, futures in by_loop.items():
                     _tell(loop, futures, outcome)
-            if self._closed:
-                return
+            with self._mutex:  # whom nobody serves yet was accepted before it was closed
+                is_over = self._closed and not self._pending
 
     def _take(self) -> list[tuple[CommitPosition, _Future]]:
         with self._mutex:

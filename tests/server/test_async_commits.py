@@ -232,3 +232,41 @@ async def test_tasks_wait_for_the_gate_too_whatever_else_was_written_behind_thei
         gate.open.set()
         await asyncio.gather(*waiting)
         assert gate.waited == [Gtid(2, 1, 1)]
+
+
+class HesitantCommits(AsyncCommits):
+    """Its thread stops once behind a look that found nothing to do."""
+
+    def __init__(self, store: Store) -> None:
+        self.looked = threading.Event()
+        self.may_go_on = threading.Event()
+        self.stops = False
+        super().__init__(store)
+
+    def _take(self) -> list[tuple[CommitPosition, asyncio.Future[None]]]:
+        taken = super()._take()
+        if not taken and self.stops:
+            self.stops = False
+            self.looked.set()
+            assert self.may_go_on.wait(SECONDS)
+        return taken
+
+
+def test_a_commit_that_was_accepted_just_before_the_end_is_served():
+    async def run(store: Store) -> None:
+        commits = HesitantCommits(store)
+        commits.stops = True
+        await commit(store, commits, 0)
+        loop = asyncio.get_running_loop()
+        assert await loop.run_in_executor(None, commits.looked.wait, SECONDS)
+        late = asyncio.create_task(commit(store, commits, 1))
+        await until(lambda: bool(commits._pending))
+        closing = loop.run_in_executor(None, commits.close)
+        await until(lambda: commits._closed)
+        commits.may_go_on.set()
+        await closing
+        await asyncio.wait_for(late, SECONDS)
+
+    options = StoreOptions(redo_segment_size=4 << 20, background=False)
+    with Store.open("/s", options, disk=SimDisk()) as store:
+        asyncio.run(run(store))
