@@ -25,7 +25,7 @@ from ibb.server.dump.run_stream import RunStream
 from ibb.server.relay.ingest import Ingest
 from ibb.storage import Store, StoreOptions
 from ibb.storage.clock import SystemClock
-from ibb.storage.disk import OsDisk
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.read_only import ReadOnlyHistory
 from ibb.storage.verify import verify_directory
 

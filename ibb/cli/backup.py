@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from ibb.storage.directory_backup import back_up_directory
-from ibb.storage.disk import OsDisk
 from ibb.storage.file_name import binlog_name
+from ibb.storage.os_disk import OsDisk
 
 
 @click.command()

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from ibb.protocol.gtid import GtidPosition
-from ibb.storage.disk import OsDisk
 from ibb.storage.file_name import binlog_name
 from ibb.storage.inspect.group_range import groups_between
 from ibb.storage.inspect.group_summary import GroupSummary, summarise
 from ibb.storage.inspect.recovered_view import recovered_view
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.read_only import ReadOnlyHistory
 
 if TYPE_CHECKING:

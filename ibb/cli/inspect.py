@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ibb.storage.disk import OsDisk
 from ibb.storage.file_name import FILE_NO_MAX, binlog_name, parse_binlog_name
 from ibb.storage.inspect.files import Inspector
 from ibb.storage.inspect.record import inspect_record
 from ibb.storage.inspect.redo import inspect_groups, inspect_segments
 from ibb.storage.options import FILE_PAGES_MAX
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.page import PAGE_SIZE_MAX
 from ibb.storage.position import Position
 

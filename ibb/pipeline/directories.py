@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from ibb.protocol.errors import FormatError
 from ibb.storage.backup import check_finished
 from ibb.storage.directory import BinlogDirectory
-from ibb.storage.disk import Disk, OsDisk
+from ibb.storage.disk import Disk
 from ibb.storage.errors import DiskError
 from ibb.storage.file_name import parse_binlog_name
 from ibb.storage.inspect.recovered_view import LOOKS_MAX, look_at_redo, recovered_view
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.state_scan import find_state
 
 from .errors import OptionError

@@ -11,8 +11,8 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from ibb.storage.disk import OsDisk
 from ibb.storage.file_name import parse_binlog_name
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.position import NOWHERE, Position
 from ibb.storage.redo_segment import SEGMENT_NAMES
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ibb.protocol.errors import IbbError
-from ibb.storage.disk import OsDisk
 from ibb.storage.options import StoreOptions
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.read_only import ReadOnlyHistory
 from ibb.storage.store import Store
 

@@ -7,12 +7,14 @@ write can fail for want of space. Before file N+1 is made, file N-1 is synced an
 most the two newest non-empty files need recovery. Source: ibb-format 3.6, 9.4.
 """
 
+import errno
 import threading
 from collections.abc import Iterator
 
 from .disk import Disk, File
 from .errors import DiskError, StoreFull
 from .file_name import binlog_name, parse_binlog_name
+from .page import PAGE_SIZE_MIN
 
 
 def list_files(disk: Disk, directory: str) -> list[int]:
@@ -64,11 +66,12 @@ class BinlogFiles:
 
         Raises:
             StoreFull: there is no room.
-            DiskError: it failed otherwise; as with StoreFull, no partial file is left.
+            DiskError: it failed otherwise, or there is one that has a header; as with
+                StoreFull, no partial file is left.
         """
         path, file = self.path(file_no), None
         try:
-            file = self._disk.open(path, create=True)
+            file = self._new(path)
             file.allocate(size)
             file.sync()
             self._disk.sync_dir(self._directory)
@@ -81,6 +84,15 @@ class BinlogFiles:
             raise
         with self._mutex:
             self._open[file_no] = file
+
+    def _new(self, path: str) -> File:
+        """Open a file, made if there is none; one that has a header is not ours to write."""
+        file = self._disk.open(path, create=True)
+        if any(file.read_at(0, PAGE_SIZE_MIN)):
+            file.close()
+            what = "there is a file that this store has not made; it may be another's history"
+            raise DiskError(errno.EEXIST, what, operation="make", path=path)
+        return file
 
     def file(self, file_no: int) -> File:
         """Return a file, opened for writing if it was not yet."""
@@ -113,9 +125,9 @@ class BinlogFiles:
                 file = self._open.get(file_no)
             if file is not None:
                 file.sync()
-                file.close()
                 with self._mutex:
-                    del self._open[file_no]
+                    del self._open[file_no]  # first: nobody may find it closed
+                file.close()
 
     def close_all(self) -> None:
         """Close every file as it is."""

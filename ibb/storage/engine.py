@@ -8,8 +8,7 @@ Source: ibb-format 9, 10.
 """
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.gtid import Gtid
@@ -154,6 +153,11 @@ class Engine:
         self._stop_background()
         self._close_files()
 
+    def disown(self) -> None:
+        """Write nothing any more, see `Disownable`."""
+        self.writing, self._closed = threading.RLock(), True
+        self._redo.failure = RuntimeError("this process was forked from the one that opened it")
+
     def check(self) -> None:
         """
         Raise unless the engine can write.
@@ -161,10 +165,10 @@ class Engine:
         Raises:
             StoreFailed: it failed, or is closed.
         """
-        if self._closed:
-            raise StoreFailed(RuntimeError("it is closed"))
         if self._redo.failure is not None:
             raise StoreFailed(self._redo.failure) from self._redo.failure
+        if self._closed:
+            raise StoreFailed(RuntimeError("it is closed"))
 
     # Writing
 
@@ -182,7 +186,7 @@ class Engine:
             self._make_room(
                 bound_of(self.writer, records, self._next_shape, self._redo.group_size_max)
             )
-            with self._whole_or_failed():
+            with self._redo.whole_or_failed():
                 _, lsn = self.writer.append(*records)
                 return self._appended(lsn, gtid_of(records))
 
@@ -207,7 +211,7 @@ class Engine:
         with self.writing:
             self.check()
             self._make_room(bound)
-            with self._whole_or_failed():
+            with self._redo.whole_or_failed():
                 lsn = self.writer.append_run(run)
                 if lsn is None:
                     return None
@@ -215,15 +219,6 @@ class Engine:
                 for gtid in gtids.entries():
                     self.writer.note(gtid)
                 return self._appended(lsn, gtids)
-
-    @contextmanager
-    def _whole_or_failed(self) -> Iterator[None]:
-        """Stop the store if what goes on inside fails: pages in memory may hold half of it."""
-        try:
-            yield
-        except BaseException as error:
-            self._redo.fail(error)
-            raise
 
     def append_commit(self, data: bytes, gtid: Gtid) -> Appended:
         """Write a commit record; as `append`, but most of them take a short way."""
@@ -284,7 +279,7 @@ class Engine:
             self._make_room(switch_bound(self.writer, delete_domains, shape, room))
             self._housekeeper.make_file(self.writer.file_no + 1)
             ended, page_size = self.writer.file_no, self.writer.page_size
-            with self._whole_or_failed():
+            with self._redo.whole_or_failed():
                 pages = self.writer.finish_file()
                 self.sync()
                 self._flusher.flush()
@@ -315,7 +310,7 @@ class Engine:
             self.sync()
             self._marker.write(state, self._redo.fail)
             self._stop_background()
-            with self._whole_or_failed():  # only an opening can tell then what is there
+            with self._redo.whole_or_failed():  # only an opening can tell then what is there
                 self._close_files()
                 self._build()
                 self.start()

@@ -124,6 +124,10 @@ class Leases:
         with self._mutex:
             self._is_closed = True
 
+    def disown(self) -> None:
+        """Change nothing any more, see `Disownable`."""
+        self._mutex, self._is_closed = threading.Lock(), True
+
     def renew(
         self,
         name: str,

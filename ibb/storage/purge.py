@@ -169,6 +169,11 @@ class Purger:
         with self._turn:
             self._leases.close()
 
+    def disown(self) -> None:
+        """Remove nothing any more, see `Disownable`."""
+        self._turn, self._is_closed = threading.Lock(), True
+        self._leases.disown()
+
     def purge_to(self, name: str) -> PurgeResult:
         """
         Remove all files before the one named (PURGE BINARY LOGS TO).

@@ -14,7 +14,8 @@ failed is final: what reached the disk is unknown, so the log takes nothing more
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from .disk import Disk, File
 from .errors import DiskError, StoreFailed, StoreFull
@@ -280,6 +281,15 @@ class RedoLog:
         if self.failure is None:
             self.failure = error
             _log.error("%s: %s", self._directory, StoreFailed(error))
+
+    @contextmanager
+    def whole_or_failed(self) -> Iterator[None]:
+        """Fail if what goes on inside fails: pages in memory may hold half of it."""
+        try:
+            yield
+        except BaseException as error:
+            self.fail(error)
+            raise
 
     def close(self) -> None:
         """Close the segment files; nothing is written any more."""

@@ -14,14 +14,15 @@ from ibb.protocol.group_run import GroupRun
 from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.protocol.gtid_event import encode_gtid_event
 
-from .backup import Backup, check_finished, copy_store
+from .backup import Backup, copy_store
 from .clock import Clock, SystemClock, event_time
 from .commit_position import CommitPosition
-from .disk import Disk, Lock, OsDisk
+from .disk import Disk
 from .domain_deletion import deletable_domains
 from .engine import Engine
 from .errors import StoreBusy, StoreFailed, StoreNotEmpty
 from .file_name import binlog_name
+from .forks import disown_in_children
 from .format_catalogue import SIDECAR_NAME, FormatCatalogue
 from .format_writer import FormatWriter
 from .group_committer import GroupCommitter
@@ -39,13 +40,17 @@ from .position import Position
 from .purge import PurgeHost, Purger, PurgeResult, PurgeSettings
 from .record import Xid
 from .redo_segment import damaged_headers
-from .synced_note import LOCK_NAME, SyncedNote
+from .synced_note import SyncedNote
+from .taken_directory import TakenDirectory
 from .xa import PreparedXa
 
 
 class Store:
     """
     An open store; made by `Store.open`. A context manager that closes it.
+
+    It belongs to the process that opened it, a forked child can only close it, and to the
+    directory as it was then: neither `chdir` nor a directory moved away leads it to another one.
 
     Attributes:
         commits: writes them; its `gate` stands behind each.
@@ -56,22 +61,21 @@ class Store:
         damaged_headers: files of the redo log that opening passed over.
     """
 
-    def __init__(
-        self, disk: Disk, directory: str, options: StoreOptions, clock: Clock, lock: Lock
-    ) -> None:
+    def __init__(self, taken: TakenDirectory, options: StoreOptions, clock: Clock) -> None:
         self.generation = 0
-        self._disk = disk
-        self._directory = directory
+        self._taken = taken
+        self._is_disowned = False
+        self._disk = disk = taken.disk
+        self._directory = directory = taken.path
         self._options = options
         self.piece_size = options.piece_size
         self._clock = clock
-        self._lock = lock
         self.damaged_headers = damaged_headers(disk, directory)
         self._engine = Engine(
             disk, directory, options, clock,
             lambda: self.purger.purge_automatically(),  # noqa: PLW0108 - not there yet
             lambda: self.leases.forget_history(),  # noqa: PLW0108 - nor is this
-            SyncedNote(lock),
+            SyncedNote(taken.lock),
         )  # fmt: skip
         self.commits = GroupCommitter(self._engine)
         self._holds = Holds()
@@ -116,30 +120,35 @@ class Store:
             StoreFull: there is no room for the first files.
             DiskError: the directory cannot be used.
         """
-        disk = disk or OsDisk()
-        directory = str(path)
-        disk.make_dir(directory)
-        check_finished(disk, directory)
-        lock = disk.lock(f"{directory}/{LOCK_NAME}")
+        taken = TakenDirectory(str(path), disk)
         store: Store | None = None
         try:
-            store = cls(disk, directory, options or StoreOptions(), clock or SystemClock(), lock)
+            store = cls(taken, options or StoreOptions(), clock or SystemClock())
             store._engine.start()
             store._format_writer.write_own()
         except BaseException:
             if store is not None:
                 store._engine.abandon()
-            lock.release()
+            taken.give_up()
             raise
+        disown_in_children(store)
         return store
 
     def close(self) -> None:
         """Make everything durable, write the last page, and give the directory up."""
+        if self._is_disowned:
+            return
         try:
             self._engine.close()
         finally:
             self.purger.close()
-            self._lock.release()
+            self._taken.give_up()
+
+    def disown(self) -> None:
+        """Write nothing any more, see `Disownable`."""
+        self._is_disowned = True
+        self._engine.disown()
+        self.purger.disown()
 
     def __enter__(self) -> Self:
         return self

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import PurePath
 
-from ibb.storage.disk import File, OsDisk
+from ibb.storage.disk import File
+from ibb.storage.os_disk import OsDisk
 
 
 class CountingDisk(OsDisk):

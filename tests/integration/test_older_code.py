@@ -5,7 +5,7 @@ import pytest
 from ibb.demo.scratch_server import free_port
 from ibb.protocol.checksum import crc32c
 from ibb.protocol.gtid import Gtid
-from ibb.storage.disk import OsDisk
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.redo_segment import FORMAT_VERSION, SEGMENT_NAMES
 from ibb.storage.verify.directory_check import verify_directory
 

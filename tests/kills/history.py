@@ -15,8 +15,8 @@ from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.errors import FormatError
 from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.storage.directory import BinlogDirectory
-from ibb.storage.disk import OsDisk
 from ibb.storage.group_reader import GroupReader
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.position import Position
 
 

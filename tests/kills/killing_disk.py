@@ -7,7 +7,8 @@ import signal
 import threading
 from typing import NamedTuple, NoReturn
 
-from ibb.storage.disk import Buffer, File, OsDisk
+from ibb.storage.disk import Buffer, File
+from ibb.storage.os_disk import OsDisk
 
 OPERATIONS = ("write", "sync", "allocate", "truncate", "unlink", "sync_dir", "open")
 

@@ -20,7 +20,7 @@ from ibb.server.log import set_up_log
 from ibb.server.login.accounts import AccountBook, make_account
 from ibb.server.server import Server
 from ibb.storage import Store, StoreOptions
-from ibb.storage.disk import OsDisk
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.record import Xid
 
 from ..integration.mariadb_server import PASSWORD, USER

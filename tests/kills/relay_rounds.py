@@ -12,8 +12,8 @@ from threading import Timer
 from ibb.demo.installation import Installation
 from ibb.demo.serve_process import ServeProcessError
 from ibb.protocol.gtid import Gtid, GtidPosition
-from ibb.storage.disk import OsDisk
 from ibb.storage.inspect.recovered_view import recovered_view
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.read_only import ReadOnlyHistory
 
 from ..integration import compare

@@ -10,9 +10,9 @@ from threading import Event, Thread
 
 from ibb.demo.installation import Installation
 from ibb.server.config import STREAM_NAME
-from ibb.storage.disk import OsDisk
 from ibb.storage.file_name import parse_binlog_name
 from ibb.storage.inspect.recovered_view import recovered_view
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.verify import Severity, verify_directory
 
 from ..integration.binlog_text import mariadb_binlog

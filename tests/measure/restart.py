@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ibb.protocol.gtid import Gtid
 from ibb.storage import Store, StoreOptions
-from ibb.storage.disk import OsDisk
 from ibb.storage.file_name import binlog_name
 from ibb.storage.inspect.recovered_view import recovered_view
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.read_only import ReadOnlyHistory
 
 from ..storage.events import query, transaction, xid

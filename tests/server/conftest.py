@@ -10,7 +10,7 @@ from ibb.protocol.gtid import Gtid
 from ibb.server.config import Config
 from ibb.server.login.accounts import AccountBook, make_account
 from ibb.server.server import Server
-from ibb.storage.disk import OsDisk
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.read_only import ReadOnlyHistory
 from ibb.storage.store import Store
 

@@ -19,11 +19,11 @@ from ibb.protocol.format_description import FormatDescription
 from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.storage import Store, StoreOptions
 from ibb.storage.directory import BinlogDirectory
-from ibb.storage.disk import OsDisk
 from ibb.storage.errors import GroupError, StoreFailed
 from ibb.storage.group_reader import GroupReader, StoredGroup
 from ibb.storage.gtid_search import TooOld, find_start
 from ibb.storage.holds import HoldKind
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.position import Position
 from ibb.storage.read_only import ReadOnlyHistory
 from ibb.storage.record import Xid

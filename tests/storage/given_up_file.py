@@ -4,8 +4,8 @@ from pathlib import Path
 
 from ibb.protocol.gtid import Gtid
 from ibb.storage import Store, StoreOptions
-from ibb.storage.disk import OsDisk
 from ibb.storage.group_reader import GroupReader
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.position import Position
 from ibb.storage.read_only import ReadOnlyHistory
 

@@ -11,11 +11,11 @@ import pytest
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.gtid import Gtid
 from ibb.storage import Store, StoreOptions
-from ibb.storage.disk import OsDisk
 from ibb.storage.errors import DomainInUse, StateTooLarge, StoreBusy, StoreNotEmpty
 from ibb.storage.group_reader import GroupReader
 from ibb.storage.holds import HoldKind
 from ibb.storage.housekeeper import Housekeeper
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.position import Position
 
 from ..faults.sim_disk import PowerLost, SimDisk

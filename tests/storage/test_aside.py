@@ -8,7 +8,7 @@ import pytest
 from ibb.protocol.gtid import Gtid
 from ibb.storage import Store, StoreOptions
 from ibb.storage.aside import is_used_from, set_aside
-from ibb.storage.disk import OsDisk
+from ibb.storage.os_disk import OsDisk
 
 from ..faults.sim_disk import PowerLost, SimDisk
 from .events import transaction

@@ -11,8 +11,8 @@ from ibb.protocol.gtid import Gtid
 from ibb.storage import Store, StoreOptions
 from ibb.storage.backup import UNFINISHED_NAME
 from ibb.storage.directory_backup import back_up_directory
-from ibb.storage.disk import OsDisk
 from ibb.storage.errors import BackupError, DiskError
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.page import seal_page
 from ibb.storage.read_only import ReadOnlyHistory
 from ibb.storage.verify import Kind, verify_directory

@@ -7,8 +7,8 @@ from ibb.protocol.gtid import Gtid
 from ibb.storage import Store
 from ibb.storage.directory import BinlogDirectory
 from ibb.storage.directory_backup import back_up_directory
-from ibb.storage.disk import OsDisk
 from ibb.storage.errors import BackupError
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.page import seal_page
 from ibb.storage.position import Position
 from ibb.storage.record import RecordType, Xid

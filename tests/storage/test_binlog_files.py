@@ -8,8 +8,8 @@ import pytest
 from ibb.protocol.gtid import Gtid
 from ibb.storage import Store, StoreOptions
 from ibb.storage.binlog_files import BinlogFiles, list_files
-from ibb.storage.disk import OsDisk
 from ibb.storage.errors import DiskError, StoreFull
+from ibb.storage.os_disk import OsDisk
 
 from ..faults.sim_disk import Fault, SimDisk
 from .events import transaction
@@ -60,6 +60,37 @@ def test_a_file_is_not_closed_while_all_are_synced(tmp_path):
     assert slow.closed
     assert 0 not in files._open
     files.sync_all()
+
+
+def test_a_file_whose_closing_is_interrupted_is_in_nobodys_way(monkeypatch):
+    """A signal's handler may raise anywhere; other threads go on."""
+    files = BinlogFiles(SimDisk(), "/s")
+    files.create(0, 4096)
+    file = files.file(0)
+    close = file.close
+
+    def closes_and_raises():
+        close()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(file, "close", closes_and_raises)
+    with pytest.raises(KeyboardInterrupt):
+        files.close(0)
+    files.sync_all()
+    files.close(0)
+    assert files.file(0).size() == 4096
+
+
+def test_a_file_that_holds_something_is_not_taken_for_a_new_one(tmp_path):
+    disk = OsDisk()
+    path = tmp_path / "binlog-000000.ibb"
+    path.write_bytes(b"x" * 100)
+    with pytest.raises(DiskError, match="there is a file that this store has not made"):
+        BinlogFiles(disk, str(tmp_path)).create(0, 4096)
+    assert path.read_bytes() == b"x" * 100
+    path.write_bytes(bytes(100))
+    BinlogFiles(disk, str(tmp_path)).create(0, 4096)
+    assert path.read_bytes() == bytes(4096)
 
 
 @pytest.mark.parametrize("kind", ["allocate", "sync", "sync_dir"])

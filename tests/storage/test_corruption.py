@@ -10,8 +10,8 @@ import pytest
 from ibb.protocol.errors import FormatError
 from ibb.protocol.gtid import Gtid
 from ibb.storage.directory import TORN_READS_MAX, BinlogDirectory
-from ibb.storage.disk import OsDisk
 from ibb.storage.group_reader import GroupReader
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.position import Position
 
 from .binlog_builder import BinlogBuilder, event, gtid_event, reseal

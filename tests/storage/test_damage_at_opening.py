@@ -10,12 +10,12 @@ import pytest
 from ibb.protocol.errors import FormatError, IbbError
 from ibb.protocol.gtid import Gtid
 from ibb.storage import Store
-from ibb.storage.disk import OsDisk
 from ibb.storage.inspect.files import Inspector
 from ibb.storage.inspect.group_range import groups_between
 from ibb.storage.inspect.record import inspect_record
 from ibb.storage.inspect.recovered_view import recovered_view
 from ibb.storage.inspect.redo import inspect_groups, inspect_segments
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.position import Position
 from ibb.storage.read_only import ReadOnlyHistory
 from ibb.storage.verify import verify_directory

@@ -6,10 +6,10 @@ import pytest
 
 from ibb.protocol.gtid import Gtid
 from ibb.storage.directory import BinlogDirectory
-from ibb.storage.disk import OsDisk
 from ibb.storage.errors import DiskError
 from ibb.storage.group_reader import GroupReader
 from ibb.storage.open_files import OPEN_FILES_MAX
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.page_source import NO_MORE_DATA, PageStatus
 from ibb.storage.position import Position
 

@@ -12,9 +12,9 @@ from ibb.storage import Store
 from ibb.storage.backup import UNFINISHED_NAME
 from ibb.storage.directory import BinlogDirectory
 from ibb.storage.directory_backup import back_up_directory
-from ibb.storage.disk import OsDisk
 from ibb.storage.errors import BackupError
 from ibb.storage.inspect.group_range import groups_between
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.read_only import ReadOnlyHistory
 from ibb.storage.verify import verify_directory
 from ibb.storage.verify.finding import Severity

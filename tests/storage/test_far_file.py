@@ -8,11 +8,11 @@ from ibb.protocol.errors import FormatError
 from ibb.protocol.gtid import GtidPosition
 from ibb.storage import Store
 from ibb.storage.chunk import FILLER
-from ibb.storage.disk import OsDisk
 from ibb.storage.file_header import FileHeader
 from ibb.storage.file_name import binlog_name
 from ibb.storage.gtid_search import find_start
 from ibb.storage.inspect.group_range import groups_between
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.page import seal_page
 from ibb.storage.read_only import ReadOnlyHistory
 from ibb.storage.verify import Kind, verify_directory

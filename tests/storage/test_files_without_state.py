@@ -161,7 +161,7 @@ def test_a_record_that_no_second_file_can_be_made_for_says_so_and_is_not_there_l
             publish(store, 2)
         disk.faults = []
     with Store.open("/s", options, disk=disk) as store:
-        assert store.gtid_binlog_state().seq(0, 1) == 1
+        assert store.state().seq(0, 1) == 1
         publish(store, 2)
-        assert store.binlog_state().seq(0, 1) == 2
+        assert store.state().seq(0, 1) == 2
     assert oracle_problems(disk, "/s", states=False) == []

@@ -7,9 +7,9 @@ import pytest
 from ibb.protocol.gtid import Gtid
 from ibb.storage import Store, format_catalogue
 from ibb.storage.directory import BinlogDirectory
-from ibb.storage.disk import OsDisk
 from ibb.storage.errors import DiskError
 from ibb.storage.format_catalogue import SIDECAR_NAME, FormatCatalogue, read_sidecar
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.position import Position
 
 from ..faults.sim_disk import Fault, SimDisk

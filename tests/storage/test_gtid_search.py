@@ -10,11 +10,11 @@ from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.storage import Store
 from ibb.storage.chunk import used_end
 from ibb.storage.directory import BinlogDirectory
-from ibb.storage.disk import OsDisk
 from ibb.storage.errors import LeaseError
 from ibb.storage.file_header import FileHeader
 from ibb.storage.group_reader import GroupReader
 from ibb.storage.gtid_search import TooOld, find_file_start, find_oldest, find_start
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.page_source import NO_MORE_DATA, NO_MORE_PAGES, PageRead, PageStatus
 from ibb.storage.position import Position
 from ibb.storage.read_only import ReadOnlyHistory

@@ -3,10 +3,10 @@
 import pytest
 
 from ibb.protocol.errors import FormatError
-from ibb.storage.disk import OsDisk
 from ibb.storage.errors import DiskError
 from ibb.storage.file_name import binlog_name
 from ibb.storage.open_files import OPEN_FILES_MAX, OpenFiles
+from ibb.storage.os_disk import OsDisk
 
 
 class CountingDisk(OsDisk):

@@ -5,9 +5,9 @@ import os
 
 import pytest
 
-from ibb.storage import disk as disk_module
-from ibb.storage.disk import OsDisk
+from ibb.storage import os_file
 from ibb.storage.errors import DiskError, StoreLocked
+from ibb.storage.os_disk import OsDisk
 
 
 @pytest.fixture
@@ -47,8 +47,8 @@ def test_short_reads_and_writes_of_the_system_are_continued(disk, tmp_path, monk
 
 def test_more_buffers_than_the_system_takes_at_once(disk, tmp_path):
     file = disk.open(f"{tmp_path}/f", create=True)
-    file.write_at(0, [b"x"] * (disk_module.WRITE_BUFFERS_MAX + 5))
-    assert file.size() == disk_module.WRITE_BUFFERS_MAX + 5
+    file.write_at(0, [b"x"] * (os_file.WRITE_BUFFERS_MAX + 5))
+    assert file.size() == os_file.WRITE_BUFFERS_MAX + 5
 
 
 def test_allocated_room_is_zero_and_nothing_is_cut(disk, tmp_path):

@@ -11,11 +11,11 @@ import pytest
 from ibb.protocol.errors import FormatError, SqlError
 from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.storage import Store, StoreOptions
-from ibb.storage.disk import OsDisk
 from ibb.storage.errors import LeaseError, UnknownFile
 from ibb.storage.group_reader import GroupReader
 from ibb.storage.gtid_search import TooOld
 from ibb.storage.holds import HoldKind
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.position import Position
 from ibb.storage.record import Xid
 from ibb.storage.verify import Kind, Severity, verify_directory

@@ -5,10 +5,10 @@ import pytest
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.storage import Store
-from ibb.storage.disk import OsDisk
 from ibb.storage.format_catalogue import SIDECAR_NAME, FormatCatalogue
 from ibb.storage.group_reader import GroupReader
 from ibb.storage.gtid_search import find_start
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.position import Position
 from ibb.storage.read_only import ReadOnlyHistory
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ibb.protocol.errors import FormatError
 from ibb.protocol.gtid import Gtid
 from ibb.storage.directory import BinlogDirectory
-from ibb.storage.disk import OsDisk
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.position import Position
 from ibb.storage.record import RecordType
 from ibb.storage.record_reader import RecordReader

@@ -8,8 +8,8 @@ import pytest
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.errors import FormatError
 from ibb.storage import Store
-from ibb.storage.disk import OsDisk
 from ibb.storage.errors import DiskError, StoreFailed, StoreFull
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.reset_marker import MARKER_NAME, ResetMarker
 
 from ..faults.sim_disk import Fault, SimDisk

@@ -8,9 +8,9 @@ from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.dump_filter import DumpFilter, Verdict
 from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.storage.directory import BinlogDirectory
-from ibb.storage.disk import OsDisk
 from ibb.storage.group_reader import GroupReader
 from ibb.storage.gtid_search import TooOld, find_file_start, find_start
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.position import Position
 from ibb.storage.state_scan import find_state, read_state
 

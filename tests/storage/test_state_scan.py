@@ -6,7 +6,7 @@ from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.errors import FormatError
 from ibb.protocol.gtid import Gtid
 from ibb.storage.directory import BinlogDirectory
-from ibb.storage.disk import OsDisk
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.record import encode_state
 from ibb.storage.state_scan import StateFollower, find_state, last_page, read_state
 

@@ -13,9 +13,9 @@ from ibb.protocol.format_description import FormatDescription
 from ibb.protocol.gtid import Gtid
 from ibb.protocol.gtid_event import GtidEvent, GtidFlag
 from ibb.storage import Store, StoreOptions
-from ibb.storage.disk import OsDisk
 from ibb.storage.errors import DiskError, GroupError, StoreFailed, StoreFull, StoreLocked
 from ibb.storage.group_reader import GroupReader
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.position import Position
 from ibb.storage.read_only import ReadOnlyHistory
 from ibb.storage.writer import Writer

@@ -7,10 +7,10 @@ import pytest
 from ibb.protocol.errors import FormatError
 from ibb.storage import Store
 from ibb.storage.directory_backup import back_up_directory
-from ibb.storage.disk import OsDisk
 from ibb.storage.errors import BackupError, DiskError
 from ibb.storage.inspect.group_range import groups_between
 from ibb.storage.inspect.recovered_view import recovered_view
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.read_only import ReadOnlyHistory
 from ibb.storage.redo_segment import SEGMENT_NAMES
 from ibb.storage.synced_note import LOCK_NAME

@@ -5,8 +5,8 @@ import errno
 import pytest
 
 from ibb.storage import Store
-from ibb.storage.disk import OsDisk
 from ibb.storage.errors import DiskError
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.synced_note import LOCK_NAME, NOTHING_SYNCED, SyncedNote, certain_lsn
 
 from ..faults.sim_disk import SimDisk

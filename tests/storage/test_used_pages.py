@@ -7,10 +7,10 @@ import pytest
 from ibb.protocol.gtid import Gtid
 from ibb.storage import Store, StoreOptions
 from ibb.storage.directory import BinlogDirectory
-from ibb.storage.disk import OsDisk
 from ibb.storage.errors import DiskError
 from ibb.storage.file_name import binlog_name
 from ibb.storage.open_files import OpenFiles
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.page_source import NO_MORE_DATA
 from ibb.storage.used_pages import UsedPages, find_used_pages
 

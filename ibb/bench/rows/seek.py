@@ -17,9 +17,10 @@ from ibb.bench.workbench import in_turn
 from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.storage import Store, StoreOptions
 from ibb.storage.directory import BinlogDirectory
-from ibb.storage.disk import File, OsDisk
+from ibb.storage.disk import File
 from ibb.storage.group_reader import GroupReader
 from ibb.storage.gtid_search import find_start
+from ibb.storage.os_disk import OsDisk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

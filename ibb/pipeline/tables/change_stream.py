@@ -13,9 +13,9 @@ from ibb.protocol.errors import IbbError
 from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.protocol.rows.row_stage import DELETE, INSERT, UPDATE
 from ibb.protocol.rows.table_layout import layout_of
-from ibb.storage.disk import OsDisk
 from ibb.storage.inspect.group_range import groups_between
 from ibb.storage.inspect.recovered_view import recovered_view
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.read_only import ReadOnlyHistory
 
 from .errors import PipelineError

@@ -7,8 +7,8 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ibb.pipeline.history_mark import NO_MARK, mark_before
-from ibb.storage.disk import OsDisk
 from ibb.storage.inspect.recovered_view import recovered_view
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.read_only import ReadOnlyHistory
 
 from .change_stream import check_history, read_batches

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import fsspec
 
-from ibb.storage.disk import OsDisk
+from ibb.storage.os_disk import OsDisk
 
 from .errors import PipelineError
 

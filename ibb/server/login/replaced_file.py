@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ibb.server.config import ConfigError
-from ibb.storage.disk import OsDisk
+from ibb.storage.os_disk import OsDisk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

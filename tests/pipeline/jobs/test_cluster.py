@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from ibb.storage.disk import OsDisk
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.page import sealed_page
 from ibb.storage.verify import verify_directory
 

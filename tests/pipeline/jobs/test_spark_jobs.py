@@ -10,7 +10,7 @@ from ibb.cli.main import ibb
 from ibb.pipeline.jobs import entry, verify_plan
 from ibb.protocol.event import EventType
 from ibb.storage import Store
-from ibb.storage.disk import OsDisk
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.verify import verify_directory
 
 from ...protocol.rows import row_encoder as enc

@@ -2,7 +2,7 @@
 
 from ibb.pipeline.jobs import verify_plan
 from ibb.pipeline.jobs.verify import verify_on
-from ibb.storage.disk import OsDisk
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.verify import Totals, verify_directory
 
 from ...sample_directories import unpack

@@ -13,7 +13,7 @@ from ibb.pipeline.jobs.verify_plan import verify_in_parts
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.gtid import Gtid
 from ibb.storage import Store
-from ibb.storage.disk import OsDisk
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.position import Position
 from ibb.storage.record import (
     OobReference,

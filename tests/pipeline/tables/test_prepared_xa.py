@@ -16,8 +16,8 @@ from ibb.protocol.event import EventType, build_event
 from ibb.protocol.gtid import Gtid
 from ibb.protocol.gtid_event import GtidEvent, GtidFlag, XaId
 from ibb.storage import Store
-from ibb.storage.disk import OsDisk
 from ibb.storage.inspect.recovered_view import recovered_view
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.position import Position
 from ibb.storage.read_only import ReadOnlyHistory
 

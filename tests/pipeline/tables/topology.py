@@ -6,8 +6,8 @@ from typing import NamedTuple
 from ibb.pipeline.tables.check import check_tables
 from ibb.pipeline.tables.config import PipelineConfig, ServerConfig
 from ibb.pipeline.tables.pipeline import Pipeline, Progress
-from ibb.storage.disk import OsDisk
 from ibb.storage.inspect.recovered_view import recovered_view
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.read_only import ReadOnlyHistory
 
 from ...integration.waiting import wait_until

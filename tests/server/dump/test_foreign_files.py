@@ -6,7 +6,7 @@ import pytest
 
 from ibb.protocol.gtid import Gtid
 from ibb.server import durable_signal
-from ibb.storage.disk import OsDisk
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.read_only import ReadOnlyHistory
 from ibb.storage.store import Store
 

@@ -12,8 +12,8 @@ from ibb.server.dump.dump_stream import DumpStream
 from ibb.server.dump.run_stream import RunStream
 from ibb.server.dump.shared_blocks import SharedBlocks
 from ibb.storage import page_runs
-from ibb.storage.disk import OsDisk
 from ibb.storage.options import REDO_SEGMENT_SIZE_MIN, StoreOptions
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.page_runs import PageRuns
 from ibb.storage.read_only import ReadOnlyHistory
 from ibb.storage.store import Store

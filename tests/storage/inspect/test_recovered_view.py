@@ -10,10 +10,10 @@ import pytest
 from ibb.protocol.gtid import Gtid
 from ibb.storage import Store
 from ibb.storage.directory import BinlogDirectory
-from ibb.storage.disk import OsDisk
 from ibb.storage.inspect.group_range import groups_between
 from ibb.storage.inspect.recovered_view import recovered_view
 from ibb.storage.inspect.redo import inspect_groups
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.read_only import ReadOnlyHistory
 from ibb.storage.verify import Totals, verify_directory
 

@@ -8,10 +8,10 @@ import pytest
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.gtid import Gtid
 from ibb.storage import Store
-from ibb.storage.disk import OsDisk
 from ibb.storage.errors import DiskError
 from ibb.storage.group_reader import GroupReader
 from ibb.storage.oob import OobForest
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.position import Position
 from ibb.storage.read_only import ReadOnlyHistory
 from ibb.storage.verify import Totals, verify_directory

@@ -6,9 +6,9 @@ from ibb.protocol.errors import FormatError
 from ibb.protocol.gtid import Gtid
 from ibb.storage import StoreOptions
 from ibb.storage.directory import BinlogDirectory
-from ibb.storage.disk import OsDisk
 from ibb.storage.file_name import binlog_name
 from ibb.storage.oob import OobForest
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.position import Position
 from ibb.storage.record_reader import RecordReader
 from ibb.storage.verify import Totals, verify_directory
