@@ -30,20 +30,31 @@ cdef class EventPackets:
     @cython.locals(code=int)
     cdef int feed(self, RecordWalker walker) noexcept nogil
 
+    @cython.locals(data="const unsigned char*", out="unsigned char*", part="long long", left="long long", at="long long", size="long long", code=int)
+    cdef int _take_whole(self, RecordWalker walker) noexcept nogil
+
     @cython.locals(at="long long", size="long long", code=int)
-    cdef int _take_event(self, RecordWalker walker) noexcept nogil
+    cdef int _take_part(self, RecordWalker walker) noexcept nogil
 
     @cython.locals(part="long long")
     cdef void _copy(self, RecordWalker walker, long long to, long long size) noexcept nogil
 
-    @cython.locals(kind=int, flags=int, size="long long")
+    @cython.locals(out="const unsigned char*")
     cdef int _begin_event(self, long long at) noexcept nogil
 
-    @cython.locals(code=int, size="long long", wire="long long", checksum="unsigned int")
+    @cython.locals(out="unsigned char*", code=int)
     cdef int _end_event(self, long long at) noexcept nogil
 
-    @cython.locals(value="unsigned long long", place="long long")
-    cdef unsigned long long _read(self, long long at, int size) noexcept nogil
+    @cython.locals(kind=int, flags=int)
+    cdef bint _is_usual(self, const unsigned char* data, long long at, long long size) noexcept nogil
 
-    @cython.locals(place="long long")
-    cdef void _write(self, long long at, unsigned long long value, int size) noexcept nogil
+    cdef void _note_head(self, const unsigned char* data, long long at) noexcept nogil
+
+    @cython.locals(wire="long long", checksum="unsigned int")
+    cdef void _frame(self, unsigned char* out, long long at, long long size) noexcept nogil
+
+
+@cython.locals(top="unsigned int")
+cdef unsigned int _u32(const unsigned char* data, long long at) noexcept nogil
+
+cdef void _put_u32(unsigned char* out, long long at, unsigned int value) noexcept nogil

@@ -129,7 +129,9 @@ class EventPackets:
         """Take the rest of the walker's record as events; after HEAD it is called again."""
         while True:
             while walker.left > 0:
-                code = self._take_event(walker)
+                code = self._take_whole(walker) if self.in_event == 0 else _ok
+                if code == _ok and walker.left > 0:
+                    code = self._take_part(walker)
                 if code != _ok:
                     return code
             if walker.ends:
@@ -138,7 +140,33 @@ class EventPackets:
             if code != _ok:
                 return code
 
-    def _take_event(self, walker: RecordWalker) -> int:
+    def _take_whole(self, walker: RecordWalker) -> int:
+        """Take the events that lie whole in the present chunk, up to one that is odd."""
+        if cython.compiled:
+            data, out = cython.address(walker.data[0]), cython.address(self._out[0])
+        else:
+            data, out = walker.data, self._out
+        part, left, code = walker.part, walker.left, _ok
+        while left >= _header_size and self.used < self.wanted and code == _ok:
+            size = _u32(data, part + 9)
+            if size > left or not self._is_usual(data, part, size):
+                break
+            if self.is_first:
+                self._note_head(data, part)
+                code = _head
+            if self._fate == _send:
+                at = self.used + 5
+                if cython.compiled:
+                    memcpy(cython.address(out[at]), cython.address(data[part]), size)  # noqa: F821
+                else:
+                    out[at : at + size] = data[part : part + size]
+                self._frame(out, at, size)
+            part += size
+            left -= size
+        walker.part, walker.left = part, left
+        return code
+
+    def _take_part(self, walker: RecordWalker) -> int:
         """Copy as much of the present event as its chunk has."""
         at = self.used + 5
         if self.in_event < _header_size:
@@ -153,9 +181,7 @@ class EventPackets:
         size = min(self._event_size - self.in_event, walker.left)
         if size > 0:
             self._copy(walker, at + self.in_event, size)
-        if self.in_event == self._event_size:
-            return self._end_event(at)
-        return _ok
+        return self._end_event(at) if self.in_event == self._event_size else _ok
 
     def _copy(self, walker: RecordWalker, to: int, size: int) -> None:
         part = walker.part
@@ -171,54 +197,60 @@ class EventPackets:
 
     def _begin_event(self, at: int) -> int:
         """Look at an event's header."""
-        kind = self._out[at + 4]
-        flags = self._read(at + 17, 2)
-        size = self._read(at + 9, 4)
-        if size < _header_size or size > _event_bytes_max:
-            return _odd
-        if self.is_first and (kind != _gtid or size < _gtid_size_min or size > _gtid_size_max):
-            return _odd
-        self._event_size = size
-        self._fate = _drop if flags & self._marked else self._fates[kind]
-        return _ok if self._fate == _send or self._fate == _drop else _odd  # noqa: PLR1714
+        out = cython.address(self._out[0]) if cython.compiled else self._out
+        self._event_size = _u32(out, at + 9)
+        return _ok if self._is_usual(out, at, self._event_size) else _odd
 
     def _end_event(self, at: int) -> int:
-        """Put the event's packet right."""
-        code, size = _ok, self._event_size
-        if self.is_first:
-            self.is_first = 0
-            self.server = self._read(at + 5, 4)
-            self.domain = self._read(at + 27, 4)
-            self.number = self._read(at + 19, 8)
-            code = _head
+        """Put the packet of an event right that came in parts."""
+        out, code = cython.address(self._out[0]) if cython.compiled else self._out, _ok
         self.in_event = 0
-        if self._fate == _drop:
-            return code
+        if self.is_first:
+            self._note_head(out, at)
+            code = _head
+        if self._fate == _send:
+            self._frame(out, at, self._event_size)
+        return code
+
+    def _is_usual(self, data: memoryview, at: int, size: int) -> bool:
+        """Tell whether an event of *size* bytes is for here; note what becomes of it."""
+        kind, flags = data[at + 4], data[at + 18] << 8 | data[at + 17]
+        self._fate = _drop if flags & self._marked else self._fates[kind]
+        if self.is_first and (kind != _gtid or size < _gtid_size_min or size > _gtid_size_max):
+            return False
+        return _header_size <= size <= _event_bytes_max and self._fate <= _drop
+
+    def _note_head(self, data: memoryview, at: int) -> None:
+        """Note whose group it is that begins with an event."""
+        self.is_first = 0
+        self.server, self.domain = _u32(data, at + 5), _u32(data, at + 27)
+        self.number = _u32(data, at + 23)
+        self.number = self.number << 32 | _u32(data, at + 19)
+
+    def _frame(self, out: memoryview, at: int, size: int) -> None:
+        """Make a packet of an event that was copied."""
         wire = size + self._checksum_size
-        self._write(at + 9, wire, 4)
-        self._write(at + 13, 0, 4)
-        self._out[at + 18] &= 0xBF  # ACCEPT_OWN means something inside a replica only
+        _put_u32(out, at + 9, wire)
+        _put_u32(out, at + 13, 0)
+        out[at + 18] &= 0xBF  # ACCEPT_OWN means something inside a replica only
         if self._checksum_size:
             if cython.compiled:
-                checksum = crc32_at(cython.address(self._out[at]), size)  # noqa: F821
+                checksum = crc32_at(cython.address(out[at]), size)  # noqa: F821
             else:
-                checksum = crc32(self._out[at : at + size])
-            self._write(at + size, checksum, 4)
-        self._write(at - 5, wire + 1, 3)
-        self._write(at - 2, self.seq, 2)  # the status byte is 0
+                checksum = crc32(out[at : at + size])
+            _put_u32(out, at + size, checksum)
+        _put_u32(out, at - 5, wire + 1 | self.seq << 24)
+        out[at - 1] = 0  # the status byte
         self.seq = (self.seq + 1) & 255
         self.used += 5 + wire
         self.event_bytes += wire
-        return code
 
-    def _read(self, at: int, size: int) -> int:
-        value, place = 0, at + size
-        while place > at:
-            place -= 1
-            value = value << 8 | self._out[place]
-        return value
 
-    def _write(self, at: int, value: int, size: int) -> None:
-        for place in range(at, at + size):
-            self._out[place] = value & 255
-            value >>= 8
+def _u32(data: memoryview, at: int) -> int:
+    top = data[at + 3]
+    return top << 24 | data[at + 2] << 16 | data[at + 1] << 8 | data[at]
+
+
+def _put_u32(out: memoryview, at: int, value: int) -> None:
+    out[at], out[at + 1] = value & 255, value >> 8 & 255
+    out[at + 2], out[at + 3] = value >> 16 & 255, value >> 24
