@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from .change_target import KeptTable
     from .config import PipelineConfig
-    from .history_target import HistoryTarget
+    from .history_rows import HistoryRows
     from .row_changes import TableName
 
 
@@ -101,7 +101,7 @@ def check_tables(config: PipelineConfig) -> Iterator[Compared]:
 
 
 def _found(
-    target: KeptTable | HistoryTarget, names: Sequence[str]
+    target: KeptTable | HistoryRows, names: Sequence[str]
 ) -> tuple[tuple[int, int] | None, str]:
     """Return rows and checksum of a change table, or why it has none with these columns."""
     if not target.exists:

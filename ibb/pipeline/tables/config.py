@@ -187,8 +187,6 @@ def parse_config(values: dict[str, Any], folder: Path) -> PipelineConfig:
     kind, history = target.text("format", "delta"), tables.patterns("history", ())
     if kind not in ("delta", "parquet"):
         raise ConfigError("target.format", f"'{kind}' is neither delta nor parquet")
-    if kind == "parquet" and history:
-        raise ConfigError("tables.history", "is kept in Delta tables only: target.format = delta")
     return PipelineConfig(
         name=name,
         source=_place(source.text("path"), folder),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from .batch_work import BatchWork
-from .history_target import HistoryTarget
+from .history_rows import HistoryRows
 from .place import Place
 from .replay import furthest
 from .validity import GroupOrder, Moment
@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 class OpenHistory(Protocol):
     """Opens the history of a table."""
 
-    def __call__(
-        self, name: TableName, moment: Callable[[GroupRun], Moment] = ...
-    ) -> HistoryTarget:
+    def __call__(self, name: TableName, moment: Callable[[GroupRun], Moment] = ...) -> HistoryRows:
         """Return that of *name*; *moment* says which moment a group under way is."""
 
 
@@ -72,7 +70,7 @@ class Histories:
         """
         order = GroupOrder(batch)
 
-        def opened(name: TableName) -> HistoryTarget:
+        def opened(name: TableName) -> HistoryRows:
             return self._open_history(name, order.moment)
 
         def is_there(name: TableName) -> bool:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ibb.protocol.gtid import GtidPosition
 
     from .config import PipelineConfig
-    from .history_target import HistoryTarget
+    from .history_rows import HistoryRows
     from .row_changes import TableName
 
 CHECKED_VERSIONS: Final = 1_000_000  # whose borders are in memory at a time, on average
@@ -76,7 +76,7 @@ def write_history_as_of(
     return write_rows(pa.schema(fields), rows, path)
 
 
-def overlap(history: HistoryTarget) -> str:
+def overlap(history: HistoryRows) -> str:
     """Return the first thing that is wrong with the borders of versions; empty: nothing is."""
     if not history.exists:
         return ""

@@ -10,7 +10,9 @@ from .dead_letters import DeadLetters
 from .delta_target import DeltaTarget, delta_uri
 from .histories import Histories
 from .history_follower import HistoryFollower
-from .history_target import HistoryTarget, no_group
+from .history_rows import no_group
+from .history_target import HistoryTarget
+from .parquet_history import ParquetHistory
 from .parquet_target import ParquetTarget
 from .state_folder import StateFolder
 from .statement_follower import StatementFollower
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
     from .change_target import KeptTable
     from .config import PipelineConfig
+    from .history_rows import HistoryRows
     from .ledger import Ledger
     from .row_changes import GroupRun, TableName
     from .validity import Moment
@@ -94,10 +97,16 @@ class Lake:
 
     def open_history(
         self, name: TableName, moment: Callable[[GroupRun], Moment] = no_group
-    ) -> HistoryTarget:
+    ) -> HistoryRows:
         """Return the history of the table *name*, whether it exists or not."""
         config, uri = self._config, self.histories.uri(name)
-        return HistoryTarget(str(name), uri, config.name, config.storage, moment)
+        kind = ParquetHistory if config.format == "parquet" else HistoryTarget
+        return kind(str(name), uri, config.name, config.storage, moment)
+
+    def open_delta_history(self, name: TableName) -> HistoryTarget:
+        """Return the history of the table *name* where the format is that of Delta."""
+        config, uri = self._config, self.histories.uri(name)
+        return HistoryTarget(str(name), uri, config.name, config.storage, no_group)
 
     def applier(self, ledger: Ledger) -> Applier:
         """Return what brings the tables forward from where *ledger* says they are."""

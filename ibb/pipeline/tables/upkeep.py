@@ -84,6 +84,6 @@ class Upkeep:
         if table.exists:
             yield str(name), table
         if self._keeps_history(name):
-            history = self._lake.open_history(name)
+            history = self._lake.open_delta_history(name)
             if history.exists:
                 yield f"history of {name}", history

@@ -25,11 +25,10 @@ def test_little_is_needed(tmp_path):
     assert config.wants(TableName("any", "table"))
 
 
-def test_plain_parquet_files_have_no_history(tmp_path):
+def test_the_format_of_tables_is_chosen(tmp_path):
     parquet = SMALLEST.replace("[target]", '[target]\nformat = "parquet"')
     assert read(tmp_path, parquet).format == "parquet"
-    with pytest.raises(ConfigError, match=r"tables\.history: .*target.format = delta"):
-        read(tmp_path, parquet + '[tables]\nhistory = ["*.*"]')
+    assert read(tmp_path, parquet + '[tables]\nhistory = ["a.*"]').history == ("a.*",)
     with pytest.raises(ConfigError, match=r"target\.format: 'orc' is neither"):
         read(tmp_path, parquet.replace("parquet", "orc"))
 

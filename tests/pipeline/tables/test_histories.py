@@ -1,11 +1,11 @@
-"""Histories of tables as Delta tables: each group's table, whatever the batches and statements."""
+"""Histories of tables: each group's table, whatever the batches and statements."""
 
 import re
 from dataclasses import replace
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from deltalake import DeltaTable
 
 from ibb.pipeline.tables import as_of
 from ibb.pipeline.tables.as_of import write_as_of
@@ -17,7 +17,7 @@ from ibb.protocol.gtid import Gtid, GtidPosition
 
 from .deaths import Deaths
 from .modelled import named, table
-from .test_deaths import TOPICS, C, begun, drop, rows
+from .test_deaths import TOPICS, C, begun, columns, drop, rows
 
 T, BAG = named("shop.t"), named("shop.bag")
 
@@ -86,9 +86,10 @@ def check_all(source, deaths, lake, begin, file, *, versions=False):
             assert rows_of(file) == sorted(there.rows, key=repr)
 
 
-@pytest.mark.parametrize("size", [1, 4])
+@pytest.mark.parametrize(("size", "kind"), [(1, "delta"), (4, "delta"), (4, "parquet")])
 @pytest.mark.parametrize("topic", TOPICS)
-def test_a_history_tells_the_table_behind_each_group(source, deaths, tmp_path, topic, size):
+def test_a_history_tells_the_table_behind_each_group(source, deaths, tmp_path, topic, size, kind):
+    deaths.config = replace(deaths.config, format=kind)
     source.view_at = begin = 3
     deaths.run(tmp_path / "lake")
     topic(source)
@@ -102,18 +103,23 @@ def versions_of(deaths, lake):
     """Return every version of every history, with all columns."""
     opened, found = Lake(replace(deaths.config, target=str(lake))), {}
     for name in deaths.source.models[-1]:
-        table = DeltaTable(opened.histories.uri(name)).to_pyarrow_table()
+        table = pa.concat_tables(opened.open_history(name).all_versions())
         rows = table.select(sorted(table.column_names)).to_pylist()
         found[name] = sorted(rows, key=repr)
     return found
 
 
 @pytest.mark.parametrize(
-    ("topic", "cuts"),
-    [*((topic, (1, 100)) for topic in TOPICS), (rows, (100, 2)), (drop, (100, 2))],
+    ("topic", "cuts", "kind"),
+    [
+        *((topic, (1, 100), "delta") for topic in TOPICS),
+        *((topic, (100, 2), kind) for topic in (rows, drop) for kind in ("delta", "parquet")),
+        (columns, (1, 100), "parquet"),
+    ],
 )
-def test_no_write_is_a_wrong_moment_to_die(source, deaths, tmp_path, topic, cuts):
+def test_no_write_is_a_wrong_moment_to_die(source, deaths, tmp_path, topic, cuts, kind):
     """Versions are the same as without deaths, and as those of which all groups were checked."""
+    deaths.config = replace(deaths.config, format=kind)
     source.view_at, lake = 3, tmp_path / "lake"
     deaths.run(lake)
     topic(source)

@@ -1,16 +1,16 @@
-"""A history as a Delta table: what its columns and keys become, and what it does not know."""
+"""A history: what its columns and keys become, and what it does not know."""
 
 import datetime as dt
 
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable
 
 from ibb.pipeline.ddl.statement import effect_of
 from ibb.pipeline.tables.errors import PipelineError
 from ibb.pipeline.tables.history_reading import overlap
 from ibb.pipeline.tables.history_shape import GAPS_MAX, columns_at, gaps_of, with_gap
 from ibb.pipeline.tables.history_target import HistoryTarget
+from ibb.pipeline.tables.parquet_history import ParquetHistory
 from ibb.pipeline.tables.place import Place
 from ibb.pipeline.tables.row_changes import GroupRun, MicroBatch
 from ibb.pipeline.tables.row_key import KEY_COLUMN
@@ -31,8 +31,9 @@ def moment(run):
 class History:
     """A history to which one group after another comes."""
 
-    def __init__(self, folder, key=("id",)):
-        self.target = HistoryTarget("shop.t", str(folder / "t"), "test", None, moment)
+    def __init__(self, folder, kind, key=("id",)):
+        self.target = kind("shop.t", str(folder / "t"), "test", None, moment)
+        self.kind = kind
         self.seq = 1
         rows = pa.Table.from_pylist([A, B], SCHEMA)
         self.target.fill(SCHEMA, list(key), [rows], self.place)
@@ -71,13 +72,19 @@ class History:
         return sorted((row for batch in rows for row in batch.to_pylist()), key=repr)
 
     def versions(self):
-        rows = DeltaTable(self.target.uri).to_pyarrow_table().to_pylist()
+        target = self.kind("shop.t", self.target.uri, "test", None, moment)
+        assert target.place == self.place
+        rows = [row for batch in target.all_versions() for row in batch.to_pylist()]
+        assert target.versions == len(rows)
         return sorted(rows, key=lambda row: (row["id"], row[FROM_SEQ]))
 
 
-@pytest.fixture
-def history(tmp_path):
-    return History(tmp_path)
+KINDS = [HistoryTarget, ParquetHistory]
+
+
+@pytest.fixture(params=KINDS)
+def history(tmp_path, request):
+    return History(tmp_path, request.param)
 
 
 def test_versions_have_borders_by_time_gtid_and_number(history):
@@ -161,8 +168,9 @@ def test_a_key_of_a_wider_type_goes_on(history):
     assert history.at(6) == []
 
 
-def test_rows_without_a_key_begin_anew_with_each_other_shape(tmp_path):
-    history = History(tmp_path, key=())
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_without_a_key_begin_anew_with_each_other_shape(tmp_path, kind):
+    history = History(tmp_path, kind, key=())
     history.change(insert(A), insert(A))
     history.change(delete(A))
     history.alter("ADD n INT")
@@ -204,6 +212,24 @@ def test_gaps_are_bounded(history):
     assert (gaps[0], gaps[-1]) == ([-1, 105], [10 * GAPS_MAX + 90, 10 * GAPS_MAX + 95])
 
 
+def test_files_of_versions_that_have_ended_are_left_alone(tmp_path):
+    history = History(tmp_path, ParquetHistory)
+
+    def ended():
+        return {path: path.stat() for path in (tmp_path / "t").glob("part-ended-*")}
+
+    history.change(update(A, {"id": 1, "name": "c"}))
+    before = ended()
+    assert len(before) == 1
+    history.change(delete(B))
+    history.truncate()
+    assert {path: found for path, found in ended().items() if path in before} == before
+    assert len(ended()) == 3
+    assert [(row["id"], row[FROM_SEQ], row[TO_SEQ]) for row in history.versions()] == [
+        *((1, 1, 2), (1, 2, 4), (2, 1, 3))
+    ]
+
+
 @pytest.mark.parametrize(
     ("values", "words"),
     [
@@ -215,7 +241,7 @@ def test_gaps_are_bounded(history):
     ],
 )
 def test_versions_that_do_not_fit_together_are_found(history, values, words):
-    table = DeltaTable(history.target.uri).to_pyarrow_table()
+    table = pa.concat_tables(history.target.all_versions())
     wrong = pa.Table.from_pylist([{**table.to_pylist()[0], **values}], table.schema)
 
     class Changed:

@@ -7,11 +7,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ibb.pipeline.tables import as_of, parquet_target
+from ibb.pipeline.tables import as_of, parquet_files
 from ibb.pipeline.tables.as_of import write_as_of
 from ibb.pipeline.tables.errors import PipelineError
+from ibb.pipeline.tables.parquet_files import SMALL_FILES_MAX
 from ibb.pipeline.tables.parquet_manifest import KEPT_VERSIONS, NEWEST
-from ibb.pipeline.tables.parquet_target import SMALL_FILES_MAX, ParquetTarget
+from ibb.pipeline.tables.parquet_target import ParquetTarget
 from ibb.pipeline.tables.place import Place
 from ibb.pipeline.tables.row_key import KEY_COLUMN
 from ibb.pipeline.tables.state_folder import StateFolder
@@ -100,9 +101,9 @@ def test_small_files_are_put_together_and_old_ones_removed(target, tmp_path):
 
 
 def test_files_and_pieces_are_of_a_bounded_size(target, monkeypatch):
-    monkeypatch.setattr(parquet_target, "FILE_ROWS", 10)
-    monkeypatch.setattr(parquet_target, "SMALL_ROWS", 2)
-    monkeypatch.setattr(parquet_target, "PIECE_ROWS", 5)
+    monkeypatch.setattr(parquet_files, "FILE_ROWS", 10)
+    monkeypatch.setattr(parquet_files, "SMALL_ROWS", 2)
+    monkeypatch.setattr(parquet_files, "PIECE_ROWS", 5)
     rows = pa.Table.from_pylist([row(number) for number in range(32)], SCHEMA)
     target.fill(SCHEMA, ["id"], [rows], place(2))
     assert [file.rows for file in target.files] == [10, 10, 10, 2]
