@@ -251,9 +251,11 @@ class StatementFollower:
             raise UnclearError(f"{new} gets the rows of {old}, which is no change table")
         shape = self._shape_now(old, step, work)
         if work.open(old).exists:
-            work.announce(old, step.gtid)
             # After a crash the batch makes the old table again, which has become the new one.
             is_there = work.exists(new)
+            if old in work.shapes and not (is_there and work.is_applied(new, step.gtid)):
+                raise UnclearError(f"{new} gets the rows of {old}, which was read anew since")
+            work.announce(old, step.gtid)
             if is_there:
                 work.adopt(old, new)
             if is_there and work.is_applied(new, step.gtid):

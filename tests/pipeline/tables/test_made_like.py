@@ -88,6 +88,25 @@ def test_of_one_that_was_renamed_and_read_anew_under_its_new_name(source, deaths
     deaths.check(lake)
 
 
+def test_a_name_that_was_read_anew_gives_no_other_table_its_rows(source, deaths, tmp_path):
+    """Until the other one was read anew, too."""
+    lake, before = tmp_path / "lake", source.seen
+    deaths.run(lake)
+    source.sql("RENAME TABLE t TO r", t=None, r=table("id name", "id", [A, B]))
+    source.sql("CREATE TABLE t (n INT)", t=table("n"))
+    source.insert("shop.t", {"n": 1})
+    source.seen = before
+    deaths.run(lake, "shop.t")
+    source.seen = source.view_at
+    with pytest.raises(PipelineError, match=r"gets the rows of shop\.t, which was read anew"):
+        deaths.run(lake)
+    source.seen = before
+    deaths.run(lake, "shop.r")
+    source.seen = source.view_at
+    deaths.run(lake)
+    deaths.check(lake)
+
+
 def test_of_one_that_was_dropped_and_made_anew(source, deaths, tmp_path):
     lake, before = tmp_path / "lake", source.seen
     deaths.run(lake)
