@@ -130,8 +130,10 @@ def open_view(path: str) -> DirectoryView:
             )
             if not redo.begun_anew():
                 return view
-        except BaseException:
+        except BaseException as error:
             pages.close()
+            if isinstance(error, DiskError) and error.begun_anew:
+                continue
             raise
         pages.close()
     raise FormatError(f"{path} is begun anew (RESET MASTER) again and again")

@@ -16,10 +16,10 @@ from .disk import Disk
 from .early_end import EarlyEnds
 from .errors import DiskError
 from .file_header import FileHeader
-from .file_name import binlog_name, is_misspelt, parse_binlog_name
+from .file_name import binlog_name
 from .healed_reads import HealedReads
 from .history import BinlogFileInfo
-from .listing import NOTHING_LISTED, Listing
+from .listing import NOTHING_LISTED, Listing, listed_numbers, modified_at
 from .open_files import OpenFiles
 from .page import PAGE_SIZE_MAX, page_is_zero, used_page
 from .page_cache import PageCache
@@ -62,13 +62,13 @@ class BinlogDirectory:
         self._path = path
         self.healed = HealedReads()
         self.early_ends = EarlyEnds(lambda: BinlogDirectory(disk, path), self._warn)
-        self._files = OpenFiles(disk, path, self.healed)
+        self._newest = WatchedFile(disk)
+        self._files = self._files_beside(self._newest)
         self._cache = PageCache()
         self._mutex = threading.RLock()  # for what refresh changes
         self._headers: dict[int, FileHeader] = {}
         self._used: dict[int, UsedPages] = {}
         self._listing = NOTHING_LISTED
-        self._newest = WatchedFile(disk)
         self.refresh()
 
     @property
@@ -85,16 +85,16 @@ class BinlogDirectory:
         """
         with self._mutex:
             before, self.unreadable, newest = self._listing, None, self._newest
-            numbers = self._list()
+            numbers = listed_numbers(self._disk, self._path, self._warn)
             if newest.is_removed:
-                before, newest = self._begin_anew(), WatchedFile(self._disk)
+                before, newest = self._begin_anew()
             # Opening a store deletes what lies behind its newest data, and makes it anew.
             behind = [number for number in numbers if number > before.last]
             for number in set(before.numbers).difference(numbers).union(behind):
                 self._forget(number)
             last = next((number for number in reversed(numbers) if not self._is_empty(number)), -1)
             if last < before.last or (last >= 0 and numbers[0] < min(before.numbers, default=0)):
-                before, newest = self._begin_anew(), WatchedFile(self._disk)
+                before, newest = self._begin_anew()
             known = self._used[last].sure if last == before.last >= 0 else 0
             # By the old listing: what was counted while the file could grow is counted again.
             self._used = {
@@ -109,12 +109,18 @@ class BinlogDirectory:
                     self._forget(last)  # it may have been made anew just before it was watched
                 used = self._used[last] = self._find_used(last, known)
                 last_page = used.last
-            changed = tuple(self._modified_at(number) for number in numbers[-2:])
+            changed = tuple(modified_at(self._disk, self._path, number) for number in numbers[-2:])
             self._listing = Listing(tuple(numbers), last, last_page, changed)
             if newest is not self._newest:
+                self._files.close()  # what was opened before there was a newest file to watch
                 self.generation += 1  # last: who has read by then has read of what is gone
                 self._newest.close()
                 self._newest = newest
+
+    def is_still(self, generation: int) -> bool:
+        """Tell whether all that was read until now was of *generation*, if it was that before."""
+        # In this order: the newest file of what is gone is watched until the generation is raised.
+        return not self._newest.is_removed and self.generation == generation
 
     def close(self) -> None:
         """Close the files; reading opens them again."""
@@ -142,7 +148,7 @@ class BinlogDirectory:
     def files(self) -> list[BinlogFileInfo]:
         """Return all files, the empty preallocated one too; those that vanish meanwhile, not."""
         found = []
-        for number in self._list():
+        for number in listed_numbers(self._disk, self._path, self._warn):
             name = binlog_name(number)
             try:
                 found.append(BinlogFileInfo(name, number, self._disk.size(f"{self._path}/{name}")))
@@ -338,8 +344,7 @@ class BinlogDirectory:
 
     def _is_settled(self, file_no: int, used: UsedPages) -> bool:
         """Tell whether no page of a file will be used any more."""
-        full = used.all_used
-        return (full and file_no < self._listing.last) or self._is_abandoned(file_no)
+        return (used.all_used and file_no < self._listing.last) or self._is_abandoned(file_no)
 
     def _find_used(self, file_no: int, known: int) -> UsedPages:
         """Find how far a file is used; it is known to be used up to page *known*."""
@@ -362,37 +367,28 @@ class BinlogDirectory:
         except DiskError as error:
             return error.missing
 
-    def _list(self) -> list[int]:
-        numbers = []
-        for name in self._disk.list(self._path):
-            number = parse_binlog_name(name)
-            if number is not None:
-                numbers.append(number)
-            elif is_misspelt(name):
-                self._warn(f"{name}: not the canonical spelling of a binlog file's name: ignored")
-        return sorted(numbers)
-
-    def _modified_at(self, file_no: int) -> float:
-        with suppress(DiskError):  # it is gone, or who reads it is told
-            return self._disk.modified_at(f"{self._path}/{binlog_name(file_no)}")
-        return 0.0
-
     def _forget(self, file_no: int) -> None:
         self._headers.pop(file_no, None)
         self._used.pop(file_no, None)
         self.early_ends.forget(file_no)
         self._files.drop(file_no)
 
-    def _begin_anew(self) -> Listing:
-        """Forget everything, as the files were deleted and begun anew; return what is known."""
+    def _begin_anew(self) -> tuple[Listing, WatchedFile]:
+        """Forget everything, as the files were begun anew; return what is known and watched."""
         if self.limit is not None:
             self.limit = Position(0, 0)  # it was of what is gone
         self._headers.clear()
         self._used.clear()
         self.early_ends.forget_all()
         self._cache.clear()
+        newest = WatchedFile(self._disk)
         self._files.close()
-        return NOTHING_LISTED
+        self._files = self._files_beside(newest)
+        return NOTHING_LISTED, newest
+
+    def _files_beside(self, newest: WatchedFile) -> OpenFiles:
+        """Return the files of its history; it is removed before one of the next can be made."""
+        return OpenFiles(self._disk, self._path, self.healed, lambda: newest.is_removed)
 
     def _warn(self, finding: str) -> None:
         with self._mutex:

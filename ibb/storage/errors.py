@@ -57,9 +57,27 @@ class DiskError(IbbError):
         return self.errno == errno.ENOENT
 
     @property
+    def begun_anew(self) -> bool:
+        """The file is of a history that was deleted meanwhile."""
+        return self.errno == errno.ESTALE
+
+    @property
     def full(self) -> bool:
         """There is no room, or no descriptor or memory for now: it may work later."""
         return self.errno in _FULL or self.errno in _SHORT
+
+
+class BegunAnewError(DiskError):
+    """
+    The files were deleted and begun anew while they were read: what comes is another history.
+
+    Args:
+        path: the file that was to be read next.
+    """
+
+    def __init__(self, path: str) -> None:
+        text = "the binlog was deleted and begun anew (RESET MASTER) while it was being read"
+        super().__init__(errno.ESTALE, text, operation="read", path=path)
 
 
 class StoreLocked(IbbError):  # noqa: N818 - a state of the world, named as its user says it

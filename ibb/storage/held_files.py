@@ -85,5 +85,9 @@ class HeldFiles(ReadOnlyDisk):
 class _HeldFile(ReadOnlyFile):
     """One opening of a held file."""
 
+    def __init__(self, file: File, path: str, why: str) -> None:
+        super().__init__(file, path, why)
+        self.is_removed = lambda: False  # what its name stands for here
+
     def close(self) -> None:
         """Leave the file held: this was one of its openings."""

@@ -43,6 +43,9 @@ class History(Protocol):
     def generation(self) -> int:
         """How often it was begun anew under its readers' hands; then nothing fits what they had."""
 
+    def is_still(self, generation: int) -> bool:
+        """Tell whether all that was read until now was of *generation*, if it was that before."""
+
     def refresh(self) -> None:
         """Make what was written lately durable, or look for what others wrote: a reader waits."""
 

@@ -1,6 +1,11 @@
 """What a look at a directory of binlog files showed."""
 
+from collections.abc import Callable
 from typing import NamedTuple
+
+from .disk import Disk
+from .errors import DiskError
+from .file_name import binlog_name, is_misspelt, parse_binlog_name
 
 
 class Listing(NamedTuple):
@@ -21,3 +26,23 @@ class Listing(NamedTuple):
 
 
 NOTHING_LISTED = Listing((), -1, 0, ())
+
+
+def listed_numbers(disk: Disk, path: str, warn: Callable[[str], None]) -> list[int]:
+    """Return the numbers of the files in a directory; warn of names that look like some."""
+    numbers = []
+    for name in disk.list(path):
+        number = parse_binlog_name(name)
+        if number is not None:
+            numbers.append(number)
+        elif is_misspelt(name):
+            warn(f"{name}: not the canonical spelling of a binlog file's name: ignored")
+    return sorted(numbers)
+
+
+def modified_at(disk: Disk, path: str, file_no: int) -> float:
+    """Return when a file of a directory was modified, in seconds since 1970."""
+    try:
+        return disk.modified_at(f"{path}/{binlog_name(file_no)}")
+    except DiskError:
+        return 0.0  # it is gone, or who reads it is told

@@ -8,7 +8,7 @@ from typing import TypeVar
 from ibb.protocol.errors import FormatError
 
 from .disk import Disk, File
-from .errors import DiskError
+from .errors import BegunAnewError, DiskError
 from .file_name import binlog_name
 from .healed_reads import HealedReads
 from .page import PAGE_SIZE_MAX, PAGE_SIZE_MIN
@@ -37,12 +37,21 @@ class OpenFiles:
         disk: where the directory is.
         path: of the directory.
         healed: counts second reads that helped.
+        is_gone: tells whether the files that were there were deleted: from then on those that are
+            open are read, but no others, which are of another history.
     """
 
-    def __init__(self, disk: Disk, path: str, healed: HealedReads | None = None) -> None:
+    def __init__(
+        self,
+        disk: Disk,
+        path: str,
+        healed: HealedReads | None = None,
+        is_gone: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._disk = disk
         self._path = path
         self._healed = healed or HealedReads()
+        self._is_gone = is_gone
         self._mutex = threading.Lock()
         self._handles: OrderedDict[int, _Handle] = OrderedDict()  # least recently used first
 
@@ -182,8 +191,7 @@ class OpenFiles:
         with self._mutex:
             handle = self._handles.get(file_no)
             if handle is None:
-                path = f"{self._path}/{binlog_name(file_no)}"
-                handle = _Handle(self._disk.open(path, read_only=True))
+                handle = _Handle(self._open(f"{self._path}/{binlog_name(file_no)}"))
                 self._handles[file_no] = handle
                 if len(self._handles) > OPEN_FILES_MAX:
                     self._retire(self._handles.popitem(last=False)[1])
@@ -191,6 +199,18 @@ class OpenFiles:
                 self._handles.move_to_end(file_no)
             handle.users += 1
             return handle
+
+    def _open(self, path: str) -> File:
+        try:
+            file = self._disk.open(path, read_only=True)
+        except DiskError as error:
+            if self._is_gone():
+                raise BegunAnewError(path) from error
+            raise
+        if self._is_gone():  # asked when it is open: a name that was there before is the old one's
+            file.close()
+            raise BegunAnewError(path)
+        return file
 
     def _give_back(self, handle: _Handle) -> None:
         with self._mutex:

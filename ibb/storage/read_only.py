@@ -73,6 +73,10 @@ class ReadOnlyHistory:
         """How often another process was seen to have begun the directory anew."""
         return self._pages.generation
 
+    def is_still(self, generation: int) -> bool:
+        """Tell whether nobody began the directory anew since then; nobody need have looked."""
+        return self._pages.is_still(generation)
+
     @property
     def is_changing(self) -> bool:
         """Whether the files were seen to change."""

@@ -246,10 +246,8 @@ class Store:
         End the active file and go on in the next one (FLUSH BINARY LOGS [DELETE_DOMAIN_ID]).
 
         Args:
-            delete_domains: domains to forget; no file may hold groups of them any more.
-
-        Returns:
-            Those of the domains that were not known.
+            delete_domains: domains to forget; no file may hold groups of them any more. Those
+                that were not known are returned.
 
         Raises:
             DomainInUse: a file may hold groups of a domain; nothing was done.
@@ -314,13 +312,10 @@ class Store:
 
     def backup(self, target: str | Path) -> Backup:
         """
-        Copy the store as it is now, while commits go on.
+        Copy the store as it is now, while commits go on; return state and end of the copy.
 
         Args:
             target: a directory that is new or empty; it will be a store by itself.
-
-        Returns:
-            The GTID state of the copy, and its end.
 
         Raises:
             BackupError: *target* is not empty, or a file of the store is missing.
@@ -367,6 +362,10 @@ class Store:
     def files(self) -> list[BinlogFileInfo]:
         """Return the files, oldest first, the one made in advance last; not those purged now."""
         return [BinlogFileInfo(binlog_name(n), n, size) for n, size in self._engine.files.sizes()]
+
+    def is_still(self, generation: int) -> bool:
+        """Tell whether it was not begun anew since then, which it is while nobody reads."""
+        return self.generation == generation
 
     def refresh(self) -> None:
         """Make what was written durable for a reader; after a failure there is no more for it."""

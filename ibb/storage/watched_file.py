@@ -4,6 +4,7 @@ A file held open, so that its removal is seen even when another one has its name
 So is that of the one watched before, should it have gone since it was looked at last.
 """
 
+import threading
 from contextlib import suppress
 
 from .disk import Disk, File
@@ -12,7 +13,7 @@ from .errors import DiskError
 
 class WatchedFile:
     """
-    The file, if there is one. Not safe to use from several threads.
+    The file, if there is one. Safe to use from several threads.
 
     Args:
         disk: where it is.
@@ -20,6 +21,7 @@ class WatchedFile:
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
+        self._mutex = threading.Lock()
         self._path = ""
         self._file: File | None = None
         self._has_lost = False
@@ -27,7 +29,9 @@ class WatchedFile:
     @property
     def is_removed(self) -> bool:
         """Whether the file that is watched, or was before, is not there any more."""
-        return self._has_lost or (self._file is not None and self._file.is_removed())
+        with self._mutex:
+            self._look()
+            return self._has_lost
 
     def watch(self, path: str) -> None:
         """Watch the file *path* from now on; one that cannot be opened is not watched."""
@@ -36,13 +40,24 @@ class WatchedFile:
         file: File | None = None
         with suppress(DiskError):  # who reads it is told
             file = self._disk.open(path, read_only=True)
-        has_lost = self.is_removed  # by now: what is watched next is there
-        self.close()
-        self._path, self._file, self._has_lost = path, file, has_lost
+        with self._mutex:
+            self._close()  # by now: what is watched next is there
+            self._path, self._file = path, file
 
     def close(self) -> None:
-        """Watch nothing, and know of no loss."""
-        self._has_lost = False
+        """Watch nothing more; what is lost by now stays lost."""
+        with self._mutex:
+            self._close()
+
+    def _look(self) -> None:
+        if not self._has_lost and self._file is not None:
+            try:
+                self._has_lost = self._file.is_removed()
+            except DiskError:
+                self._has_lost = True  # what an open file does not tell any more, nobody will
+
+    def _close(self) -> None:
+        self._look()
         if self._file is not None:
             self._file.close()
             self._file = None

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from ibb.protocol.gtid import Gtid
 from ibb.storage import Store
+from ibb.storage.errors import DiskError
 from ibb.storage.group_reader import GroupReader
 from ibb.storage.page_source import PageSource
 from ibb.storage.position import Position
@@ -84,11 +85,15 @@ def disks(before: int, after: int) -> Iterator[WatchedDisk]:
 
 
 def groups_of(pages: PageSource) -> list[tuple[int, int]]:
-    """Return domain and number of each group."""
+    """Return domain and number of each group, up to where the files are seen to be begun anew."""
     reader, seen = GroupReader(pages, Position(0, 0)), []
-    while (group := reader.next()) is not None:
-        if group.gtid is not None:
-            seen.append((group.gtid.domain, group.gtid.seq))
+    try:
+        while (group := reader.next()) is not None:
+            if group.gtid is not None:
+                seen.append((group.gtid.domain, group.gtid.seq))
+    except DiskError as error:
+        if not error.begun_anew:
+            raise
     return seen
 
 

@@ -292,6 +292,7 @@ def test_files_begun_anew_in_the_middle_of_a_look_are_seen_by_the_next(
     disk.opens_before, disk.meanwhile = opens_before, lambda: write(1001, 1060 + grown)
     source.refresh()
     if disk.opens_before >= 0:
+        disk.meanwhile = None
         write(1001, 1060 + grown)
     source.refresh()
     assert source.generation >= 1

@@ -37,7 +37,7 @@ from .group_age import GroupAge
 from .readers import Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from ibb.protocol.event_encoder import WirePart
     from ibb.protocol.fields import Buffer
@@ -85,7 +85,7 @@ class DumpStream:
         self._sent: dict[int, Gtid] = {}  # by domain, in the batch that is being made
         self._at: Place | None = None  # behind the last batch
         self._begun_at: Position
-        self._generation: int  # of the history, when the start was looked for
+        self._generation = history.generation  # when the start was looked for
         self._last: StoredGroup | None = None  # that was sent
         self._held: StoredGroup | None = None  # looked at already, for its age or its format
         self._age = GroupAge(history, pace, request.server_id)
@@ -124,6 +124,22 @@ class DumpStream:
         if self._closed:  # the client has left while the hold was waited for
             self._hold.release()
             return Batch(b"", Outcome.END)
+        return self._checked(self._start)
+
+    def next_batch(self) -> Batch:
+        """Return the next packets; IDLE only when nothing more is durable even after a flush."""
+        return self._checked(self._next_batch)
+
+    def _checked(self, make: Callable[[], Batch]) -> Batch:
+        """Return a batch if all of it is of the history that the dump began in, else the end."""
+        seq, framer = self.seq, self._framer
+        batch = make()
+        if self._history.is_still(self._generation):
+            return batch
+        self.seq, self._framer = seq, framer  # nothing of the batch is sent
+        return Batch(b"", Outcome.END, MASTER_FATAL_ERROR_READING_BINLOG.error(BEGUN_ANEW))
+
+    def _start(self) -> Batch:
         try:
             place = self._find_start()
             preamble = self._preamble(place)
@@ -134,8 +150,7 @@ class DumpStream:
             text = f"Error while looking up GTID position in engine binlog: {error}"
             return self._broken_off([], error, text)
 
-    def next_batch(self) -> Batch:
-        """Return the next packets; IDLE only when nothing more is durable even after a flush."""
+    def _next_batch(self) -> Batch:
         out: list[Buffer] = []
         start, self._sent = self._at, {}
         try:
@@ -270,7 +285,7 @@ class DumpStream:
         return Outcome.MORE
 
     def _check_generation(self) -> None:
-        if self._history.generation != self._generation:
+        if not self._history.is_still(self._generation):
             raise MASTER_FATAL_ERROR_READING_BINLOG.error(BEGUN_ANEW)
 
     def _send_run(self, _wanted: int, _out: list[Buffer]) -> int | None:
@@ -356,8 +371,7 @@ class DumpStream:
         return self._framed(self._made(reached.encode()))
 
     def _made(self, event: bytes) -> bytes:
-        """Return an event of our own as the session wants it."""
-        return with_checksum(event) if self._request.checksum else event
+        return with_checksum(event) if self._request.checksum else event  # as the session wants it
 
     def _framed(self, event: bytes) -> bytes:
         payload = self._status + event
@@ -365,8 +379,7 @@ class DumpStream:
         self.seq = (self.seq + 1 + len(payload) // CHUNK_BYTES) & 0xFF
         return packet
 
-    def _rotate(self) -> bytes:
-        """Return the event that tells which file comes."""
+    def _rotate(self) -> bytes:  # tells which file comes
         return self._framed(self._made(Rotate.fake(self._place.name, self._server_id).encode()))
 
     def _new_encoder(self, positions: StreamPosition | None = None) -> EventEncoder:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.dump_filter import DumpFilter, Verdict, check_position
 from ibb.protocol.gtid import GtidPosition
+from ibb.storage.errors import BegunAnewError
+from ibb.storage.file_name import binlog_name
 from ibb.storage.group_reader import GroupReader
 from ibb.storage.gtid_search import StartPlace, find_oldest, find_start
 
@@ -37,6 +39,7 @@ def groups_between(
         SqlError: 1236, *start* is not in the history.
         TooOld: groups that *start* needs have been purged.
         FormatError: the binlog is damaged.
+        BegunAnewError: another process deleted the files meanwhile; all before was of them.
     """
     return islice(_all_between(history, start, until), limit)
 
@@ -44,7 +47,7 @@ def groups_between(
 def _all_between(
     history: History, start: GtidPosition | None, until: GtidPosition | None
 ) -> Iterator[StoredGroup]:
-    position = start or GtidPosition()
+    generation, position = history.generation, start or GtidPosition()
     if start is None:
         place = StartPlace(find_oldest(history.pages), BinlogState())
     else:
@@ -58,6 +61,8 @@ def _all_between(
     reader = GroupReader(history.pages, place.position)
     while not wanted.finished:
         group = reader.next()
+        if not history.is_still(generation):
+            raise BegunAnewError(binlog_name(reader.position.file_no))
         if group is None:
             return
         if group.gtid is not None and wanted.wants(group.gtid) is Verdict.SEND:

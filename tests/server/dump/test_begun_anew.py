@@ -1,0 +1,99 @@
+"""A dump of files that another process begins anew is of one history, and ends with the reason."""
+
+import pytest
+
+from ibb.server.dump import dump_stream
+from ibb.server.dump.dump_batch import Outcome
+from ibb.server.dump.dump_stream import DumpStream
+from ibb.server.dump.run_stream import RunStream
+from ibb.storage.page_runs import PageRuns
+from ibb.storage.read_only import ReadOnlyHistory
+
+from ...storage.begun_anew import DIRECTORY, TwoHistories, mark_of
+from ...storage.preemption import Meeting, meet_everywhere
+from .made_streams import request, rest_of, stream
+
+TOLD = "deleted and begun anew (RESET MASTER)"
+
+
+@pytest.fixture(params=[DumpStream, RunStream])
+def kind(request):
+    return request.param
+
+
+def begun(kind, monkeypatch):
+    """Return two histories, a view of the first, and a dump of it that has sent one batch."""
+    monkeypatch.setattr(dump_stream, "BATCH_BYTES", 1000)
+    both = TwoHistories()
+    view = ReadOnlyHistory(both.disk, DIRECTORY, follow_unsynced=True)
+    shared = {"runs": PageRuns(view)} if kind is RunStream else {}
+    one = stream(kind, view, request(), **shared)
+    assert one.start().outcome is Outcome.MORE
+    first = bytes(one.next_batch().data)
+    assert mark_of(1) in first
+    return both, view, one
+
+
+def test_nothing_is_sent_any_more_though_nobody_has_looked(kind, monkeypatch):
+    both, _, one = begun(kind, monkeypatch)
+    both.begin_anew()
+    made = rest_of(one)
+    assert (made.outcome, made.data) == (Outcome.END, b"")
+    assert TOLD in made.error
+    one.close()
+
+
+def test_a_start_that_another_history_came_into_is_none(kind, monkeypatch):
+    both, view, one = begun(kind, monkeypatch)
+    another = stream(kind, view, request())
+    find = another._find_start
+    monkeypatch.setattr(another, "_find_start", lambda: (find(), both.begin_anew())[0])
+    batch = another.start()
+    assert (batch.outcome, batch.data) == (Outcome.END, b"")
+    assert TOLD in str(batch.error)
+    another.close()
+    one.close()
+
+
+@pytest.mark.parametrize("looks", [False, True], ids=["nobody looks", "somebody looks"])
+@pytest.mark.parametrize("within", ["/dump_stream.py", "/run_stream.py", "/open_files.py"])
+def test_a_dump_is_of_one_history(kind, within, looks, monkeypatch):
+    if kind is DumpStream and within == "/run_stream.py":
+        return
+
+    def scene():
+        both, view, one = begun(kind, monkeypatch)
+        made = []
+
+        def begin_anew():
+            both.begin_anew()
+            if looks:
+                view.refresh()
+
+        def check():
+            one.close()
+            assert mark_of(2) not in made[0].data
+            assert made[0].outcome is (Outcome.END if made[0].error else Outcome.IDLE)
+            assert made[0].error is None or TOLD in made[0].error
+
+        return Meeting(lambda: made.append(rest_of(one)), begin_anew, check)
+
+    assert meet_everywhere(scene, stops=40, within=(within,)) > 0
+
+
+def test_inside_a_packet_there_is_no_place_for_the_reason(monkeypatch):
+    """What the batch had added to it is not sent: the client is still where it was before."""
+    both, _, one = begun(DumpStream, monkeypatch)
+    monkeypatch.setattr(one, "_next_batch", lambda: go_on(one, both))
+    one._framer = object()
+    seq = one.seq
+    batch = one.next_batch()
+    assert (batch.outcome, batch.data) == (Outcome.END, b"")
+    assert (one.at_boundary, one.seq) == (False, seq)
+    one._framer = None
+    one.close()
+
+
+def go_on(one, both):
+    both.begin_anew()
+    one._framer, one.seq = None, one.seq + 1
