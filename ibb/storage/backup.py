@@ -14,17 +14,17 @@ from typing import NamedTuple, Protocol
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.errors import FormatError
 
-from .chunk import CHUNK_HEADER_SIZE, FILLER, LAST, chunk_area_end, chunk_header, used_end
+from .chunk import used_end
 from .disk import Disk
 from .errors import BackupError
 from .file_name import binlog_name
 from .format_catalogue import SIDECAR_NAME
+from .given_up_files import full_page
 from .history import BinlogFileInfo
 from .holds import Hold
-from .page import CHECKSUM_SIZE, seal_page
+from .page import seal_page
 from .page_source import PageSource
 from .position import Position
-from .record import RecordType
 from .short_files import check_ends
 from .small_file import read_small_file, replace_small_file
 
@@ -170,6 +170,8 @@ def _page_image(
             the one being written, and an empty one, which may be all there is, is not copied.
     """
     read = pages.read_page(file_no, page_no)
+    if not read.data and page_no == 1 and ends_file:  # it was given up with nothing but a header
+        return full_page(b"", 0, page_size)
     if not read.data:
         raise FormatError("a page is missing", file=binlog_name(file_no), page=page_no)
     visible = read.end
@@ -179,12 +181,9 @@ def _page_image(
         )
     if file_no == end.file_no:
         visible = min(visible, end.offset - page_no * page_size)
+    if ends_file:
+        return full_page(read.data, visible, page_size)
     image = bytearray(page_size)
     image[:visible] = read.data[:visible]
-    if ends_file and (room := chunk_area_end(page_size) - visible):
-        length = room - CHUNK_HEADER_SIZE
-        image[visible:-CHECKSUM_SIZE] = (
-            chunk_header(RecordType.DUMMY | LAST, length) + bytes([FILLER]) * length
-        )
     seal_page(image)
     return image

@@ -112,6 +112,6 @@ class _Source:
         header = self._directory.header(file.file_no)
         if header is None or file.file_no >= self._directory.last_file():
             return file
-        used = (last_page(self._directory, file.file_no) + 1) * header.page_size
+        used = (max(last_page(self._directory, file.file_no), 1) + 1) * header.page_size
         self._directory.early_ends.check(file.file_no)  # by now it was looked for the end
         return file._replace(size=min(file.size, used))

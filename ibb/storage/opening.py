@@ -26,6 +26,7 @@ from .durable import DurableOffset
 from .end_at_rest import find_end_at_rest, find_end_of_data
 from .file_header import FileHeader
 from .file_name import binlog_name, parse_binlog_name
+from .given_up_files import close_given_up_files
 from .live_pages import LivePages
 from .options import StoreOptions
 from .page import PAGE_SIZE_MAX, check_page, page_is_zero
@@ -216,9 +217,11 @@ def _clear(
     disk: Disk, directory: str, end: Position, page_size: int, replayed: Replayed | None
 ) -> list[str]:
     """Clear what does not count; return the copies of files that held something of that kind."""
-    copies = clear_behind(disk, directory, end, page_size)
     if replayed is not None:
-        copies = replayed.copies_set_aside + copies
+        copies = replayed.copies_set_aside
+    else:  # first: empty files behind the end show which older ones were given up
+        copies = close_given_up_files(disk, directory, end.file_no)
+    copies = copies + clear_behind(disk, directory, end, page_size)
     for copy in copies:
         _log.warning(
             "a binlog file held what the redo log does not tell of, and was cleared of it; %s is "
