@@ -10,14 +10,15 @@ import click
 
 from ibb.protocol.gtid import GtidPosition
 from ibb.storage.file_name import binlog_name
-from ibb.storage.inspect.group_range import groups_between
-from ibb.storage.inspect.group_summary import GroupSummary, summarise
+from ibb.storage.inspect.group_listing import list_groups
 from ibb.storage.inspect.recovered_view import recovered_view
 from ibb.storage.os_disk import OsDisk
 from ibb.storage.read_only import ReadOnlyHistory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from ibb.storage.inspect.group_summary import GroupSummary
 
 _HASH_DIGITS = 12  # of the hash, on a line for people
 
@@ -35,7 +36,8 @@ def groups(
     List the event groups in DIRECTORY, oldest first.
 
     The directory is only read, and may be in use: groups that are only in its redo log yet are
-    listed too, once they are synced. sha256 is that of the group's events as stored,
+    listed too, once they are synced. Files that are purged before it is their turn are left out,
+    and told of on standard error. sha256 is that of the group's events as stored,
     GTID event first; positions are GTID lists such as 0-1-100,7-1-5.
 
     \b
@@ -48,14 +50,15 @@ def groups(
     disk = recovered_view(OsDisk(), directory)
     history = ReadOnlyHistory(disk, directory, follow_unsynced=True)
     try:
-        found = groups_between(
+        found = list_groups(
             history,
             None if start is None else GtidPosition.parse(start),
             None if until is None else GtidPosition.parse(until),
             limit,
+            lambda text: click.echo(f"ibb: {text}", err=True),
         )
         for group in found:
-            click.echo(show(summarise(group)))
+            click.echo(show(group))
     finally:
         history.close()
 

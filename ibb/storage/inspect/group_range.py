@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from ibb.storage.group_reader import StoredGroup
     from ibb.storage.history import History
+    from ibb.storage.position import Position
 
 
 def groups_between(
@@ -47,18 +48,39 @@ def groups_between(
 def _all_between(
     history: History, start: GtidPosition | None, until: GtidPosition | None
 ) -> Iterator[StoredGroup]:
-    generation, position = history.generation, start or GtidPosition()
+    generation = history.generation
+    place, wanted = range_start(history, start, until)
+    yield from wanted_groups(history, generation, place, wanted)
+
+
+def range_start(
+    history: History, start: GtidPosition | None, until: GtidPosition | None
+) -> tuple[Position, DumpFilter]:
+    """
+    Return where `groups_between` reads from, and what tells which groups are wanted.
+
+    Raises:
+        SqlError, TooOld, FormatError: as there.
+    """
+    position = start or GtidPosition()
     if start is None:
         place = StartPlace(find_oldest(history.pages), BinlogState())
     else:
         check_position(history.state(), position, until=until)
         place = find_start(history.pages, position)
-    wanted = DumpFilter(
-        position,
-        place.state,
-        until,
-    )
-    reader = GroupReader(history.pages, place.position)
+    return place.position, DumpFilter(position, place.state, until)
+
+
+def wanted_groups(
+    history: History, generation: int, place: Position, wanted: DumpFilter
+) -> Iterator[StoredGroup]:
+    """
+    Yield the wanted groups from a place on, up to the end of the data or of the range.
+
+    Raises:
+        FormatError, BegunAnewError: as `groups_between`; *generation* is that of the place.
+    """
+    reader = GroupReader(history.pages, place)
     while not wanted.finished:
         group = reader.next()
         if not history.is_still(generation):
