@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Final
 from ibb.protocol.errors import FormatError
 from ibb.protocol.event import EventFlag
 from ibb.protocol.gtid import Gtid
+from ibb.storage.chunk import last_chunk_start
 from ibb.storage.group_reader import GroupReader
 from ibb.storage.page_runs import PageRun, PageRuns
 from ibb.storage.position import Position
 
 from . import encoder_state, event_packets, run_encoder
-from .dump_batch import Place
+from .dump_batch import Outcome, Place
 from .dump_stream import DumpStream
 from .packet_buffers import give_buffer, take_buffer
 from .sequence_ids import renumber
@@ -103,6 +104,24 @@ class RunStream(DumpStream):
         checksum, fates, marked = self._kind
         return run_encoder.RunEncoder(checksum=checksum, fates=fates, marked=marked)
 
+    def _fill(self, out: list[Buffer]) -> Outcome:
+        """Add packets to *out*, unless the kernel is behind all that there is."""
+        if self._is_at_end():
+            self._check_generation()
+            if self._known is not None:  # this may last: let pages go
+                encoder_state.copy_state(self._kernel, self._kernel)
+                self._known = None
+            return Outcome.IDLE
+        outcome = super()._fill(out)
+        return Outcome.IDLE if not out and self._is_at_end() else outcome
+
+    def _is_at_end(self) -> bool:
+        """Tell whether the kernel leads, and nothing behind it is durable."""
+        header, kernel = self._header, self._kernel
+        if header is None or kernel.in_group or self.stopping:
+            return False
+        return Position(header.file_no, kernel.border) >= self._history.end()
+
     def _send_run(self, wanted: int, out: list[Buffer]) -> int | None:
         """Let the kernel add packets; None: it goes on, else the reader is where it stopped."""
         kernel = self._kernel
@@ -151,7 +170,7 @@ class RunStream(DumpStream):
         else:
             self._lent = block or buffer
         self._note(event_bytes, groups)
-        if code == event_packets.FULL:
+        if code == event_packets.FULL or (code == event_packets.NEED and self._is_at_end()):
             return None
         self._lead_by_reader()
         return size
@@ -224,8 +243,10 @@ class RunStream(DumpStream):
             known_end = known.first + known.pages if known and known.first <= page else 0
             known = self._runs.load(header, page, known_end if page < known_end else 0)
             if known is None or not kernel.walker.load(*known):
+                if not kernel.in_group:
+                    break
                 kernel.take_back()
-                break
+                return event_packets.ODD
             self._known = known
         return code
 
@@ -266,8 +287,14 @@ class RunStream(DumpStream):
         """Return how far the batches so far have come."""
         if self._header is None:
             return super()._here()
+        file_no, page_size = self._header.file_no, self._header.page_size
+        if self._is_at_end():
+            at = self._kernel.border
+            if at % page_size > last_chunk_start(page_size):
+                at += page_size - at % page_size  # what comes begins in the next page
+            return Place(Position(file_no, at), None, self._filter.skipping)
         if self._kernel.behind:
-            behind = Position(self._header.file_no, self._kernel.behind)
+            behind = Position(file_no, self._kernel.behind)
             return Place(behind, None, self._filter.skipping)
         return Place(self._begun_at, None, self._filter.skipping)
 
