@@ -28,7 +28,7 @@ from .position import Position
 from .used_pages import UsedPages, find_used_pages
 from .watched_file import WatchedFile
 
-TORN_READS_MAX = 5  # of the page that another program may just be writing
+TORN_READS_MAX = 5  # of a page that another program may just be writing
 WARNINGS_MAX = 100  # kept in memory
 
 
@@ -183,6 +183,10 @@ class BinlogDirectory:
             return None if page_is_zero(start) else FileHeader.parse(start, file_no)
 
         try:
+            if file_no >= self._listing.last:  # another program may just be writing it
+                for _ in range(TORN_READS_MAX):
+                    with suppress(FormatError):
+                        return check(self._files.read_start(file_no))
             return self._files.read_header(file_no, check)
         except DiskError as error:
             if not error.missing:

@@ -5,11 +5,12 @@ import threading
 import pytest
 
 from ibb.protocol.gtid import Gtid
-from ibb.storage.directory import BinlogDirectory
+from ibb.storage.directory import TORN_READS_MAX, BinlogDirectory
 from ibb.storage.errors import DiskError
 from ibb.storage.group_reader import GroupReader
-from ibb.storage.open_files import OPEN_FILES_MAX
+from ibb.storage.open_files import OPEN_FILES_MAX, OpenFiles
 from ibb.storage.os_disk import OsDisk
+from ibb.storage.page import page_is_zero
 from ibb.storage.page_source import NO_MORE_DATA, PageStatus
 from ibb.storage.position import Position
 
@@ -114,6 +115,30 @@ def test_the_page_that_ended_the_data_is_never_kept(growing):
     before = source.read_page(0, 1).end
     growing.add(1, 100)
     assert source.read_page(0, 1).end > before
+
+
+@pytest.mark.parametrize("torn_reads", [1, TORN_READS_MAX])
+def test_the_header_of_a_new_file_may_be_seen_half_written(growing, monkeypatch, torn_reads):
+    growing.add(1)
+    source = open_directory(growing.path)
+    reader = GroupReader(source, Position(0, 0))
+    assert sequence_numbers(reader) == [1]
+    growing.add(10)
+    assert (growing.path / "binlog-000001.ibb").exists()
+    reads, read_start = [], OpenFiles.read_start
+
+    def torn(files, file_no):
+        start = read_start(files, file_no)
+        if file_no == 0 or page_is_zero(start):
+            return start
+        reads.append(file_no)
+        return start[:100] + bytes(len(start) - 100) if len(reads) <= torn_reads + 1 else start
+
+    monkeypatch.setattr(OpenFiles, "read_start", torn)  # the first one asks whether it is empty
+    source.refresh()
+    assert sequence_numbers(reader) == list(range(2, 12))
+    assert source.healed.count == 0
+    assert source.warnings == []
 
 
 def test_a_full_page_is_read_once(growing):
