@@ -310,10 +310,13 @@ class Engine:
             self.sync()
             self._marker.write(state, self._redo.fail)
             self._stop_background()
-            with self._redo.whole_or_failed():  # only an opening can tell then what is there
+            try:
                 self._close_files()
                 self._build()
                 self.start()
+            except BaseException as error:  # only an opening can tell then what is there
+                self._redo.fail(error)  # which may be the new log
+                raise
 
     def settle(self) -> None:
         """

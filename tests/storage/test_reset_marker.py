@@ -9,6 +9,7 @@ from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.errors import FormatError
 from ibb.storage import Store
 from ibb.storage.errors import DiskError, StoreFailed, StoreFull
+from ibb.storage.leases import LEASES_NAME
 from ibb.storage.os_disk import OsDisk
 from ibb.storage.reset_marker import MARKER_NAME, ResetMarker
 
@@ -67,3 +68,21 @@ def test_where_it_may_be_there_only_an_opening_can_tell() -> None:
             publish(store, "0-1-2")
     with Store.open("/s", OPTIONS, disk=disk) as store:
         assert gtids(store) == []
+
+
+def test_a_store_writes_nothing_behind_a_reset_that_failed_with_the_new_files_there() -> None:
+    """Leases on the deleted history would hold for the new one: an opening ends them."""
+    disk = SimDisk()
+    with Store.open("/s", OPTIONS, disk=disk) as store:
+        publish(store, "0-1-1")
+        store.leases.renew("archive", "0-1-1")
+        disk.faults = [
+            Fault(lambda op: op.kind == "truncate" and LEASES_NAME in op.path, errno.EIO)
+        ]
+        with pytest.raises(DiskError):
+            store.reset()
+        with pytest.raises(StoreFailed):
+            publish(store, "0-1-1")
+    with Store.open("/s", OPTIONS, disk=disk) as store:
+        assert gtids(store) == []
+        assert store.leases.all() == []
