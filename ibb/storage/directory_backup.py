@@ -23,6 +23,8 @@ from .verify.files_now import FilesNow
 from .verify.finding import Finding, Kind
 from .verify.redo import check_redo
 
+LOOKS_MAX = 5  # at a redo log whose files change meanwhile
+
 
 def back_up_directory(disk: Disk, directory: str, target: str) -> Backup:
     """
@@ -49,8 +51,12 @@ def back_up_directory(disk: Disk, directory: str, target: str) -> Backup:
         raise _begun_anew(directory)
     held = HeldFiles(disk, directory)
     try:
-        redo = check_redo(held, directory)
-        refusal = _refusal(directory, redo.findings)
+        for _ in range(LOOKS_MAX):
+            names = disk.list(directory)
+            redo = check_redo(held, directory)
+            refusal = _refusal(directory, redo.findings)
+            if refusal is None or disk.list(directory) == names:
+                break  # else a purge may have taken a file from under the look
         if refusal is None:
             held.hold()
         if files_now.are_begun_anew():  # the log may tell of other files by the same names

@@ -13,15 +13,19 @@ from ibb.storage.backup import UNFINISHED_NAME
 from ibb.storage.directory import BinlogDirectory
 from ibb.storage.directory_backup import back_up_directory
 from ibb.storage.errors import BackupError
+from ibb.storage.file_name import binlog_name, parse_binlog_name
 from ibb.storage.inspect.group_range import groups_between
 from ibb.storage.os_disk import OsDisk
 from ibb.storage.read_only import ReadOnlyHistory
 from ibb.storage.verify import verify_directory
-from ibb.storage.verify.finding import Severity
+from ibb.storage.verify.finding import Kind, Severity
+from ibb.storage.verify.redo import check_redo
 
 from ..sample_directories import unpack
 from ..server.conftest import SMALL, publish
 from . import given_up_file, reset_meanwhile
+from .test_purge import fill_to
+from .test_purge import options as purge_options
 
 
 class BusyDisk(OsDisk):
@@ -163,3 +167,32 @@ def test_a_copy_is_of_one_history_when_the_store_is_begun_anew_meanwhile(before,
         assert seq == (before if domain == reset_meanwhile.OLD else after)
         assert str(done.state) == f"{domain}-1-{seq}"
     assert set(refused) == {"/s is just being begun anew (RESET MASTER): try again"}
+
+
+def test_a_purge_under_the_look_at_the_redo_log_is_no_damage(tmp_path, monkeypatch):
+    class PurgingDisk(OsDisk):
+        purge = None
+
+        def open(self, path, *, create=False, read_only=False):
+            if self.purge is not None and parse_binlog_name(path.rpartition("/")[2]) is not None:
+                purge, self.purge = self.purge, None
+                purge()
+            return super().open(path, create=create, read_only=read_only)
+
+    disk, looks = PurgingDisk(), []
+    with Store.open(tmp_path / "store", purge_options()) as store:
+
+        def purge():
+            fill_to(store, 9)
+            assert store.purge_to(binlog_name(8)).kept is None
+
+        def look(*arguments):
+            disk.purge = None if looks else purge
+            looks.append(check_redo(*arguments))
+            return looks[-1]
+
+        monkeypatch.setattr("ibb.storage.directory_backup.check_redo", look)
+        fill_to(store, 3)
+        back_up_directory(disk, str(tmp_path / "store"), str(tmp_path / "copy"))
+    assert looks[0].findings[0].kind is Kind.UNREADABLE
+    assert damage_of(tmp_path / "copy") == []
