@@ -1,5 +1,6 @@
 """Servers with pages, and browsers without a screen."""
 
+import gc
 import re
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -14,6 +15,15 @@ from ibb.server.web.admin_listener import AdminListener
 from ibb.storage.store import Store
 
 from ...tiny import SMALL
+
+
+@pytest.fixture(autouse=True)
+def no_task_ends_unheard(caplog):
+    """Fail where a task of the server has ended by an error that nobody asked for."""
+    yield
+    gc.collect()  # only then it is told
+    records = [*caplog.get_records("call"), *caplog.get_records("teardown")]
+    assert not [one.getMessage() for one in records if one.name == "asyncio"]
 
 
 @pytest.fixture
