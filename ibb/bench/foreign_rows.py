@@ -2,7 +2,7 @@
 Rows as python-mysql-replication decodes them, in a process of its own.
 
 Run as `python -m ibb.bench.foreign_rows '{"port": ..., "user": ..., "password": ..., "rows": N}'`;
-prints how many rows there were and the processor nanoseconds that they took.
+prints how many rows there were, and the nanoseconds that they took: of the processor, and in all.
 """
 
 from __future__ import annotations
@@ -32,15 +32,16 @@ def main() -> None:
         log_file=LEGACY_NAME,
         log_pos=LEGACY_START,
         resume_stream=True,
+        ignore_decode_errors=True,  # it takes texts in latin1 for UTF-8
     )
-    begun = time.process_time_ns()
+    begun, began = time.process_time_ns(), time.perf_counter_ns()
     for event in reader:
         done += len(event.rows)
         if done >= wanted:
             break
-    used = time.process_time_ns() - begun
+    used, took = time.process_time_ns() - begun, time.perf_counter_ns() - began
     reader.close()
-    sys.stdout.write(f"{done} {used}\n")
+    sys.stdout.write(f"{done} {used} {took}\n")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from .errors import BenchError
 from .figures import Figure
 from .limits import Limits, measure_limits
 from .readers import reader_kind
-from .rows import catch_up, decode, ingest, latency, processes, seek, tail
+from .rows import catch_up, decode, ingest, latency, processes, seek, spark, tail
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -38,6 +38,7 @@ ROWS: Final[tuple[Row, ...]] = (
     *seek.ROWS,
     *processes.ROWS,
     *decode.ROWS,
+    *spark.ROWS,
 )
 
 
