@@ -8,7 +8,7 @@ import pytest
 from ibb.protocol.errors import FormatError
 from ibb.storage import Store
 from ibb.storage.directory_backup import back_up_directory
-from ibb.storage.disk import OsDisk
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.verify import verify_directory
 
 from ..faults.sim_disk import PowerLost, SimDisk
