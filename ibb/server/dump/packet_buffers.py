@@ -10,19 +10,25 @@ from ibb.server.config import BATCH_BYTES
 from .run_encoder import BEYOND_BYTES
 
 BLOCK_BYTES: Final = BATCH_BYTES * 3 // 2  # wanted in one, when a file's end does not come before
+LONG_BYTES: Final = 1 << 20  # wanted for a reader that shares with nobody: fewer calls a byte
 BUFFER_BYTES: Final = BLOCK_BYTES + BEYOND_BYTES
+LONG_BUFFER_BYTES: Final = LONG_BYTES + BEYOND_BYTES
 BUFFERS_MAX: Final = 8  # that are kept
-_buffers: Final[deque[bytearray]] = deque(maxlen=BUFFERS_MAX)
+LONG_BUFFERS_MAX: Final = 2
+_buffers: Final[dict[int, deque[bytearray]]] = {
+    BUFFER_BYTES: deque(maxlen=BUFFERS_MAX),
+    LONG_BUFFER_BYTES: deque(maxlen=LONG_BUFFERS_MAX),
+}
 
 
-def take_buffer() -> bytearray:
-    """Return a buffer of `BUFFER_BYTES`, with anything in it."""
+def take_buffer(size: int = BUFFER_BYTES) -> bytearray:
+    """Return a buffer of `BUFFER_BYTES` or `LONG_BUFFER_BYTES`, with anything in it."""
     try:
-        return _buffers.pop()
+        return _buffers[size].pop()
     except IndexError:
-        return bytearray(BUFFER_BYTES)
+        return bytearray(size)
 
 
 def give_buffer(buffer: bytearray) -> None:
     """Take back a buffer that nobody reads any more."""
-    _buffers.append(buffer)
+    _buffers[len(buffer)].append(buffer)

@@ -23,6 +23,7 @@ from . import event_packets
 from .event_packets import EVENT_BYTES_MAX, FRAME_BYTES, FULL, HEAD, NEED, ODD, OK
 
 DOMAINS_MAX: Final = 32  # in what is handed out at a time, and of those that are passed over
+NOWHERE: Final = 1 << 62  # behind all offsets
 PASSED_MAX: Final = 1 << 16  # groups passed over before the caller is asked again
 BEYOND_BYTES: Final = EVENT_BYTES_MAX + FRAME_BYTES  # what is wanted, a buffer must have room for
 
@@ -52,7 +53,7 @@ class RunEncoder:
         self._phase = self._count = self._first = self._resume = 0
         self._node = self._node_at = self._node_open = self._gtids = 0
         self.behind = self.border = 0
-        self.is_last, self.stop_at = False, 1 << 62
+        self.is_last, self.stop_at = False, NOWHERE
         self._starts = self._passed = 0
         if not cython.compiled:
             self._domains, self._servers, self._numbers = ([0] * DOMAINS_MAX for _ in range(3))

@@ -22,7 +22,7 @@ from ibb.storage.position import Position
 from . import encoder_state, event_packets, run_encoder
 from .dump_batch import Outcome, Place
 from .dump_stream import DumpStream
-from .packet_buffers import give_buffer, take_buffer
+from .packet_buffers import LONG_BUFFER_BYTES, LONG_BYTES, give_buffer, take_buffer
 from .sequence_ids import renumber
 from .shared_blocks import Block, BlockPlace, Seat, SharedBlocks
 
@@ -73,6 +73,7 @@ class RunStream(DumpStream):
         self._joining = threading.Lock()
         self._has_joined = self._has_left = False
         self._passes_over = False  # what its client has
+        self._has_much = False  # was sent a large batch just now
         self._header: FileHeader | None = None  # of the kernel's file, while it leads
         self._led_from: Position
 
@@ -131,25 +132,32 @@ class RunStream(DumpStream):
         if not kernel.in_group and (self.stopping or not self._begin_run()):
             return None if self._header is not None else 0
         assert self._header is not None
+        if self._wants_long(out):
+            kernel.stop_at = run_encoder.NOWHERE
+            return self._send_made(LONG_BYTES, out, take_buffer(LONG_BUFFER_BYTES))
+        if not self._passes_over:
+            kernel.stop_at = kernel.border - kernel.border % GRID_BYTES + GRID_BYTES
         if out or self.stopping or self._passes_over:
-            return self._send_made(wanted, out)
+            return self._send_made(wanted, out, take_buffer())
         block = self._blocks.find(self._seat, self._block_place(self._header))
         if block is not None:
             return self._send_block(block, out)
-        return self._send_made(wanted + wanted // 2, out)
+        return self._send_made(wanted + wanted // 2, out, take_buffer())
 
-    def _send_made(self, wanted: int, out: list[Buffer]) -> int | None:
-        """Make packets, and keep them for others that come."""
+    def _wants_long(self, out: list[Buffer]) -> bool:
+        """Tell whether to make much at a time: for who catches up, alone and as fast as it can."""
+        is_free = not out and not self.stopping and not self._pace.limited
+        return is_free and self._has_much and self._blocks.is_alone(self._seat)
+
+    def _send_made(self, wanted: int, out: list[Buffer], buffer: bytearray) -> int | None:
+        """Make packets in a buffer, and keep them for others that come."""
         kernel, block, before = self._kernel, None, self.seq
-        if not self._passes_over:
-            kernel.stop_at = kernel.border - kernel.border % GRID_BYTES + GRID_BYTES
-        buffer = take_buffer()
         try:
             code = self._run(buffer, wanted)
             self._check_generation()
             size, event_bytes = kernel.packets.used, kernel.packets.event_bytes
             data: Buffer = memoryview(buffer)[:size]
-            is_lent = size >= _LENT_BYTES_MIN and not out
+            is_lent = self._has_much = size >= _LENT_BYTES_MIN and not out
             if not is_lent:
                 data = bytes(data)
             self.seq = kernel.packets.seq

@@ -137,10 +137,14 @@ class SharedBlocks:
                 for key in [key for key in self._kept if key[0] == seat.kind]:
                     self._drop(key)
 
+    def is_alone(self, seat: Seat) -> bool:
+        """Tell whether there is nobody to share with."""
+        return len(self._seats.get(seat.kind, ())) <= 1
+
     def find(self, seat: Seat, place: BlockPlace) -> Block | None:
         """Return the block that begins at a place, if there is one, or will be at once."""
         seat.place = place
-        if len(self._seats.get(seat.kind, ())) <= 1:
+        if self.is_alone(seat):
             return None
         key = seat.kind, place
         with self._mutex:

@@ -11,8 +11,13 @@ from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.server.dump import dump_stream, event_packets, run_encoder
 from ibb.server.dump.dump_batch import Outcome
 from ibb.server.dump.dump_stream import DumpStream
+from ibb.server.dump.dump_terms import DumpTerms
+from ibb.server.dump.pacing import Pacing
+from ibb.server.dump.packet_buffers import LONG_BUFFER_BYTES, LONG_BYTES
 from ibb.server.dump.run_stream import RunStream
+from ibb.server.dump.shared_blocks import SharedBlocks
 from ibb.storage import Store, StoreOptions
+from ibb.storage.clock import SystemClock
 from ibb.storage.group_reader import GroupReader
 from ibb.storage.options import REDO_SEGMENT_SIZE_MIN
 from ibb.storage.page import seal_page
@@ -232,3 +237,46 @@ def test_a_kernel_refuses_what_would_have_it_reach_behind_a_buffer():
             kernel.walker.load(bytes(512), page_size, 1, pages, visible)
     with pytest.raises(ValueError, match="fates"):
         run_encoder.RunEncoder(checksum=True, fates=bytes(255), marked=0)
+
+
+def sizes_of(streams):
+    """Let streams make a batch in turns, until each has no more; return the sizes of each."""
+    sizes = [[] for _ in streams]
+    for one in streams:
+        one.start()
+    going = list(zip(streams, sizes, strict=True))
+    while going:
+        made = [(pair, pair[0].next_batch()) for pair in going]
+        for (_, found), batch in made:
+            found.append(len(batch.data))
+        going = [pair for pair, batch in made if batch.outcome is Outcome.MORE]
+    for one in streams:
+        one.close()
+    return sizes
+
+
+def test_who_reads_alone_as_fast_as_it_can_is_sent_more_at_a_time():
+    with made_up(SimDisk(), random.Random(5), 16384, 0, max_binlog_size=8 << 20) as store:
+        for number in range(1, 150):
+            with store.begin() as group:
+                group.write(rows_event(30_000) + xid(number))
+                group.commit(Gtid(0, 1, number), wait=False)
+        store.sync()
+        blocks, pacing = SharedBlocks(), Pacing(0, 0, SystemClock())
+
+        def reader(**changes):
+            pace = pacing.for_reader()
+            terms = DumpTerms(store, request(**changes), 9, "10.11.9", now=77, pace=pace)
+            return RunStream(terms, blocks=blocks)
+
+        assert_same(store, request())
+        ((first, *rest),) = sizes_of([reader()])
+        assert first < 2 * dump_stream.BATCH_BYTES < LONG_BYTES <= max(rest)
+        assert max(rest) < LONG_BUFFER_BYTES
+        others = sizes_of([reader(), reader(checksum=False)])  # with whom it shares nothing
+        assert all(max(one) >= LONG_BYTES for one in others)
+        shared = sizes_of([reader(), reader()])
+        assert all(max(one) < 2 * dump_stream.BATCH_BYTES for one in shared)
+        pacing.rate = 1 << 30
+        (limited,) = sizes_of([reader()])
+        assert max(limited) < 2 * dump_stream.BATCH_BYTES

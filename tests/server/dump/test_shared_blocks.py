@@ -1,6 +1,7 @@
 """What is kept for readers that follow one another: for whom, how much, and how long."""
 
 import threading
+from collections import deque
 
 import pytest
 
@@ -18,9 +19,8 @@ COST = SIZE + BLOCK_COST
 @pytest.fixture(autouse=True)
 def buffers(monkeypatch):
     """The buffers that were given back."""
-    found = packet_buffers._buffers.copy()
-    found.clear()
-    monkeypatch.setattr(packet_buffers, "_buffers", found)
+    found = deque(maxlen=packet_buffers.BUFFERS_MAX)
+    monkeypatch.setitem(packet_buffers._buffers, BUFFER_BYTES, found)
     return found
 
 
