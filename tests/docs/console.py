@@ -33,7 +33,7 @@ END = f"status=$?; echo; echo '{DONE}'$status"
 _SETTINGS = {"LC_ALL": "C.UTF-8", "COLUMNS": "200"}  # words and lines as on any machine
 _PROGRAMS = f"{Path(sys.executable).parent}:{os.environ['PATH']}:/usr/sbin"
 _VARYING = (  # what differs from run to run, and what stands for it in a comparison
-    (re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?Z?"), "TIME"),
+    (re.compile(r"\d{4}-\d\d-\d\d[ T][ \d]\d:\d\d:\d\d(?:\.\d+)?Z?"), "TIME"),
     (re.compile(r"\b\d{6} [ \d]\d:\d\d:\d\d"), "TIME"),
     (re.compile(r"\b[0-9a-f]{12,}\b|0x[0-9A-F]{8}"), "HASH"),
     (re.compile(r"(?<!ERROR )(?<!error )\b\d+\.\d+ s\b"), "SECONDS"),

@@ -64,6 +64,7 @@ def test_commands_and_their_output_are_found():
     [
         (["0-1-5"], ["0-1-5"]),
         (["at 2026-11-22 14:50:45"], ["at 2027-01-01 00:00:01"]),
+        (["at 2026-11-22 14:50:45"], ["at 2027-01-01  0:00:01"]),  # as mariadbd writes it
         (["| binlog-000000.ibb |    17433 |"], ["| binlog-000000.ibb | 4711 |"]),
         (["begin ... end"], ["begin and so on end"]),
         (["...", "last"], ["first", "second", "last"]),
