@@ -10,8 +10,10 @@ from ibb.pipeline.tables.applier import Applier
 from ibb.pipeline.tables.errors import PipelineError
 from ibb.pipeline.tables.ledger import Ledger
 from ibb.pipeline.tables.place import Place
+from ibb.pipeline.tables.prepared_xa import Prepared
 from ibb.pipeline.tables.row_changes import MicroBatch, TableName
-from ibb.protocol.gtid import GtidPosition
+from ibb.protocol.gtid import Gtid, GtidPosition
+from ibb.storage.position import Position
 
 from .changes import SCHEMA, Stream, delete, insert, position, update
 from .memory_target import CrashError, MemoryTarget
@@ -212,11 +214,11 @@ def test_any_history_in_any_lives_ends_as_in_a_model(history, lives):
 def test_prepared_transactions_go_with_the_place_to_the_next_process():
     world = World(Stream())
     world.stream.add_rows(insert(row(1)), name=KEYED)
-    batch = replace(world.stream.batch(0, 1), prepared=frozenset({"'x'"}))
-    world.process().apply(batch)
-    assert Ledger.load(world.folder).prepared == {"'x'"}
-    world.process().apply(replace(world.stream.batch(0, 1), prepared=frozenset()))  # done before
-    assert Ledger.load(world.folder).copy().prepared == {"'x'"}
+    prepared = {"'x'": Prepared(Gtid(0, 1, 1), Position(0, 4711), changes=True)}
+    world.process().apply(replace(world.stream.batch(0, 1), prepared=prepared))
+    assert Ledger.load(world.folder).prepared == prepared
+    world.process().apply(replace(world.stream.batch(0, 1), prepared={}))  # done before
+    assert Ledger.load(world.folder).copy().prepared == prepared
 
 
 def test_the_ledger_keeps_how_names_are_compared():
