@@ -18,7 +18,7 @@ from .errors import BackupError
 from .file_header import FileHeader
 from .file_name import binlog_name
 from .group_reader import GroupReader, read_list
-from .page_source import PageRead, PageSource, PageStatus
+from .page_source import NO_MORE_DATA, PageRead, PageSource, PageStatus
 from .position import Position
 from .state_scan import find_state, last_page, read_state
 from .xa import find_prepared
@@ -68,7 +68,7 @@ def _is_short(source: PageSource, header: FileHeader) -> bool:
 
 def _check_records(source: PageSource, file_no: int) -> None:
     """Raise if a record of a file has no end, or the next file begins with a later state."""
-    below = _UpTo(source, file_no)
+    below = _UpTo(source, Position(file_no + 1, 0))
     passed = find_state(below).state
     full = read_state(source, file_no + 1, 1)
     if full is None or not _has_state(below):
@@ -96,17 +96,18 @@ def _check_pieces(
         """Tell whether a list from *piece* to a file passes the end of one; purged ones do not."""
         return piece.file_no >= first and any(piece.file_no <= no < file_no for no in short)
 
+    below = _UpTo(source, end)
     for file_no, header in headers.items():
         if not any(header.lowest_oob_file <= no < file_no for no in short):
             continue
-        groups = GroupReader(_UpTo(source, end.file_no), Position(file_no, 0))
+        groups = GroupReader(below, Position(file_no, 0))
         while (group := groups.next()) is not None and group.position.file_no == file_no:
             if any(may_lack(events.first, file_no) for events in group.lists):
                 _read_all(group.pieces())
-    for prepared in find_prepared(_UpTo(source, end.file_no), torn=True).values():
+    for prepared in find_prepared(below, torn=True).values():
         pieces, file_no = prepared.oob, prepared.file_no
         if pieces.count and may_lack(pieces.first, end.file_no):
-            _read_all(read_list(source, pieces, before=end, lowest_file=file_no, report=_log.info))
+            _read_all(read_list(below, pieces, before=end, lowest_file=file_no, report=_log.info))
 
 
 def _read_all(pieces: Iterator[bytes | memoryview]) -> None:
@@ -116,18 +117,19 @@ def _read_all(pieces: Iterator[bytes | memoryview]) -> None:
 
 class _UpTo:
     """
-    A source that ends with a file, inside no record.
+    A source that ends at a place although its writer goes on behind it.
 
     Args:
         source: the whole.
-        last: number of the file.
+        end: behind a whole record, or at the beginning of a file.
     """
 
     tail_is_final = True
 
-    def __init__(self, source: PageSource, last: int) -> None:
+    def __init__(self, source: PageSource, end: Position) -> None:
         self._source = source
-        self._last = last
+        self._end = end
+        self._last = end.file_no if end.offset else end.file_no - 1
         self.healed = source.healed
 
     def first_file(self) -> int:
@@ -143,4 +145,11 @@ class _UpTo:
         return self._source.header(file_no) if file_no <= self._last else None
 
     def read_page(self, file_no: int, page_no: int) -> PageRead:
-        return self._source.read_page(file_no, page_no)
+        header = self.header(file_no)
+        start = page_no * header.page_size if header is not None else 0
+        if self._end <= (file_no, start):
+            return NO_MORE_DATA
+        read = self._source.read_page(file_no, page_no)
+        if self._end < (file_no, start + read.end):
+            return PageRead(read.data, self._end.offset - start, PageStatus.END_OF_DATA)
+        return read

@@ -13,6 +13,7 @@ from ibb.storage.page import seal_page
 from ibb.storage.position import Position
 from ibb.storage.record import RecordType, Xid
 from ibb.storage.record_reader import NESTED_TYPES, RecordReader
+from ibb.storage.short_files import check_ends
 from ibb.storage.verify import verify_directory
 
 from .events import query, xid
@@ -98,6 +99,22 @@ def test_a_file_that_was_flushed_in_a_group_is_copied(prepared, tmp_path):
         assert not list(verify_directory(OsDisk(), str(copy)))
         with Store.open(copy, options()) as opened:
             assert [xa.xid for xa in opened.prepared()] == [XID] * prepared
+
+
+def test_what_is_logged_behind_the_end_of_a_backup_is_not_looked_at(tmp_path):
+    with Store.open(tmp_path / "store", options()) as store:
+        publish(store)
+        large = store.begin()
+        for _ in range(12):
+            large.write(query("x" * 200))
+        store.switch_file()
+        publish(store)
+        end = store.end()
+        large.write(query("x" * 900) + xid(1))
+        large.prepare(XID)
+        store.refresh()
+        assert store.end().file_no == end.file_no
+        check_ends(store.pages, list(range(end.file_no + 1)), end)
 
 
 @pytest.mark.parametrize("prepared", [False, True])
