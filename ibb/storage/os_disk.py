@@ -6,9 +6,8 @@ import fcntl
 import os
 import stat
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from types import MappingProxyType
 
 from .disk import File, Lock, Names
 from .errors import StoreLocked
@@ -24,7 +23,7 @@ _READ_LIKE_FILES = stat.S_IFREG, stat.S_IFDIR  # of a directory, reading tells w
 class OsDisk:
     """The operating system's file system."""
 
-    _held: Mapping[str, int] = MappingProxyType({})  # descriptors of directories, by "path/"
+    _held: tuple[tuple[str, int], ...] = ()  # "path/" of directories, each with its descriptor
 
     def open(self, path: str, *, create: bool = False, read_only: bool = False) -> File:
         """Open a file for positioned reads and writes."""
@@ -133,26 +132,28 @@ class OsDisk:
             except FileNotFoundError:
                 return None
 
-    def hold(self, directory: str) -> None:
+    def hold(self, directory: str) -> int:
         """
         Have names in *directory* mean what is in it now, also when its path leads elsewhere later.
 
         The working directory may change, or the directory be moved and another one put there.
+
+        Returns:
+            What `let_go` ends it by; of several for one path the first one counts.
         """
         with reported("open directory", directory):
             descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-        self._held = {**self._held, f"{directory}/": descriptor}
+        self._held = (*self._held, (f"{directory}/", descriptor))
+        return descriptor
 
-    def let_go(self, directory: str) -> None:
+    def let_go(self, hold: int) -> None:
         """End what `hold` began."""
-        held = dict(self._held)
-        descriptor = held.pop(f"{directory}/")
-        self._held = held
-        os.close(descriptor)
+        self._held = tuple(held for held in self._held if held[1] != hold)
+        os.close(hold)
 
     def _at(self, path: str) -> tuple[str, int | None]:
         """Return a path with the directory's descriptor that it begins at; None: as any path."""
-        for inside, descriptor in self._held.items():
+        for inside, descriptor in self._held:
             if f"{path}/".startswith(inside):
                 return path[len(inside) :] or ".", descriptor
         return path, None

@@ -32,8 +32,7 @@ class TakenDirectory:
         disk.make_dir(path)
         with ExitStack() as held:
             if isinstance(disk, OsDisk):
-                disk.hold(path)
-                held.callback(disk.let_go, path)
+                held.callback(disk.let_go, disk.hold(path))
             check_finished(disk, path)
             self.path = path
             self.disk = disk

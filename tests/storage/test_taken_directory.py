@@ -8,6 +8,7 @@ import pytest
 from ibb.protocol.gtid import Gtid
 from ibb.storage import Store, StoreOptions
 from ibb.storage.errors import StoreLocked
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.taken_directory import TakenDirectory
 
 from .events import transaction
@@ -106,3 +107,19 @@ def test_it_can_be_given_up_twice_and_taken_again(tmp_path):
     taken.give_up()
     TakenDirectory(str(tmp_path)).give_up()
     assert descriptors_open() == before
+
+
+def test_who_comes_second_on_the_same_disk_leaves_the_first_ones_hold(two_places):
+    here, there = two_places
+    disk = OsDisk()
+    with Store.open("binlogs", OPTIONS, disk=disk) as store:
+        publish(store, 0, 1, 10)
+        before = descriptors_open()
+        with pytest.raises(StoreLocked):
+            Store.open("binlogs", OPTIONS, disk=disk)
+        assert descriptors_open() == before
+        os.chdir(there)
+        publish(store, 0, 11, GROUPS)
+        assert read(store) == numbers(0, GROUPS)
+    assert not list(there.iterdir())
+    assert (here / "binlogs").is_dir()
