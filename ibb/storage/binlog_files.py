@@ -13,14 +13,9 @@ from collections.abc import Iterator
 
 from .disk import Disk, File
 from .errors import DiskError, StoreFull
-from .file_name import binlog_name, parse_binlog_name
+from .file_name import binlog_name
+from .listing import list_files
 from .page import PAGE_SIZE_MIN
-
-
-def list_files(disk: Disk, directory: str) -> list[int]:
-    """Return the numbers of the binlog files in a directory, in order."""
-    numbers = (parse_binlog_name(name) for name in disk.list(directory))
-    return sorted(number for number in numbers if number is not None)
 
 
 class BinlogFiles:

@@ -19,7 +19,7 @@ from .file_header import FileHeader
 from .file_name import binlog_name
 from .healed_reads import HealedReads
 from .history import BinlogFileInfo
-from .listing import NOTHING_LISTED, Listing, listed_numbers, modified_at
+from .listing import NOTHING_LISTED, Listing, list_files, modified_at
 from .open_files import OpenFiles
 from .page import PAGE_SIZE_MAX, page_is_zero, used_page
 from .page_cache import PageCache
@@ -85,7 +85,7 @@ class BinlogDirectory:
         """
         with self._mutex:
             before, self.unreadable, newest = self._listing, None, self._newest
-            numbers = listed_numbers(self._disk, self._path, self._warn)
+            numbers = list_files(self._disk, self._path, self._warn)
             if newest.is_removed:
                 before, newest = self._begin_anew()
             # Opening a store deletes what lies behind its newest data, and makes it anew.
@@ -148,7 +148,7 @@ class BinlogDirectory:
     def files(self) -> list[BinlogFileInfo]:
         """Return all files, the empty preallocated one too; those that vanish meanwhile, not."""
         found = []
-        for number in listed_numbers(self._disk, self._path, self._warn):
+        for number in list_files(self._disk, self._path, self._warn):
             name = binlog_name(number)
             try:
                 found.append(BinlogFileInfo(name, number, self._disk.size(f"{self._path}/{name}")))

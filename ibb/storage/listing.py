@@ -28,14 +28,21 @@ class Listing(NamedTuple):
 NOTHING_LISTED = Listing((), -1, 0, ())
 
 
-def listed_numbers(disk: Disk, path: str, warn: Callable[[str], None]) -> list[int]:
-    """Return the numbers of the files in a directory; warn of names that look like some."""
+def list_files(disk: Disk, directory: str, warn: Callable[[str], None] | None = None) -> list[int]:
+    """
+    Return the numbers of the binlog files in a directory, in order.
+
+    Args:
+        disk: where it is.
+        directory: its path.
+        warn: told of each name that looks like one of theirs.
+    """
     numbers = []
-    for name in disk.list(path):
+    for name in disk.list(directory):
         number = parse_binlog_name(name)
         if number is not None:
             numbers.append(number)
-        elif is_misspelt(name):
+        elif warn is not None and is_misspelt(name):
             warn(f"{name}: not the canonical spelling of a binlog file's name: ignored")
     return sorted(numbers)
 

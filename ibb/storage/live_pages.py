@@ -8,7 +8,6 @@ page that is begun never leaves it. Source: ibb-format 7.4.
 
 from ibb.protocol.errors import FormatError
 
-from .binlog_files import list_files
 from .chunk import chunk_area_end
 from .disk import Disk
 from .durable import DurableOffset
@@ -16,6 +15,7 @@ from .errors import DiskError
 from .file_header import FileHeader
 from .file_name import binlog_name
 from .healed_reads import HealedReads
+from .listing import list_files
 from .open_files import OpenFiles
 from .page import check_page, page_is_zero
 from .page_cache import PageCache

@@ -18,7 +18,7 @@ from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.errors import FormatError
 
 from .aside import discard, holds_something
-from .binlog_files import BinlogFiles, list_files
+from .binlog_files import BinlogFiles
 from .chunk import chunk_area_end
 from .directory import BinlogDirectory
 from .disk import Disk
@@ -27,6 +27,7 @@ from .end_at_rest import find_end_at_rest, find_end_of_data
 from .file_header import FileHeader
 from .file_name import binlog_name, parse_binlog_name
 from .given_up_files import close_given_up_files
+from .listing import list_files
 from .live_pages import LivePages
 from .options import StoreOptions
 from .page import PAGE_SIZE_MAX, check_page, page_is_zero

@@ -16,12 +16,12 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from .aside import discard, is_used_from, set_aside
-from .binlog_files import list_files
 from .chunk import chunk_area_end
 from .disk import Disk, File
 from .errors import RecoveryError
 from .file_header import HEADER_UNIT, FileHeader
 from .file_name import binlog_name
+from .listing import list_files
 from .page import CHECKSUM_SIZE, page_is_zero, seal_page, sealed_page
 from .position import Position
 from .redo_record import CHANGE_HEADER_SIZE, Change, RedoGroup, unpack_change_header

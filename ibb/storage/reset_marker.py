@@ -12,11 +12,11 @@ from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.checksum import crc32c
 from ibb.protocol.errors import FormatError
 
-from .binlog_files import list_files
 from .disk import Disk
 from .errors import DiskError, StoreFull
 from .file_name import binlog_name
 from .format_catalogue import SIDECAR_NAME
+from .listing import list_files
 from .small_file import read_small_file, replace_small_file
 
 MARKER_NAME = "ibb-reset"

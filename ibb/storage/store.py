@@ -110,8 +110,8 @@ class Store:
         Args:
             path: the directory.
             options: settings; those of files that exist already stay as they are.
-            disk: the file system, for tests.
-            clock: the time, for tests.
+            disk: where the directory is; None: the operating system's file system.
+            clock: the time; None: the system's.
 
         Raises:
             StoreLocked: somebody else writes the directory.

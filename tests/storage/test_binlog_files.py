@@ -7,8 +7,9 @@ import pytest
 
 from ibb.protocol.gtid import Gtid
 from ibb.storage import Store, StoreOptions
-from ibb.storage.binlog_files import BinlogFiles, list_files
+from ibb.storage.binlog_files import BinlogFiles
 from ibb.storage.errors import DiskError, StoreFull
+from ibb.storage.listing import list_files
 from ibb.storage.os_disk import OsDisk
 
 from ..faults.sim_disk import Fault, SimDisk

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ibb.protocol.errors import FormatError
-from ibb.storage.binlog_files import list_files
 from ibb.storage.chunk import (
     CHUNK_HEADER_SIZE,
     FILLER,
@@ -23,6 +22,7 @@ from ibb.storage.disk import Disk
 from ibb.storage.errors import DiskError
 from ibb.storage.file_header import NO_XA, FileHeader
 from ibb.storage.file_name import binlog_name
+from ibb.storage.listing import list_files
 from ibb.storage.open_files import OpenFiles
 from ibb.storage.page import check_page, page_is_zero
 from ibb.storage.position import Position

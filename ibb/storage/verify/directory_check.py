@@ -15,12 +15,12 @@ from typing import NamedTuple
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.errors import FormatError
 from ibb.storage.backup import UNFINISHED_NAME, check_finished
-from ibb.storage.binlog_files import list_files
 from ibb.storage.directory import BinlogDirectory
 from ibb.storage.disk import Disk
 from ibb.storage.errors import DiskError
 from ibb.storage.file_header import FileHeader
 from ibb.storage.file_name import binlog_name
+from ibb.storage.listing import list_files
 from ibb.storage.position import Position
 from ibb.storage.redo_segment import SEGMENT_NAMES
 from ibb.storage.reset_marker import MARKER_NAME, ResetMarker

@@ -1,11 +1,11 @@
 """What has become of the files of a directory since they were looked at."""
 
 from ibb.protocol.errors import FormatError
-from ibb.storage.binlog_files import list_files
 from ibb.storage.disk import Disk
 from ibb.storage.errors import DiskError
 from ibb.storage.file_header import FileHeader
 from ibb.storage.file_name import binlog_name
+from ibb.storage.listing import list_files
 from ibb.storage.page import PAGE_SIZE_MAX
 from ibb.storage.reset_marker import MARKER_NAME
 
