@@ -16,6 +16,7 @@ from ibb.storage.errors import (
     StoreBusy,
     StoreFull,
     StoreNotEmpty,
+    UnknownFile,
 )
 from ibb.storage.gtid_search import TooOld, find_start
 from ibb.storage.holds import HoldKind
@@ -134,7 +135,13 @@ def begin_anew(world: World, state: BinlogState, *, only_state: bool = False) ->
 def purge_to(world: World, rng: random.Random) -> None:
     files = world.store.files()
     before = reachable_leases(world)
-    result = world.store.purge_to(rng.choice(files).name)
+    name = rng.choice(files).name
+    try:
+        result = world.store.purge_to(name)
+    except UnknownFile:
+        if name in (file.name for file in world.store.files()):
+            raise
+        return  # it could not be made whole, nor removed at once, and has gone now
     world.said = f"{result.removed} {result.reasons}"
     after_purge(world, before)
 
