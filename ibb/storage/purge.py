@@ -244,6 +244,7 @@ class Purger:
             needs.append(
                 Need(active.lowest_oob_file, "the active file may refer to it", passes=True)
             )
+        needs.extend(self._last_state_needs(pages))
         if writer.opened is not None:
             needs.append(Need(writer.opened, "an open transaction refers to it"))
         needs.extend(
@@ -333,12 +334,24 @@ class Purger:
     def _state_before(self, file_no: int) -> Iterator[Need]:
         """Yield what tells the GTID state at the beginning of the oldest file that stays."""
         pages = self._host.pages()
-        told = file_no
-        while told > pages.first_file() and not _begins_with_state(pages, told):
-            told -= 1
+        told = _file_with_state(pages, file_no)
         if told < file_no:
             text = f"{binlog_name(file_no)} begins without a GTID state: it was too large"
             yield Need(told, text, passes=file_no == pages.last_file())  # it may come yet
+
+    def _last_state_needs(self, pages: PageSource) -> Iterator[Need]:
+        """
+        Yield what the last GTID state may refer to, if it is not in the active file.
+
+        It names the prepared XA transactions of then, even those that were ended since.
+        """
+        last = pages.last_file()
+        told = _file_with_state(pages, last)
+        header = pages.header(told) if told < last else None
+        lowest = told if header is None else min(header.lowest_oob_file, header.xa_reference)
+        if lowest < told:
+            text = f"{binlog_name(told)}, which has the last GTID state, may refer to it"
+            yield Need(lowest, text, passes=True)
 
     def _replicas_past(self, file_no: int) -> int:
         return sum(
@@ -360,6 +373,13 @@ class Purger:
         except (TooOld, FormatError, DiskError):
             return self._host.pages().first_file()  # nothing more may go
         return self._lowered(place.position.file_no)
+
+
+def _file_with_state(pages: PageSource, file_no: int) -> int:
+    """Return the last file up to one that begins with a state, else the oldest."""
+    while file_no > pages.first_file() and not _begins_with_state(pages, file_no):
+        file_no -= 1
+    return file_no
 
 
 def _begins_with_state(pages: PageSource, file_no: int) -> bool:

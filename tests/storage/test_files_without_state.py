@@ -12,6 +12,7 @@ from ibb.storage import Store, StoreOptions
 from ibb.storage.errors import NoSecondFile, StateTooLarge, StoreFailed
 from ibb.storage.file_header import FileHeader
 from ibb.storage.file_name import parse_binlog_name
+from ibb.storage.record import Xid
 
 from ..faults.sim_disk import Fault, SimDisk
 from ..simulation.reading import oracle_problems
@@ -77,6 +78,35 @@ def test_once_a_file_tells_the_state_again_all_before_it_go(disk):
         assert store.files()[0].name == active
     with Store.open("/s", LARGE, disk=after_power_loss(disk)) as store:
         assert store.state() == state
+
+
+@pytest.mark.parametrize("ends", ["closed", "killed", "without power"])
+def test_what_the_last_state_says_of_prepared_transactions_can_be_looked_up(ends):
+    """It still names one that was ended since, behind which no file had room for a state."""
+    disk, xid = SimDisk(), Xid(1, b"x", b"y")
+    with Store.open("/s", LARGE, disk=disk) as store:
+        store.set_binlog_state(BinlogState(PAIRS))
+        group = store.begin()
+        group.write(transaction("x", 300))
+        group.prepare(xid)
+        store.switch_file()  # the last one with a state
+        publish(store, 1)
+    store = Store.open("/s", SMALL, disk=disk)
+    store.switch_file()
+    store.rollback_prepared(xid)
+    for number in range(2, 20):
+        publish(store, number)
+    store.sync()
+    files = store.files()
+    result = store.purge_to(files[-2].name)
+    assert (result.removed, result.kept) == ([], files[0].name)
+    disk = ended(store, disk, ends)
+    with Store.open("/s", SMALL, disk=disk) as store:
+        assert store.prepared() == []
+        assert len(list(store.reader(",".join(map(str, PAIRS))))) == 19
+    with Store.open("/s", LARGE, disk=disk) as store:
+        store.switch_file()
+        assert store.purge_to(store.files()[-2].name).removed[0] == files[0].name
 
 
 def test_a_domain_is_not_deleted_where_a_restart_would_find_it_again(disk):
