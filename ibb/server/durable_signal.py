@@ -11,6 +11,7 @@ from ibb.protocol.errors import IbbError
 from .log import get_log
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from concurrent.futures import Executor
 
     from ibb.storage.history import History
@@ -32,10 +33,12 @@ class DurableSignal:
 
     Attributes:
         count: how often it fired. Read it before looking for data, and hand it to `wait`.
+        listener: is called each time, before anybody who waits, by the loop's thread; may be set.
     """
 
     def __init__(self, history: History, pool: Executor, poll_interval: float) -> None:
         self.count = 0
+        self.listener: Callable[[], None] | None = None
         self._history = history
         self._pool = pool
         self._poll_interval = poll_interval
@@ -67,6 +70,8 @@ class DurableSignal:
     def nudge(self) -> None:
         """Let everybody who waits look around, from the loop's thread."""
         self.count += 1
+        if self.listener is not None:
+            self.listener()
         for future in self._waiting:
             _finish(future)
 

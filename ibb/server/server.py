@@ -29,6 +29,7 @@ from .dump.pacing import Pacing
 from .dump.readers import IDLE, lease_lines, process_line, reader_lines
 from .dump.semi_sync import SemiSync
 from .dump.shared_blocks import SharedBlocks
+from .dump.tails import Tails
 from .durable_signal import DurableSignal
 from .gtid_waits import GtidWaits
 from .listener import Listener
@@ -131,6 +132,7 @@ class Server:
         )
         self.page_runs = PageRuns(self.history)
         self.shared_blocks = SharedBlocks()
+        self.tails: Tails | None = None
         self.purging = AutomaticPurge(self.history, days=self.config.expire_logs_days)
         self.guard = LoginGuard(self.config.max_connect_errors, self._clock.monotonic)
         self.refusals = RefusalLog(self._clock.monotonic)
@@ -168,6 +170,7 @@ class Server:
         self.history.pages.healed.tell = _log_healed
         if isinstance(self.history, Store):
             self.history.commits.gate = self.semi_sync
+            self.tails = Tails(self.history, self.page_runs, self.signal, self.pools.statements)
             self.renewals = LeaseRenewals(self.history.leases, self.pools.statements)
         try:
             await self._listener.start()
@@ -218,6 +221,8 @@ class Server:
         if self.renewals is not None:
             await self.renewals.finished()
         await self.gtid_waits.close()
+        if self.tails is not None:
+            self.tails.close()
         await self.signal.close()
         await asyncio.get_running_loop().run_in_executor(None, self.pools.close)
 

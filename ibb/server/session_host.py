@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .connections.refusal_log import RefusalLog
     from .dump.semi_sync import SemiSync
     from .dump.shared_blocks import SharedBlocks
+    from .dump.tails import Tails
     from .durable_signal import DurableSignal
     from .gtid_waits import GtidWaits
     from .login.accounts import AccountBook
@@ -38,6 +39,7 @@ class SessionHost(ServerFacts, Protocol):
     memory: SharedMemory
     page_runs: PageRuns
     shared_blocks: SharedBlocks
+    tails: Tails | None  # None: what another program writes is served by threads alone
     pools: Pools
     semi_sync: SemiSync
     questions: int  # commands answered so far, of all sessions

@@ -41,6 +41,9 @@ class DurableOffset:
         state: GTID state there.
         tells_of_pending: wake also when something begins to wait for a sync, which no commit
             will do; whoever wants it then syncs.
+
+    Attributes:
+        tells_of_pending: as above.
     """
 
     def __init__(
@@ -50,7 +53,7 @@ class DurableOffset:
         self._pending: deque[PendingLsn] = deque()
         self._end = end
         self._state = state.copy()
-        self._tells_of_pending = tells_of_pending
+        self.tells_of_pending = tells_of_pending
         self._synced_lsn = 0
         self._waiters: dict[int, Callable[[], None]] = {}
         self._next_waiter = 0
@@ -88,7 +91,7 @@ class DurableOffset:
         pending: PendingLsn = tuple.__new__(PendingLsn, (lsn, end, gtids))  # faster than a call
         with self._mutex:
             # Later entries are told of when the ones before them become durable.
-            is_news = self._tells_of_pending and not self._pending
+            is_news = self.tells_of_pending and not self._pending
             if len(self._pending) >= PENDING_MAX:
                 pending = _extended(self._pending.pop(), pending)
             self._pending.append(pending)

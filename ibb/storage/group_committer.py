@@ -134,6 +134,11 @@ class GroupCommitter:
         with self._engine.writing:
             self._engine.writer.pins.unpin(group)
 
+    @property
+    def are_synced(self) -> bool:
+        """Whether who commits has it synced, so that no reader needs to."""
+        return not self._engine.durable.tells_of_pending
+
     def wait_for(self, position: CommitPosition) -> None:
         """Return when a record is as safe as `flush_log_at_commit` and the gate promise."""
         self._engine.wait_for(position.lsn)

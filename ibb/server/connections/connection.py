@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import os
 import pwd
 import socket
 import struct
@@ -30,6 +31,8 @@ from .tls_channel import TlsChannel, TlsFailed
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable
+
+    from ibb.protocol.fields import Buffer
 
     from .certificate import ServerTls
 
@@ -257,6 +260,32 @@ class Connection:
         self._writer.write(data if self._tls is None else self._tls.send(data))
         self.sent += len(data)
         await self.flushed()
+
+    def write_at_once(self, data: Buffer) -> bool:
+        """
+        Write framed packets without waiting; return whether the system has taken all of them.
+
+        What it has not waits in the transport: `flushed` tells when it has gone. A connection that
+        is closed, or breaks, takes nothing, which the next that is done with it will find.
+
+        Args:
+            data: stays as it is.
+        """
+        link = self._writer.get_extra_info("socket")
+        if self._writer.is_closing() or link is None:
+            return False
+        self.sent += len(data)
+        left = memoryview(data if self._tls is None else self._tls.send(bytes(data)))
+        if not self.unsent:
+            try:
+                left = left[os.write(link.fileno(), left) :]
+            except BlockingIOError:
+                pass  # it has no room
+            except OSError:
+                return False
+        if left:
+            self._writer.write(left)
+        return not left
 
     def keep_nothing(self, *, wanted: bool = True) -> None:
         """Have `write` return only when the system has everything, or as ever if not *wanted*."""

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from .readers import Progress
     from .semi_sync import SemiSync
     from .shared_blocks import SharedBlocks
+    from .tails import Tails
 
     class DumpHost(ServerFacts, Protocol):
         """What a dump needs of the server around it."""
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
         signal: DurableSignal
         pools: Pools
         semi_sync: SemiSync
+        tails: Tails | None
 
 
 PACKET_BYTES_MAX: Final = 4096  # of what a client sends during a dump; a reply has at most 521
@@ -105,6 +107,7 @@ class DumpService:
             non_block=request.non_block,
             pace=pace,
             accepted=self._begin_leasing,
+            tails=host.tails,
         )
         self._log = get_log().bind(peer=connection.peer, replica_server_id=request.server_id)
 

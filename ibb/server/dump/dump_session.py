@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from .dump_stream import DumpStream
     from .pacing import Pace
     from .socket_pump import PumpTurns
+    from .tail_member import TailMember
+    from .tails import Tails
 
 REST_SECONDS_MAX: Final = 1.0  # at a time, before it is seen whether a rate or delay has changed
 
@@ -54,11 +56,10 @@ class DumpSession:
         non_block: end when everything durable was sent.
         pace: how fast the client is served.
         accepted: called once the start was found.
+        tails: serve it while it has everything; None: it always serves itself.
 
     Attributes:
         idle: everything durable was sent.
-        at: how far it is with what the connection has taken; None: as far as its stream.
-        reached: the last GTID of each domain that the connection has taken, or the client had.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class DumpSession:
         non_block: bool,
         pace: Pace,
         accepted: Callable[[], None],
+        tails: Tails | None = None,
     ) -> None:
         self._stream = stream
         self._connection = connection
@@ -86,15 +88,31 @@ class DumpSession:
         self._accepted = accepted
         self._ending = asyncio.Event()
         self._ended_by: SqlError | None = None
+        self._tails = tails
+        self._member: TailMember | None = None
         self.idle = False
-        self.at: Place | None = None
-        self.reached: dict[int, Gtid] = {}
+        self._at: Place | None = None
+        self._reached: dict[int, Gtid] = {}
+
+    @property
+    def at(self) -> Place | None:
+        """How far it is with what the connection has taken; None: as far as its stream."""
+        member = self._member
+        return self._at if member is None else member.at
+
+    @property
+    def reached(self) -> dict[int, Gtid]:
+        """The last GTID of each domain that the connection has taken, or the client had."""
+        member = self._member
+        return self._reached if member is None else self._reached | member.reached()
 
     def end(self, error: SqlError | None) -> None:
         """Have `run` raise *error*, or return, behind the group that is being sent."""
         self._ended_by = error
         self._stream.stopping = True
         self._ending.set()
+        if self._member is not None:
+            self._member.leave()
         self._signal.nudge()
 
     async def run(self) -> None:
@@ -116,17 +134,17 @@ class DumpSession:
     async def _run(self) -> None:
         seen = self._signal.count
         batch = await self._in_pool(self._stream.start)
-        self.reached.update(batch.sent)
+        self._reached.update(batch.sent)
         if batch.outcome is not Outcome.END:
             self._accepted()
         while True:
             upcoming = None
             if data := bytes(batch.data):  # the next batch may be made where it lies
-                self.at = batch.start
+                self._at = batch.start
                 upcoming = self._begin_next(batch)
                 await self._connection.write(data)
-            self.reached.update(batch.sent)
-            self.at = None if upcoming is None else batch.end
+            self._reached.update(batch.sent)
+            self._at = None if upcoming is None else batch.end
             if self._ending.is_set() and upcoming is None and self._stream.between_groups:
                 if self._ended_by is not None:
                     raise self._ended_by
@@ -150,9 +168,9 @@ class DumpSession:
                 self.idle = False
             if upcoming is None:
                 seen = self._signal.count
-                self.at = batch.end  # a thread that sends goes on from there
+                self._at = batch.end  # a thread that sends goes on from there
                 batch = await self._next_batch()
-                self.at = None
+                self._at = None
             else:
                 batch = await upcoming
 
@@ -182,8 +200,8 @@ class DumpSession:
 
     def _took(self, batch: Batch) -> None:
         """Note what the client has taken; called by a thread while nothing else changes this."""
-        self.reached.update(batch.sent)
-        self.at = batch.end
+        self._reached.update(batch.sent)
+        self._at = batch.end
 
     def _in_pool(self, call: Callable[[], Batch]) -> asyncio.Future[Batch]:
         return asyncio.get_running_loop().run_in_executor(self._pool, call)
@@ -213,8 +231,43 @@ class DumpSession:
     async def _wait(self, seen: int) -> None:
         """Return when there may be more, or a reason to end; send heartbeats until then."""
         self.idle = True
+        if not self._ending.is_set() and await self._was_served():
+            return
         while self._signal.count == seen and not self._ending.is_set():
             period = self._heartbeat_period()
             await self._signal.wait(seen, period)
             if period is not None and self._signal.count == seen and not self._ending.is_set():
                 await self._connection.write(self._stream.heartbeat())
+
+    async def _was_served(self) -> bool:
+        """Tell whether the client was served where it waits; return when it is not any more."""
+        if self._tails is None:
+            return False
+        member = self._tails.join(self._stream, self._connection, self._pace)
+        if member is None:
+            return False
+        self._member = member
+        try:
+            await self._while_served(member)
+        finally:
+            member.leave()
+            self._reached.update(member.reached())
+            self._member = None
+        await self._connection.flushed()
+        return True
+
+    async def _while_served(self, member: TailMember) -> None:
+        """Send heartbeats while nothing else is sent; return when the client is not served."""
+        loop = asyncio.get_running_loop()
+        spoke_at = loop.time()
+        while not member.left.done():
+            period, left = self._heartbeat_period(), None
+            if period is not None:
+                spoke_at = max(spoke_at, member.spoken_to_at)
+                left = max(spoke_at + period - loop.time(), 0.0)
+            await asyncio.wait((member.left,), timeout=left)
+            if period is None or member.left.done():
+                continue
+            if loop.time() >= max(spoke_at, member.spoken_to_at) + period:
+                await self._connection.write(member.heartbeat())
+                spoke_at = loop.time()

@@ -34,6 +34,8 @@ cdef class RunEncoder:
     @cython.locals(place=int)
     cpdef list take(self)
 
+    cpdef void end_run(self) noexcept nogil
+
     @cython.locals(code=int, is_full=bint)
     cdef int _run(self) noexcept nogil
 

@@ -116,6 +116,13 @@ class RunEncoder:
         self.packets.take()
         return found
 
+    def end_run(self) -> None:
+        """Forget what was made behind the last whole group, of which nothing was handed out."""
+        if self._phase != _between:
+            self.take_back()
+        if self.walker.page_size:
+            self.walker.go(self.border)
+
     def _run(self) -> int:
         code = _ok
         while code == _ok:

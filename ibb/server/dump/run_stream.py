@@ -14,17 +14,18 @@ from typing import TYPE_CHECKING, Final
 from ibb.protocol.errors import FormatError
 from ibb.protocol.event import EventFlag
 from ibb.protocol.gtid import Gtid
-from ibb.storage.chunk import last_chunk_start
 from ibb.storage.group_reader import GroupReader
-from ibb.storage.page_runs import PageRun, PageRuns
+from ibb.storage.page_runs import PageRuns
 from ibb.storage.position import Position
 
 from . import encoder_state, event_packets, run_encoder
 from .dump_batch import Outcome, Place
 from .dump_stream import DumpStream
 from .packet_buffers import LONG_BUFFER_BYTES, LONG_BYTES, give_buffer, take_buffer
+from .page_feed import PageFeed
 from .sequence_ids import renumber
 from .shared_blocks import Block, BlockPlace, Seat, SharedBlocks
+from .tail_place import PacketKind, TailPlace, end_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
     from .dump_batch import Batch
     from .dump_terms import DumpTerms
+    from .run_encoder import RunEncoder
 
 GRID_BYTES: Final = 256 << 10  # of a file; whoever comes by begins a block at the same groups
 _LENT_BYTES_MIN: Final = 64 << 10  # of a batch that is left where it was made, not copied
@@ -60,14 +62,14 @@ class RunStream(DumpStream):
         super().__init__(terms)
         request = self._request
         self._runs = runs or PageRuns(self._history)
-        self._known: PageRun | None = None
+        self._feed = PageFeed(self._runs)
         self._lent: bytearray | Block | None = None  # where the last batch lies
-        self._kind = (
+        self._kind = PacketKind(
             request.checksum,
             _fates_of(self._encoder),
             int(EventFlag.SKIP_REPLICATION) if request.skip_marked else 0,
         )
-        self._kernel = self._new_kernel()
+        self._kernel = self._kind.encoder()
         self._blocks = blocks or SharedBlocks()
         self._seat = Seat(self._kind)
         self._joining = threading.Lock()
@@ -101,17 +103,41 @@ class RunStream(DumpStream):
         self._lent = None
         return super().next_batch()
 
-    def _new_kernel(self) -> run_encoder.RunEncoder:
-        checksum, fates, marked = self._kind
-        return run_encoder.RunEncoder(checksum=checksum, fates=fates, marked=marked)
+    def tail_place(self) -> TailPlace | None:
+        """Return where it is if all that comes is sent, so that another may make the packets."""
+        is_free = not (self.stopping or self._pace.delay or self._pace.limited)
+        if self._header is None or self._kernel.in_group or self._passes_over or not is_free:
+            return None
+        return TailPlace(self._kind, self._generation, self._header, self._kernel)
+
+    def be_sent_by_another(self) -> None:
+        """Wait for no packets of other readers, until `go_on`."""
+        self._seat.place = None
+
+    def was_sent(self, event_bytes: int, seq: int) -> None:
+        """
+        Note what its client was sent by another.
+
+        Args:
+            event_bytes: of the events, since it was noted last.
+            seq: sequence id of the next packet.
+        """
+        self._place.position += event_bytes
+        self.seq = seq
+
+    def go_on(self, encoder: RunEncoder, at: Place) -> None:
+        """Make packets again, behind those that an encoder has made, which has handed out all."""
+        encoder_state.copy_state(self._kernel, encoder)
+        self._feed.known = None
+        self._at, self._has_much = at, False
 
     def _fill(self, out: list[Buffer]) -> Outcome:
         """Add packets to *out*, unless the kernel is behind all that there is."""
         if self._is_at_end():
             self._check_generation()
-            if self._known is not None:  # this may last: let pages go
+            if self._feed.known is not None:  # this may last: let pages go
                 encoder_state.copy_state(self._kernel, self._kernel)
-                self._known = None
+                self._feed.known = None
             return Outcome.IDLE
         outcome = super()._fill(out)
         return Outcome.IDLE if not out and self._is_at_end() else outcome
@@ -165,7 +191,7 @@ class RunStream(DumpStream):
                 out.append(data)
             groups = kernel.take()
             if size and self._seat.making is not None:
-                after = self._new_kernel()
+                after = self._kind.encoder()
                 encoder_state.copy_state(after, kernel)
                 lent = buffer if is_lent else None
                 block = Block(
@@ -186,7 +212,7 @@ class RunStream(DumpStream):
     def _send_block(self, block: Block, out: list[Buffer]) -> int | None:
         """Add packets that another reader of the same kind has made; the kernel is behind them."""
         encoder_state.copy_state(self._kernel, block.after)
-        self._known = None
+        self._feed.known = None
         size, more = len(block.data), (self.seq - block.seq) & 255
         if not more:
             out.append(block.data)
@@ -240,28 +266,22 @@ class RunStream(DumpStream):
         return True
 
     def _run(self, buffer: bytearray, wanted: int) -> int:
-        """Run the kernel, with pages as it wants them, until it is full or cannot go on."""
+        """Run the kernel until it is full or cannot go on."""
         kernel, header = self._kernel, self._header
         assert header is not None
-        if kernel.walker.left and self._known is None and not self._attach(header):
+        if kernel.walker.left and self._feed.known is None and not self._attach(header):
             kernel.take_back()
             return event_packets.ODD
-        while (code := kernel.run(buffer, wanted, self.seq)) == event_packets.NEED:
-            page, known = kernel.walker.wanted_page(header.page_size), self._known
-            known_end = known.first + known.pages if known and known.first <= page else 0
-            known = self._runs.load(header, page, known_end if page < known_end else 0)
-            if known is None or not kernel.walker.load(*known):
-                if not kernel.in_group:
-                    break
-                kernel.take_back()
-                return event_packets.ODD
-            self._known = known
+        code = self._feed.run(kernel, header, buffer, wanted, self.seq)
+        if code == event_packets.NEED and kernel.in_group:
+            kernel.take_back()
+            return event_packets.ODD
         return code
 
     def _attach(self, header: FileHeader) -> bool:
         """Give the kernel the page again that it is inside of, behind a block of another's."""
-        self._known = self._runs.load(header, self._kernel.walker.page, 0)
-        return self._known is not None and encoder_state.attach(self._kernel, *self._known)
+        known = self._feed.known = self._runs.load(header, self._kernel.walker.page, 0)
+        return known is not None and encoder_state.attach(self._kernel, *known)
 
     def _lead_by_reader(self) -> None:
         """Go on as ever, behind the last group that the kernel has sent, or inside the next."""
@@ -270,7 +290,7 @@ class RunStream(DumpStream):
         border, skip = Position(header.file_no, kernel.border), kernel.packets.skip
         if kernel.behind:
             self._begun_at, self._last = Position(header.file_no, kernel.behind), None
-        self._header = self._known = None
+        self._header = self._feed.known = None
         kernel.seek(*border)  # holds no page any more
         if border == self._led_from and not skip:
             return
@@ -295,14 +315,10 @@ class RunStream(DumpStream):
         """Return how far the batches so far have come."""
         if self._header is None:
             return super()._here()
-        file_no, page_size = self._header.file_no, self._header.page_size
         if self._is_at_end():
-            at = self._kernel.border
-            if at % page_size > last_chunk_start(page_size):
-                at += page_size - at % page_size  # what comes begins in the next page
-            return Place(Position(file_no, at), None, self._filter.skipping)
+            return end_place(self._header, self._kernel)._replace(skipping=self._filter.skipping)
         if self._kernel.behind:
-            behind = Position(file_no, self._kernel.behind)
+            behind = Position(self._header.file_no, self._kernel.behind)
             return Place(behind, None, self._filter.skipping)
         return Place(self._begun_at, None, self._filter.skipping)
 

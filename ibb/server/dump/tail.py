@@ -1,0 +1,193 @@
+"""
+What comes at the end of the history, made once and sent to all who wait there: by the event loop.
+
+A reader that has everything costs little while it waits, and little more when a group comes: no
+thread is woken for it, and its packets are a copy of what was made for the first. All members of a
+tail are behind the same group. Who cannot take what it is sent at once leaves, and is served by a
+thread again, from behind that on; so do all when what comes is much, or is not for the kernel.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from ibb.protocol.gtid import Gtid
+from ibb.server.config import TAIL_BYTES
+from ibb.storage.position import Position
+
+from . import encoder_state, event_packets
+from .packet_buffers import give_buffer, take_buffer
+from .page_feed import PageFeed
+from .sequence_ids import renumber
+from .tail_member import TailMember
+from .tail_place import end_place
+
+if TYPE_CHECKING:
+    from ibb.protocol.fields import Buffer
+    from ibb.server.connections.connection import Connection
+    from ibb.storage.history import History
+    from ibb.storage.page_runs import PageRuns
+
+    from .pacing import Pace
+    from .run_stream import RunStream
+    from .tail_place import TailPlace
+
+REACH_BYTES: Final = 4 * TAIL_BYTES  # of history to its end; beyond, threads are better at it
+
+
+class Tail:
+    """
+    The readers of one kind that have everything; belongs to the event loop.
+
+    Args:
+        history: what they read.
+        runs: its pages.
+        place: of the first of them.
+
+    Attributes:
+        members: they.
+        seq: sequence id of the next packet, as the tail counts.
+        event_bytes: of all events so far.
+        served: how often something was sent.
+        served_at: when it was last, by the loop's clock.
+        at: how far they are.
+    """
+
+    def __init__(self, history: History, runs: PageRuns, place: TailPlace) -> None:
+        self._history = history
+        self._kind = place.kind
+        self._generation, self._header = place.generation, place.header
+        self._file_no = place.header.file_no
+        self._encoder = place.kind.encoder()
+        encoder_state.copy_state(self._encoder, place.encoder)
+        self._runs, self._feed = runs, PageFeed(runs)
+        self._begun_at = place.encoder.border
+        self._reached: dict[int, tuple[int, Gtid]] = {}
+        self.members: set[TailMember] = set()
+        self.seq = self.event_bytes = self.served = 0
+        self.served_at = 0.0
+        self.at = end_place(place.header, place.encoder)
+
+    def admit(
+        self, place: TailPlace, stream: RunStream, connection: Connection, pace: Pace
+    ) -> TailMember | None:
+        """
+        Return a new member, or None: its place is not here.
+
+        One that is a little behind is sent what it lacks.
+
+        Args:
+            place: of the stream, which is of the tail's kind.
+            stream: the reader's own, which has sent all that it has made.
+            connection: takes packets for it.
+            pace: how fast and how fresh it may be served.
+        """
+        encoder, asked = self._encoder, place.encoder
+        is_here = (place.generation, place.header.file_no) == (self._generation, self._file_no)
+        if not is_here or not 0 <= encoder.border - asked.border <= REACH_BYTES:
+            return None
+        caught_up: dict[int, Gtid] | None = {}
+        if not encoder.behind and asked.border < self._begun_at:
+            return None  # where the groups end that it lacks is not known
+        if asked.border < encoder.behind:
+            caught_up = self._catch_up(place, stream, connection)
+        if caught_up is None:
+            return None
+        member = TailMember(self, stream, connection, pace, caught_up)
+        self.members.add(member)
+        if connection.unsent:
+            member.leave()
+        return member
+
+    def dismiss(self, member: TailMember, stream: RunStream) -> None:
+        """Let a member go, with its stream behind what it was sent."""
+        member.note()
+        stream.go_on(self._encoder, self.at)
+        self.members.discard(member)
+
+    def reached_since(self, served: int) -> dict[int, Gtid]:
+        """Return the last group of each domain that was sent behind so many times."""
+        reached = list(self._reached.items())  # who asks may be another thread
+        return {domain: gtid for domain, (when, gtid) in reached if when > served}
+
+    def serve(self) -> bool:
+        """Send what is new to all who may have it; return whether there is more of it."""
+        end, border = self._history.end(), self._encoder.border
+        is_still = self._history.is_still(self._generation)
+        if is_still and end == (self._file_no, border):
+            return False
+        for member in [member for member in self.members if not member.may_be_served]:
+            member.leave()
+        is_served = False
+        is_near = end.file_no == self._file_no and end.offset - border <= REACH_BYTES
+        if self.members and is_near and is_still:
+            buffer = take_buffer()
+            try:
+                is_served = self._make_and_send(buffer, end)
+            finally:
+                give_buffer(buffer)
+        if not is_served:
+            self.disband()
+        return bool(self.members) and self._history.end() != (self._file_no, self._encoder.border)
+
+    def disband(self) -> None:
+        """Let all members go."""
+        for member in list(self.members):
+            member.leave()
+
+    def _make_and_send(self, buffer: bytearray, end: Position) -> bool:
+        """Send what is new, as far as it is for here; return whether more may be."""
+        encoder = self._encoder
+        code = self._feed.run(encoder, self._header, buffer, TAIL_BYTES, self.seq)
+        if not self._history.is_still(self._generation):
+            return False  # their streams will tell them
+        encoder.end_run()
+        size, seq = encoder.packets.used, encoder.packets.seq
+        self.event_bytes += encoder.packets.event_bytes
+        groups = encoder.take()
+        self.at = end_place(self._header, encoder)
+        if size:
+            self.seq = seq
+            self.served += 1
+            for domain, server, number in groups:
+                self._reached[domain] = self.served, Gtid(domain, server, number)
+            self.served_at = asyncio.get_running_loop().time()
+            self._send(memoryview(buffer)[:size])
+        if code == event_packets.FULL:
+            return size > 0
+        return code == event_packets.NEED and Position(self._file_no, encoder.border) >= end
+
+    def _send(self, packets: Buffer) -> None:
+        """Send packets to all members, to each by its own count."""
+        copies: dict[int, bytearray] = {}
+        for member in list(self.members):
+            copy = copies.get(member.shift)
+            if copy is None:
+                copy = copies[member.shift] = bytearray(len(packets))
+                renumber(packets, member.shift, copy)
+            if not member.connection.write_at_once(copy):
+                member.leave()
+
+    def _catch_up(
+        self, place: TailPlace, stream: RunStream, connection: Connection
+    ) -> dict[int, Gtid] | None:
+        """
+        Send a reader the groups that it lacks; return the last one of each domain.
+
+        None: that is more than is made at a time, or not for here; nothing was sent.
+        """
+        encoder = self._kind.encoder()
+        encoder_state.copy_state(encoder, place.encoder)
+        encoder.stop_at = self._encoder.behind
+        buffer = take_buffer()
+        try:
+            PageFeed(self._runs).run(encoder, self._header, buffer, TAIL_BYTES, stream.seq)
+            if encoder.in_group or encoder.behind != self._encoder.behind:
+                return None
+            packets = encoder.packets
+            stream.was_sent(packets.event_bytes, packets.seq)
+            connection.write_at_once(bytes(memoryview(buffer)[: packets.used]))
+        finally:
+            give_buffer(buffer)
+        return {domain: Gtid(domain, server, number) for domain, server, number in encoder.take()}

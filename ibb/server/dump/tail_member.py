@@ -1,0 +1,103 @@
+"""One of the readers that a tail serves."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ibb.protocol.gtid import Gtid
+    from ibb.server.connections.connection import Connection
+
+    from .dump_batch import Place
+    from .pacing import Pace
+    from .run_stream import RunStream
+    from .tail import Tail
+
+
+class TailMember:
+    """
+    A reader that is sent what a tail makes, until it has left it.
+
+    What it was sent follows from what the tail made since it is there: nothing is noted for each
+    of them when something is sent.
+
+    Args:
+        tail: which serves it, from now on.
+        stream: its own, which is behind the same group.
+        connection: takes the packets.
+        pace: how fast and how fresh it may be served.
+        caught_up: the last group of each domain that it was sent to get there.
+
+    Attributes:
+        left: done when it is not served any more; its stream may go on then.
+        shift: is added to the sequence ids that the tail counts.
+    """
+
+    __slots__ = (
+        "_caught_up",
+        "_event_bytes",
+        "_pace",
+        "_since",
+        "_stream",
+        "_tail",
+        "connection",
+        "left",
+        "shift",
+    )
+
+    def __init__(
+        self,
+        tail: Tail,
+        stream: RunStream,
+        connection: Connection,
+        pace: Pace,
+        caught_up: dict[int, Gtid],
+    ) -> None:
+        self.connection = connection
+        self._caught_up = caught_up
+        self.left: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._tail = tail
+        self._stream = stream
+        self._pace = pace
+        self._event_bytes, self._since = tail.event_bytes, tail.served
+        self.shift = (stream.seq - tail.seq) & 255
+        stream.be_sent_by_another()
+
+    @property
+    def may_be_served(self) -> bool:
+        """Whether it gets whatever is durable at once: no, if it is to end, slowly, or later."""
+        return not (self._stream.stopping or self._pace.delay or self._pace.limited)
+
+    @property
+    def spoken_to_at(self) -> float:
+        """When something was sent to it last, by the loop's clock; 0: it was not."""
+        return self._tail.served_at if self._tail.served > self._since else 0.0
+
+    @property
+    def at(self) -> Place:
+        """How far it is."""
+        return self._tail.at
+
+    def reached(self) -> dict[int, Gtid]:
+        """Return the last group of each domain that it was sent here."""
+        return self._caught_up | self._tail.reached_since(self._since)
+
+    def heartbeat(self) -> bytes:
+        """Return a framed heartbeat, which is the next that it is sent."""
+        self.note()
+        data = self._stream.heartbeat()
+        self.shift = (self._stream.seq - self._tail.seq) & 255
+        return data
+
+    def note(self) -> None:
+        """Have its stream know what it was sent."""
+        tail, seq = self._tail, (self._tail.seq + self.shift) & 255
+        self._stream.was_sent(tail.event_bytes - self._event_bytes, seq)
+        self._event_bytes = tail.event_bytes
+
+    def leave(self) -> None:
+        """Be served no more, behind what it was sent; a second call does nothing."""
+        if not self.left.done():
+            self._tail.dismiss(self, self._stream)
+            self.left.set_result(None)

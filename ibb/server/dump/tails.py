@@ -1,0 +1,132 @@
+"""
+The tails of a server: one for each kind of packets that readers at the end wait for.
+
+    member = tails.join(stream, connection, pace)    None: the stream goes on by itself
+    await member.left                                or member.leave()
+
+The loop serves them when the history has grown. It rests behind that for as long as it took: so no
+more than half of its time goes into it, groups that come fast are sent together, and one that comes
+alone is sent at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Final
+
+from ibb.server.log import get_log
+
+from .run_stream import RunStream
+from .tail import Tail
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from ibb.server.connections.connection import Connection
+    from ibb.server.durable_signal import DurableSignal
+    from ibb.storage.page_runs import PageRuns
+    from ibb.storage.store import Store
+
+    from .dump_stream import DumpStream
+    from .pacing import Pace
+    from .tail_member import TailMember
+    from .tail_place import PacketKind
+
+REST_SECONDS_MIN: Final = 0.0005  # less than that is not worth a timer
+REST_SECONDS_MAX: Final = 0.02
+
+
+class Tails:
+    """
+    The readers at the end of a store; belongs to the event loop.
+
+    What another program writes is not served here: to look at it takes time.
+
+    Args:
+        store: what they read.
+        runs: its pages.
+        signal: tells when it grew; calls nobody else at once.
+        pool: runs the store's blocking calls.
+    """
+
+    def __init__(self, store: Store, runs: PageRuns, signal: DurableSignal, pool: Executor) -> None:
+        self._store = store
+        self._runs = runs
+        self._signal = signal
+        self._pool = pool
+        self._tails: dict[PacketKind, Tail] = {}
+        self._resting: asyncio.TimerHandle | None = None
+        self._syncing: asyncio.Future[None] | None = None
+        self._sync_again = False
+        signal.listener = self._news
+
+    def close(self) -> None:
+        """Serve nobody any more."""
+        self._signal.listener = None
+        if self._resting is not None:
+            self._resting.cancel()
+
+    def join(self, stream: DumpStream, connection: Connection, pace: Pace) -> TailMember | None:
+        """
+        Have a reader served from here on that has sent all that its stream could make.
+
+        None: what comes for it cannot be made here, or it is not where the others are.
+        """
+        place = stream.tail_place() if isinstance(stream, RunStream) else None
+        if place is None or not isinstance(stream, RunStream):
+            return None
+        self._serve_all()
+        tail = self._tails.get(place.kind)
+        if tail is None:
+            tail = Tail(self._store, self._runs, place)
+        member = tail.admit(place, stream, connection, pace)
+        if member is not None:
+            self._tails[place.kind] = tail
+            self._serve_all()
+            self._sync()
+        return member
+
+    def _news(self) -> None:
+        if self._resting is None:
+            self._serve_and_rest()
+        self._sync()
+
+    def _serve_and_rest(self) -> None:
+        self._resting = None
+        loop = asyncio.get_running_loop()
+        begun = time.monotonic()
+        has_more = self._serve_all()
+        took = time.monotonic() - begun
+        if has_more or took >= REST_SECONDS_MIN:
+            self._resting = loop.call_later(min(took, REST_SECONDS_MAX), self._serve_and_rest)
+
+    def _serve_all(self) -> bool:
+        """Serve all; return whether there is more for any."""
+        has_more = False
+        for kind, tail in list(self._tails.items()):
+            has_more |= tail.serve()
+            if not tail.members:
+                del self._tails[kind]
+        return has_more
+
+    def _sync(self) -> None:
+        """Have what waits for a reader made durable, where nobody else does it; once at a time."""
+        if self._store.commits.are_synced or not self._tails:
+            return
+        self._sync_again = self._syncing is not None
+        if self._syncing is None:
+            loop = asyncio.get_running_loop()
+            self._syncing = loop.run_in_executor(self._pool, self._store.refresh)
+            self._syncing.add_done_callback(self._synced)
+
+    def _synced(self, syncing: asyncio.Future[None]) -> None:
+        self._syncing = None
+        error = None if syncing.cancelled() else syncing.exception()
+        if error is not None:
+            get_log().warning("readers_not_synced_for", error=str(error))
+            for tail in self._tails.values():
+                tail.disband()  # the streams meet it, and tell who reads
+            self._tails.clear()
+        elif self._sync_again:
+            self._sync()
