@@ -35,6 +35,7 @@ class TailMember:
     """
 
     __slots__ = (
+        "_at",
         "_caught_up",
         "_event_bytes",
         "_pace",
@@ -56,6 +57,7 @@ class TailMember:
     ) -> None:
         self.connection = connection
         self._caught_up = caught_up
+        self._at: Place | None = None  # where it left
         self.left: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._tail = tail
         self._stream = stream
@@ -76,11 +78,13 @@ class TailMember:
 
     @property
     def at(self) -> Place:
-        """How far it is."""
-        return self._tail.at
+        """How far it is, or was when it left."""
+        return self._at or self._tail.at
 
     def reached(self) -> dict[int, Gtid]:
         """Return the last group of each domain that it was sent here."""
+        if self._at is not None:
+            return self._caught_up
         return self._caught_up | self._tail.reached_since(self._since)
 
     def heartbeat(self) -> bytes:
@@ -99,5 +103,6 @@ class TailMember:
     def leave(self) -> None:
         """Be served no more, behind what it was sent; a second call does nothing."""
         if not self.left.done():
+            self._caught_up, self._at = self.reached(), self.at
             self._tail.dismiss(self, self._stream)
             self.left.set_result(None)

@@ -1,0 +1,151 @@
+"""Readers at the end of a history who are served by the loop, without sockets."""
+
+from concurrent.futures import Executor, Future
+from types import SimpleNamespace
+
+from ibb.protocol.event import EventType
+from ibb.protocol.gtid import GtidPosition
+from ibb.server.dump import dump_stream
+from ibb.server.dump.dump_batch import Outcome
+from ibb.server.dump.shared_blocks import SharedBlocks
+from ibb.server.dump.tails import Tails
+from ibb.storage.page_runs import PageRuns
+
+from .crowd import Reader
+from .made_streams import packets_of, request
+
+
+class AtOnce(Executor):
+    """A pool whose work is done when it is asked for; counts it."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def submit(self, call, /, *args, **kwargs):
+        self.calls += 1
+        future = Future()
+        try:
+            future.set_result(call(*args, **kwargs))
+        except Exception as error:  # noqa: BLE001 - whoever waits gets it
+            future.set_exception(error)
+        return future
+
+
+class TailReader(Reader):
+    """A reader that takes what comes, now at once, now late."""
+
+    def __init__(self, crowd, asked, shift):
+        super().__init__(crowd.history, asked, crowd.blocks, crowd.runs, shift)
+        self._crowd, self.member = crowd, None
+        self.is_slow, self.unsent, self.beats = False, 0, 0
+        self.times_joined = 0
+
+    @property
+    def pace(self):
+        return self.stream._pace
+
+    def write_at_once(self, data):
+        """Take packets as a connection does."""
+        self.data.append(bytes(data))
+        self.unsent = len(data) if self.is_slow else 0
+        return not self.is_slow
+
+    def join(self):
+        """Join the others at the end, if that is where it is."""
+        self.is_slow, self.unsent = False, 0
+        self.member = self._crowd.tails.join(self.stream, self, self.pace)
+        self.times_joined += self.member is not None
+        return self.member is not None
+
+    def beat(self):
+        """Be sent a heartbeat."""
+        self.data.append(self.member.heartbeat())
+        self.beats += 1
+
+    def look(self):
+        """Go on by itself if it is not served any more."""
+        if self.member is not None and self.member.left.done():
+            self.sent.update(self.member.reached())
+            self.member, self.outcome = None, Outcome.MORE
+
+    def leave(self):
+        """Be served no more."""
+        if self.member is not None:
+            self.member.leave()
+            self.look()
+
+    def run(self):
+        """Read by itself to the end of what is there."""
+        self.leave()
+        self.outcome = Outcome.MORE
+        super().run()
+
+    def packets(self):
+        """Return its packets without heartbeats, as if they had been counted as ever."""
+        found, beats = [], 0
+        for seq, payload in super().packets():
+            if payload[1 + 4] == EventType.HEARTBEAT:  # behind the status byte and the time
+                beats += 1
+            else:
+                found.append(((seq - beats) & 255, payload))
+        assert beats == self.beats
+        return found
+
+    def check(self, history):
+        """Compare with what it gets alone, and what it would be told in a heartbeat now."""
+        plain = super().check(history)
+        ((_, beat),), ((_, expected),) = map(packets_of, (self.stream.heartbeat(), plain.heartbeat))
+        assert beat == expected
+        return plain
+
+
+class TailCrowd:
+    """
+    Readers of a store, and the tails that serve them.
+
+    Args:
+        store: what they read.
+    """
+
+    def __init__(self, store, rng, monkeypatch, batch=None):
+        self.history, self.rng = store, rng
+        self.blocks, self.runs = SharedBlocks(), PageRuns(store)
+        self.signal, self.pool = SimpleNamespace(listener=None), AtOnce()
+        self.tails = Tails(store, self.runs, self.signal, self.pool)
+        self.readers = []
+        if batch:
+            monkeypatch.setattr(dump_stream, "BATCH_BYTES", batch)
+
+    def add(self, *, start=None, **changes):
+        asked = request(connect_state=start or GtidPosition(), **changes)
+        shift = self.rng.choice((0, 0, 1, 100, 255))
+        self.readers.append(TailReader(self, asked, shift))
+        return self.readers[-1]
+
+    def news(self):
+        """Tell that the history has grown."""
+        self.signal.listener()
+        for reader in self.readers:
+            reader.look()
+
+    def at_end(self, count, **changes):
+        """Return readers that are served."""
+        found = [self.add(**changes) for _ in range(count)]
+        for one in found:
+            one.run()
+            assert one.join()
+        return found
+
+    def check(self):
+        """Have everybody read to the end, and compare."""
+        for reader in self.readers:
+            if reader.outcome is not Outcome.END:
+                reader.run()
+            reader.check(self.history)
+
+    def close(self):
+        self.tails.close()
+        for reader in self.readers:
+            reader.leave()
+            reader.stream.close()
+        assert not self.blocks._seats
