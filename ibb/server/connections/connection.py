@@ -269,13 +269,13 @@ class Connection:
         is closed, or breaks, takes nothing, which the next that is done with it will find.
 
         Args:
-            data: stays as it is.
+            data: is not changed by anybody until it has gone.
         """
         link = self._writer.get_extra_info("socket")
         if self._writer.is_closing() or link is None:
             return False
         self.sent += len(data)
-        left = memoryview(data if self._tls is None else self._tls.send(bytes(data)))
+        left = memoryview(data if self._tls is None else self._tls.send(data))
         if not self.unsent:
             try:
                 left = left[os.write(link.fileno(), left) :]
