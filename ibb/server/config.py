@@ -27,6 +27,7 @@ EXPIRE_SECONDS_MAX: Final = 99 * 86_400  # as MariaDB's
 TOTAL_SIZE_MAX: Final = 2**64 - 1  # bytes
 SEMI_SYNC_TIMEOUT_MS_MAX: Final = 2**32 - 1  # 49 days, as MariaDB's
 BATCH_BYTES: Final = 256 << 10  # framed bytes that a dump encodes and writes at a time
+FIRST_BATCH_BYTES: Final = 16 << 10  # the same of the first one: who seeks waits for it
 SHARED_BYTES_MAX: Final = 32 << 20  # packets kept for readers that follow one another
 TAIL_BYTES: Final = 64 << 10  # framed bytes made at a time for the readers that have all else
 BATCH_GROUPS_MAX: Final = 8192  # groups looked at for one batch, most of them perhaps skipped

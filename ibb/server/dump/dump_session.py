@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from .dump_batch import Outcome
 from .socket_pump import TURNS_MAX, SocketPump
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from .tail_member import TailMember
     from .tails import Tails
 
+T = TypeVar("T")
 REST_SECONDS_MAX: Final = 1.0  # at a time, before it is seen whether a rate or delay has changed
 
 
@@ -133,9 +135,9 @@ class DumpSession:
 
     async def _run(self) -> None:
         seen = self._signal.count
-        batch = await self._in_pool(self._stream.start)
-        self._reached.update(batch.sent)
-        if batch.outcome is not Outcome.END:
+        began, batch = await self._in_pool(self._begin)
+        self._reached.update(began.sent)
+        if began.outcome is not Outcome.END:
             self._accepted()
         while True:
             upcoming = None
@@ -174,6 +176,17 @@ class DumpSession:
             else:
                 batch = await upcoming
 
+    def _begin(self) -> tuple[Batch, Batch]:
+        """Return the stream's start, and that with the first groups behind it if there are any."""
+        first = self._stream.start()
+        if first.outcome is Outcome.END:
+            return first, first
+        batch = self._stream.next_batch()
+        sent = {**first.sent, **batch.sent}
+        return first, replace(
+            batch, data=b"".join((first.data, batch.data)), sent=sent, start=first.start
+        )
+
     def _begin_next(self, batch: Batch) -> asyncio.Future[Batch] | None:
         """Start making the next batch, unless the dump ends, waits or may have to rest first."""
         ends = self._ending.is_set() and self._stream.between_groups
@@ -203,7 +216,7 @@ class DumpSession:
         self._reached.update(batch.sent)
         self._at = batch.end
 
-    def _in_pool(self, call: Callable[[], Batch]) -> asyncio.Future[Batch]:
+    def _in_pool(self, call: Callable[[], T]) -> asyncio.Future[T]:
         return asyncio.get_running_loop().run_in_executor(self._pool, call)
 
     async def _rest(self, seconds_left: Callable[[], float]) -> None:

@@ -24,7 +24,7 @@ from ibb.protocol.heartbeat import Heartbeat
 from ibb.protocol.packet import CHUNK_BYTES, PacketFramer, frame
 from ibb.protocol.rotate import Rotate
 from ibb.protocol.stream_position import StreamPosition
-from ibb.server.config import BATCH_BYTES, BATCH_GROUPS_MAX, STREAM_NAME
+from ibb.server.config import BATCH_BYTES, BATCH_GROUPS_MAX, FIRST_BATCH_BYTES, STREAM_NAME
 from ibb.server.log import get_log
 from ibb.storage.errors import DiskError
 from ibb.storage.group_reader import GroupReader
@@ -87,6 +87,7 @@ class DumpStream:
         self._begun_at: Position
         self._generation = history.generation  # when the start was looked for
         self._last: StoredGroup | None = None  # that was sent
+        self._most = FIRST_BATCH_BYTES  # in a batch
         self._held: StoredGroup | None = None  # looked at already, for its age or its format
         self._age = GroupAge(history, pace, request.server_id)
         self._written_at = 0.0  # the group that is not old enough
@@ -141,8 +142,7 @@ class DumpStream:
 
     def _start(self) -> Batch:
         try:
-            place = self._find_start()
-            preamble = self._preamble(place)
+            preamble = self._preamble(self._find_start())
             return Batch(preamble, Outcome.MORE, sent=self._sent, start=self._at, end=self._at)
         except SqlError as error:
             return Batch(b"", Outcome.END, error)
@@ -229,8 +229,7 @@ class DumpStream:
         """Return what comes before any group; holds the first group that it had to look at."""
         request = self._request
         out = [self._rotate()]
-        in_force = self._history.formats.in_force(place.position)
-        created = 0
+        in_force, created = self._history.formats.in_force(place.position), 0
         if not self._reached:
             # A client that has nothing meets the record at its start: no second one before it.
             first = self._reader.next()
@@ -253,9 +252,10 @@ class DumpStream:
         """Add packets to *out* until there are enough, or no more."""
         self._check_generation()
         size = looked_at = 0
-        while size < BATCH_BYTES:
+        wanted, self._most = min(BATCH_BYTES, self._most), BATCH_BYTES
+        while size < wanted:
             if self._parts is None:
-                quick = self._send_run(BATCH_BYTES - size, out)
+                quick = self._send_run(wanted - size, out)
                 if quick is None:
                     break
                 size += quick
@@ -281,7 +281,7 @@ class DumpStream:
                     continue
                 self._group = group
                 self._parts = self._encoder.encode_group(group.pieces())
-            size += self._send_parts(self._parts, BATCH_BYTES - size, out)
+            size += self._send_parts(self._parts, wanted - size, out)
         return Outcome.MORE
 
     def _check_generation(self) -> None:

@@ -85,7 +85,7 @@ class Tail:
         """
         encoder, asked = self._encoder, place.encoder
         is_here = (place.generation, place.header.file_no) == (self._generation, self._file_no)
-        if not is_here or not 0 <= encoder.border - asked.border <= REACH_BYTES:
+        if not is_here or asked.border > encoder.border:
             return None
         caught_up: dict[int, Gtid] | None = {}
         if not encoder.behind and asked.border < self._begun_at:

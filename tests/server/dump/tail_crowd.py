@@ -123,7 +123,10 @@ class TailCrowd:
         return self.readers[-1]
 
     def news(self):
-        """Tell that the history has grown."""
+        """Tell that the history has grown, and have what is new sent at once."""
+        if self.tails._resting is not None:
+            self.tails._resting.cancel()
+            self.tails._resting = None
         self.signal.listener()
         for reader in self.readers:
             reader.look()

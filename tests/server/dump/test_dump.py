@@ -11,6 +11,7 @@ from ibb.protocol.gtid import Gtid
 from ibb.protocol.gtid_list import GtidList
 from ibb.protocol.heartbeat import Heartbeat
 from ibb.protocol.rotate import Rotate
+from ibb.server.dump.dump_session import DumpSession
 from ibb.storage.os_disk import OsDisk
 from ibb.storage.read_only import ReadOnlyHistory
 from ibb.storage.store import Store
@@ -132,6 +133,13 @@ async def test_an_until_that_was_reached_before_ends_at_once(serve, store):
     _, event = await dump.event()
     assert GtidList.parse(event).until_reached
     assert await dump.event() is None
+    await dump.client.close()
+
+
+async def test_the_first_groups_are_made_with_the_beginning(serve, store, monkeypatch):
+    monkeypatch.setattr(DumpSession, "_next_batch", lambda _: asyncio.Event().wait())
+    dump = await dumping(await serve(store), "0-1-5", non_block=False)
+    assert [group.gtid.seq for group in await dump.groups(5)] == [6, 7, 8, 9, 10]
     await dump.client.close()
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from ibb.protocol.event import EventFlag, EventType, build_event
 from ibb.protocol.gtid import Gtid, GtidPosition
+from ibb.server.config import FIRST_BATCH_BYTES
 from ibb.server.dump import dump_stream, event_packets, run_encoder
 from ibb.server.dump.dump_batch import Outcome
 from ibb.server.dump.dump_stream import DumpStream
@@ -270,8 +271,9 @@ def test_who_reads_alone_as_fast_as_it_can_is_sent_more_at_a_time():
             return RunStream(terms, blocks=blocks)
 
         assert_same(store, request())
-        ((first, *rest),) = sizes_of([reader()])
-        assert first < 2 * dump_stream.BATCH_BYTES < LONG_BYTES <= max(rest)
+        ((first, second, *rest),) = sizes_of([reader()])
+        assert first < 4 * FIRST_BATCH_BYTES < second < 2 * dump_stream.BATCH_BYTES
+        assert max(rest) >= LONG_BYTES
         assert max(rest) < LONG_BUFFER_BYTES
         others = sizes_of([reader(), reader(checksum=False)])  # with whom it shares nothing
         assert all(max(one) >= LONG_BYTES for one in others)

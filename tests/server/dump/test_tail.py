@@ -267,6 +267,20 @@ async def test_one_that_is_a_little_behind_is_sent_what_it_lacks(store, crowd, m
     crowd.check()
 
 
+async def test_one_that_does_not_take_what_it_lacks_goes_on_behind_it(store, crowd):
+    crowd.at_end(1)
+    late = crowd.add()
+    late.run()
+    commit(store, 100)
+    crowd.news()
+    late.is_slow = True
+    late.member = crowd.tails.join(late.stream, late, late.pace)
+    assert late.member.left.done()
+    late.look()
+    assert late.sent[0] == Gtid(0, 1, 100)
+    crowd.check()
+
+
 async def test_one_that_is_far_behind_does_not_join(store, crowd):
     first, late = crowd.add(), crowd.add()
     late.run()
@@ -356,7 +370,7 @@ async def test_the_loop_rests_as_long_as_it_served(store, crowd, monkeypatch):
     monkeypatch.setattr(Tail, "serve", slowly)
     for number in range(100, 105):
         commit(store, number)
-        crowd.news()
+        crowd.signal.listener()
     assert len(served) == 1
     await until(lambda: reader.member.at.position == store.end())
     assert served[1] >= served[0] + 2 * 0.005 - 0.001  # timers count whole milliseconds
