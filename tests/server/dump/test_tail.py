@@ -356,14 +356,14 @@ async def test_nothing_is_sent_of_a_history_that_was_begun_anew(store, crowd, mo
         assert one.outcome is Outcome.END
 
 
-async def test_the_loop_rests_as_long_as_it_served(store, crowd, monkeypatch):
+async def test_the_loop_rests_longer_than_it_served(store, crowd, monkeypatch):
     (reader,) = crowd.at_end(1)
     served, serve = [], Tail.serve
 
     def slowly(self):
         served.append(time.monotonic())
         has_more = serve(self)
-        while time.monotonic() < served[-1] + 0.005:
+        while time.monotonic() < served[-1] + 0.004:
             pass
         return has_more
 
@@ -373,7 +373,7 @@ async def test_the_loop_rests_as_long_as_it_served(store, crowd, monkeypatch):
         crowd.signal.listener()
     assert len(served) == 1
     await until(lambda: reader.member.at.position == store.end())
-    assert served[1] >= served[0] + 2 * 0.005 - 0.001  # timers count whole milliseconds
+    assert served[1] >= served[0] + 0.004 * (1 + tails.REST_SHARE) - 0.001  # timers count so
     monkeypatch.undo()
     await until(lambda: crowd.tails._resting is None)
     before = len(reader.data)
