@@ -57,8 +57,11 @@ def _idle(peer: Peer, readers: int, seconds: float, start: str) -> _Idle:
 
 
 def _settle(peer: Peer, readers: int) -> None:
-    """Return when all readers are shown as such."""
-    sql = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE COMMAND = 'Binlog Dump'"
+    """Return when all readers are shown as ones that have everything: to begin is no waiting."""
+    sql = (
+        "SELECT COUNT(*) FROM information_schema.PROCESSLIST "
+        "WHERE COMMAND = 'Binlog Dump' AND STATE LIKE 'Master has sent all binlog to slave%'"
+    )
     deadline = time.monotonic() + 60
     while int(peer.query(sql) or 0) < readers:
         if time.monotonic() > deadline:
