@@ -52,6 +52,7 @@ class Tail:
         served: how often something was sent.
         served_at: when it was last, by the loop's clock.
         at: how far they are.
+        reached: the last group of each domain that was sent.
     """
 
     def __init__(self, history: History, runs: PageRuns, place: TailPlace) -> None:
@@ -63,7 +64,7 @@ class Tail:
         encoder_state.copy_state(self._encoder, place.encoder)
         self._runs, self._feed = runs, PageFeed(runs)
         self._begun_at = place.encoder.border
-        self._reached: dict[int, tuple[int, Gtid]] = {}
+        self.reached: dict[int, Gtid] = {}
         self.members: set[TailMember] = set()
         self.seq = self.event_bytes = self.served = 0
         self.served_at = 0.0
@@ -106,11 +107,6 @@ class Tail:
         stream.go_on(self._encoder, self.at)
         self.members.discard(member)
 
-    def reached_since(self, served: int) -> dict[int, Gtid]:
-        """Return the last group of each domain that was sent behind so many times."""
-        reached = list(self._reached.items())  # who asks may be another thread
-        return {domain: gtid for domain, (when, gtid) in reached if when > served}
-
     def serve(self) -> bool:
         """Send what is new to all who may have it; return whether there is more of it."""
         end, border = self._history.end(), self._encoder.border
@@ -151,7 +147,7 @@ class Tail:
             self.seq = seq
             self.served += 1
             for domain, server, number in groups:
-                self._reached[domain] = self.served, Gtid(domain, server, number)
+                self.reached[domain] = Gtid(domain, server, number)
             self.served_at = asyncio.get_running_loop().time()
             self._send(memoryview(buffer)[:size])
         if code == event_packets.FULL:

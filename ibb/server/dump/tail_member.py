@@ -82,10 +82,12 @@ class TailMember:
         return self._at or self._tail.at
 
     def reached(self) -> dict[int, Gtid]:
-        """Return the last group of each domain that it was sent here."""
-        if self._at is not None:
-            return self._caught_up
-        return self._caught_up | self._tail.reached_since(self._since)
+        """
+        Return the last group of each domain that it was sent here.
+
+        What others were sent here before is among them: it had that, or it would not be here.
+        """
+        return self._caught_up if self._at is not None else self._caught_up | self._tail.reached
 
     def heartbeat(self) -> bytes:
         """Return a framed heartbeat, which is the next that it is sent."""

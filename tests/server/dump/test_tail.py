@@ -267,6 +267,24 @@ async def test_one_that_is_a_little_behind_is_sent_what_it_lacks(store, crowd, m
     crowd.check()
 
 
+async def test_one_is_sent_what_it_lacks_though_there_is_more_by_then(store, crowd, monkeypatch):
+    crowd.at_end(1)
+    late = crowd.add()
+    late.run()
+    commit(store, 100)
+    crowd.news()
+    admit = Tail.admit
+
+    def admit_late(self, *place):
+        commit(store, 101)
+        return admit(self, *place)
+
+    monkeypatch.setattr(Tail, "admit", admit_late)
+    assert late.join()
+    assert late.member.reached() == {0: Gtid(0, 1, 101)}  # it was served at once behind that
+    crowd.check()
+
+
 async def test_one_that_does_not_take_what_it_lacks_goes_on_behind_it(store, crowd):
     crowd.at_end(1)
     late = crowd.add()
@@ -340,6 +358,22 @@ async def test_heartbeats_are_counted_and_tell_the_place(store, crowd):
         other.stream.seq = (other.stream.seq - 1) & 255
         assert other.join()
     crowd.check()
+
+
+async def test_what_came_before_one_joined_is_synced_for_it(rng, monkeypatch, tmp_path):
+    with opened(tmp_path, rng, flush_log_at_commit=0, flush_log_interval=1e6) as store:
+        crowd = TailCrowd(store, rng, monkeypatch)
+        reader = crowd.add()
+        reader.run()
+        commit(store, 100)
+        crowd.news()  # which concerns nobody
+        assert crowd.pool.calls == 0
+        assert reader.join()
+        await until(lambda: store.state().contains(Gtid(0, 1, 100)))
+        crowd.news()
+        assert reader.member.reached() == {0: Gtid(0, 1, 100)}
+        crowd.check()
+        crowd.close()
 
 
 async def test_nothing_is_sent_of_a_history_that_was_begun_anew(store, crowd, monkeypatch):
