@@ -23,11 +23,15 @@ def is_used_from(file: File, offset: int) -> bool:
     Pages that were written without a sync may have outlived a power loss in any order, with
     empty ones before them; what was only reserved is not read.
     """
-    while (found := file.next_data(offset)) is not None:
-        data = file.read_at(found, PAGE_SIZE_MAX)
+    size = file.size()
+    while offset < size:
+        # What a cache holds counts as data, and each read brings in what follows: it would be all.
+        file.forget_cached(offset, size - offset)
+        found = file.next_data(offset)
+        data = b"" if found is None else file.read_at(found, PAGE_SIZE_MAX)
         if not page_is_zero(data):
             return True
-        if not data:
+        if found is None or not data:
             break
         offset = found + len(data)
     return False

@@ -1,5 +1,6 @@
 """What is set aside is there for good before anything is cleared."""
 
+import os
 import random
 from dataclasses import replace
 
@@ -124,3 +125,21 @@ def test_what_was_only_reserved_is_copied_by_no_opening(tmp_path):
             if number == 1:
                 store.switch_file()
     assert not list(tmp_path.glob("*.aside*"))
+
+
+def test_room_that_is_only_reserved_is_not_read(tmp_path, monkeypatch):
+    """Whatever a cache holds of it counts as data, and reading brings in what follows."""
+    path = tmp_path / "file"
+    file = OsDisk().open(str(path), create=True)
+    file.allocate(64 << 20)
+    file.write_at(0, b"page" * 4096)
+    file.sync()
+    read, pread = [], os.pread
+    monkeypatch.setattr(os, "pread", lambda fd, size, at: read.append(size) or pread(fd, size, at))
+    with path.open("rb") as other:
+        other.read(1 << 20)  # a cache has more of it then
+    assert not is_used_from(file, 16384)
+    assert sum(read) <= 1 << 20
+    file.write_at(50 << 20, b"left behind")
+    assert is_used_from(file, 16384)
+    file.close()
