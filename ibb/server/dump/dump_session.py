@@ -276,11 +276,9 @@ class DumpSession:
         while not member.left.done():
             period, left = self._heartbeat_period(), None
             if period is not None:
-                spoke_at = max(spoke_at, member.spoken_to_at)
-                left = max(spoke_at + period - loop.time(), 0.0)
-            await asyncio.wait((member.left,), timeout=left)
-            if period is None or member.left.done():
-                continue
-            if loop.time() >= max(spoke_at, member.spoken_to_at) + period:
+                left = max(spoke_at, member.spoken_to_at) + period - loop.time()
+            if left is None or left > 0:
+                await asyncio.wait((member.left,), timeout=left)
+            else:
                 await self._connection.write(member.heartbeat())
                 spoke_at = loop.time()

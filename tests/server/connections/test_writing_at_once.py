@@ -3,6 +3,7 @@
 import asyncio
 import random
 import socket
+from contextlib import suppress
 
 import pytest
 
@@ -48,6 +49,25 @@ async def test_what_it_does_not_take_follows_in_order(both):
         await last
     assert connection.write_at_once(b"again")
     assert await reader.readexactly(5) == b"again"
+
+
+async def test_nothing_goes_past_what_waits_though_there_is_room_again():
+    ours, theirs = socket.socketpair()
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8192)
+    theirs.setblocking(False)
+    connection = Connection(*await asyncio.open_connection(sock=ours), write_timeout=SECONDS_MAX)
+    pieces, found = [bytes([number]) * 30_000 for number in range(1, 8)], b""
+    for piece in pieces:
+        connection.write_at_once(piece)
+        with suppress(BlockingIOError):
+            found += theirs.recv(1 << 20)
+    async with asyncio.timeout(SECONDS_MAX):
+        loop = asyncio.get_running_loop()
+        while len(found) < 7 * 30_000:
+            found += await loop.sock_recv(theirs, 1 << 20)
+    assert found == b"".join(pieces)
+    await connection.close()
+    theirs.close()
 
 
 async def test_a_connection_that_is_gone_takes_nothing(both):

@@ -11,6 +11,7 @@ from ibb.protocol.event import EventType
 from ibb.protocol.gtid import Gtid
 from ibb.protocol.heartbeat import Heartbeat
 from ibb.server.dump.run_stream import RunStream
+from ibb.server.dump.tails import Tails
 from ibb.storage.store import Store
 
 from ...tiny import SMALL
@@ -165,6 +166,24 @@ async def test_one_that_does_not_read_is_dropped_and_holds_up_nobody(serve, stor
     await closed([stalled, other])
 
 
+async def test_one_that_does_not_read_is_waited_for_without_work(serve, store, monkeypatch):
+    server = await serve(store, net_write_timeout=1)
+    (stalled,) = await waiting(server)
+    stalled.client.writer.transport.pause_reading()
+    for seq in range(11, 1011):  # until the system takes no more
+        publish(store, Gtid(0, 1, seq), size=50_000, wait=True)
+        try:
+            async with asyncio.timeout(0.3):
+                await until(lambda: members(server))
+        except TimeoutError:
+            break
+    joins, join = [], Tails.join
+    monkeypatch.setattr(Tails, "join", lambda *who: joins.append(who) or join(*who))
+    await until_sessions(server, 0)  # though nothing more came
+    assert len(joins) < 10
+    await closed([stalled])
+
+
 async def test_an_encrypted_reader_is_served_too(serve, store):
     server = await serve(store)
     client = await RawClient.connect(server.address)
@@ -189,6 +208,9 @@ async def test_a_rate_that_is_set_holds_for_who_waits_already(serve, store):
     publish(store, Gtid(0, 1, 11), wait=True)
     assert (await dump.next_group()).gtid.seq == 11
     assert not members(server)
+    async with await RawClient.logged_in(server, "admin", "mighty") as client:
+        ((*shown,),) = await client.rows("SHOW BINLOG READERS")
+        assert "0-1-11" in shown
     server.pacing.rate = 0
     publish(store, Gtid(0, 1, 12), wait=True)
     assert (await dump.next_group()).gtid.seq == 12
