@@ -103,7 +103,9 @@ def begin_anew(world: World, state: BinlogState, *, only_state: bool = False) ->
     busy = bool(len(world.store._engine.writer.pins) or world.holds)
     if not busy:
         world.model.resets_to = state
-        ended = [(lease.name, None) for lease in world.model.leases.values() if lease.position]
+        under_way = [lease for _, lease in world.model.leases_under_way if lease is not None]
+        leases = [*world.model.leases.values(), *under_way]
+        ended = [(lease.name, None) for lease in leases if lease.position]
         world.model.leases_under_way.extend(ended)
     try:
         if only_state:
