@@ -4,13 +4,14 @@ from concurrent.futures import Executor, Future
 from types import SimpleNamespace
 
 from ibb.protocol.event import EventType
-from ibb.protocol.gtid import GtidPosition
+from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.server.dump import dump_stream
 from ibb.server.dump.dump_batch import Outcome
 from ibb.server.dump.shared_blocks import SharedBlocks
 from ibb.server.dump.tails import Tails
 from ibb.storage.page_runs import PageRuns
 
+from ...storage.events import query, rows_event, xid
 from .crowd import Reader
 from .made_streams import packets_of, request
 
@@ -121,6 +122,12 @@ class TailCrowd:
         shift = self.rng.choice((0, 0, 1, 100, 255))
         self.readers.append(TailReader(self, asked, shift))
         return self.readers[-1]
+
+    def commit(self, number, size=100, **options):
+        """Publish a small group."""
+        with self.history.begin() as group:
+            group.write(query("a") + rows_event(size) + xid(number))
+            group.commit(Gtid(0, 1, number), **options)
 
     def news(self):
         """Tell that the history has grown, and have what is new sent at once."""

@@ -9,46 +9,16 @@ from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.server.config import TAIL_BYTES
 from ibb.server.dump import tails
 from ibb.server.dump.dump_batch import Outcome
-from ibb.server.dump.dump_stream import DumpStream
 from ibb.server.dump.run_stream import RunStream
 from ibb.server.dump.tail import REACH_BYTES, Tail
 from ibb.server.dump.tail_member import TailMember
 from ibb.storage.page_runs import PageRuns
 
-from ...storage.events import query, rows_event, xid
 from ..waiting import until
 from .crowd import filled, opened, publish
-from .made_streams import made_by
 from .tail_crowd import TailCrowd
 
 pytestmark = pytest.mark.kernel
-
-
-@pytest.fixture
-def rng():
-    return random.Random(5)
-
-
-@pytest.fixture
-def store(tmp_path, rng):
-    """A store with some groups, in large pages of one file."""
-    with opened(tmp_path, rng, page_size=16384, max_binlog_size=8 << 20) as store:
-        filled(store, rng, 30)
-        yield store
-
-
-@pytest.fixture
-def crowd(store, rng, monkeypatch):
-    crowd = TailCrowd(store, rng, monkeypatch)
-    yield crowd
-    crowd.close()
-
-
-def commit(store, number, size=100, domain=0, **options):
-    """Publish one small group."""
-    with store.begin() as group:
-        group.write(query("a") + rows_event(size) + xid(number))
-        group.commit(Gtid(domain, 1, number), **options)
 
 
 def some_trouble(crowd, rng):
@@ -84,7 +54,7 @@ async def test_any_readers_get_what_each_gets_alone(seed, monkeypatch, tmp_path)
                 if reader.member is None and rng.random() < 0.7:
                     reader.run()
                     if rng.random() < 0.2:
-                        commit(store, number)
+                        crowd.commit(number)
                     reader.join()
             for more in range(1, rng.choice((1, 2, 3, 9))):
                 publish(store, rng, number + more)
@@ -100,28 +70,28 @@ async def test_any_readers_get_what_each_gets_alone(seed, monkeypatch, tmp_path)
         crowd.close()
 
 
-async def test_packets_are_made_once_for_all_and_by_no_thread(store, crowd, monkeypatch):
+async def test_packets_are_made_once_for_all_and_by_no_thread(crowd, monkeypatch):
     readers, loads, load = crowd.at_end(20), [], PageRuns.load
     monkeypatch.setattr(PageRuns, "load", lambda self, *a: loads.append(a) or load(self, *a))
     monkeypatch.setattr(RunStream, "next_batch", None)
     for number in range(100, 110):
         before = [len(one.data) for one in readers]
-        commit(store, number)
+        crowd.commit(number)
         crowd.news()
         assert [len(one.data) for one in readers] == [size + 1 for size in before]
-        assert all(one.member.at.position == store.end() for one in readers)
+        assert all(one.member.at.position == crowd.history.end() for one in readers)
         assert all(one.member.reached()[0] == Gtid(0, 1, number) for one in readers)
     assert len(loads) < 3 * 10
     monkeypatch.undo()
     crowd.check()
 
 
-async def test_each_kind_of_packets_has_a_tail(store, crowd):
+async def test_each_kind_of_packets_has_a_tail(crowd):
     crowd.at_end(2)
     crowd.at_end(2, checksum=False)
     crowd.at_end(1, annotate=False)
     assert len(crowd.tails._tails) == 3
-    commit(store, 100)
+    crowd.commit(100)
     crowd.news()
     crowd.check()
     crowd.news()
@@ -136,15 +106,15 @@ async def test_each_kind_of_packets_has_a_tail(store, crowd):
         ([20_000] * (REACH_BYTES // 20_000 + 2), "much came at once"),
     ],
 )
-async def test_what_is_much_is_left_to_threads(store, crowd, sizes, why):
+async def test_what_is_much_is_left_to_threads(crowd, sizes, why):
     readers = crowd.at_end(3)
-    commit(store, 99)
+    crowd.commit(99)
     crowd.news()
     assert all(one.member for one in readers), why
     with_them = crowd.readers[0].data.copy()
     for number, size in enumerate(sizes, 100):
-        commit(store, number, size, wait=False)
-    store.sync()
+        crowd.commit(number, size, wait=False)
+    crowd.history.sync()
     crowd.news()
     assert not any(one.member for one in readers), why
     assert crowd.readers[0].data == with_them
@@ -154,46 +124,46 @@ async def test_what_is_much_is_left_to_threads(store, crowd, sizes, why):
     crowd.check()
 
 
-async def test_what_comes_is_sent_in_turns_of_a_limited_size(store, crowd):
+async def test_what_comes_is_sent_in_turns_of_a_limited_size(crowd):
     readers = crowd.at_end(2)
     for number in range(100, 112):
-        commit(store, number, 14_000, wait=False)
-    store.sync()
+        crowd.commit(number, 14_000, wait=False)
+    crowd.history.sync()
     sent = len(readers[0].data)
     crowd.news()
     assert all(one.member for one in readers)
-    assert readers[0].member.at.position < store.end()
+    assert readers[0].member.at.position < crowd.history.end()
     first = readers[0].data[sent:]
     assert len(first) == 1
     assert TAIL_BYTES - 14_500 < len(first[0]) <= TAIL_BYTES
-    await until(lambda: readers[0].member.at.position == store.end())
+    await until(lambda: readers[0].member.at.position == crowd.history.end())
     assert len(readers[0].data) > sent + 2
     crowd.check()
 
 
-async def test_they_go_into_the_next_file_by_threads(crowd, store):
+async def test_they_go_into_the_next_file_by_threads(crowd):
     readers = crowd.at_end(3)
-    store.switch_file()
-    commit(store, 100)
+    crowd.history.switch_file()
+    crowd.commit(100)
     crowd.news()
     assert not any(one.member for one in readers)
     for one in readers:
         one.run()
         assert one.join()
-    commit(store, 101)
+    crowd.commit(101)
     crowd.news()
-    assert all(one.member.at.position == store.end() for one in readers)
+    assert all(one.member.at.position == crowd.history.end() for one in readers)
     crowd.check()
 
 
-async def test_who_does_not_take_all_leaves_behind_it_and_the_others_stay(store, crowd):
+async def test_who_does_not_take_all_leaves_behind_it_and_the_others_stay(crowd):
     slow, *others = crowd.at_end(4)
     slow.is_slow = True
-    commit(store, 100)
+    crowd.commit(100)
     crowd.news()
     assert slow.member is None
     assert slow.sent[0] == Gtid(0, 1, 100)
-    commit(store, 101)
+    crowd.commit(101)
     crowd.news()
     assert all(one.member.reached()[0] == Gtid(0, 1, 101) for one in others)
     slow.run()
@@ -202,13 +172,13 @@ async def test_who_does_not_take_all_leaves_behind_it_and_the_others_stay(store,
 
 
 @pytest.mark.parametrize("what", ["delay", "rate"])
-async def test_who_may_not_have_all_at_once_any_more_leaves_before_it(store, crowd, what):
+async def test_who_may_not_have_all_at_once_any_more_leaves_before_it(crowd, what):
     limited, other = crowd.at_end(2)
     if what == "delay":
         limited.pace._pacing.delay = 3600.0
     else:
         limited.pace._pacing.rate = 1 << 20
-    commit(store, 100)
+    crowd.commit(100)
     crowd.news()
     assert limited.member is None
     assert limited.sent.get(0) != Gtid(0, 1, 100)
@@ -218,10 +188,10 @@ async def test_who_may_not_have_all_at_once_any_more_leaves_before_it(store, cro
     crowd.check()
 
 
-async def test_who_was_told_to_end_gets_no_more(store, crowd):
+async def test_who_was_told_to_end_gets_no_more(crowd):
     ending, other = crowd.at_end(2)
     ending.stream.stopping = True
-    commit(store, 100)
+    crowd.commit(100)
     crowd.news()
     assert ending.member is None
     assert 0 not in ending.sent or ending.sent[0].seq != 100
@@ -230,113 +200,14 @@ async def test_who_was_told_to_end_gets_no_more(store, crowd):
     crowd.check()
 
 
-async def test_who_passes_over_groups_that_it_has_does_not_join(store, crowd):
-    newest = store.state().position()
-    ahead = GtidPosition([*newest, Gtid(0, 1, 10_000)])
-    reader = crowd.add(start=ahead, ignore_duplicates=True)
-    reader.run()
-    assert reader.outcome is Outcome.IDLE
-    assert reader.stream._header is not None  # it is where it could join
-    assert not reader.join()
-    crowd.at_end(1)
-    commit(store, 100)
-    crowd.news()
-    reader.run()
-    assert made_by(DumpStream, store, reader.asked).sent == reader.sent
-    crowd.check()
-
-
-async def test_one_that_is_a_little_behind_is_sent_what_it_lacks(store, crowd, monkeypatch):
-    (first,) = crowd.at_end(1)
-    commit(store, 100)
-    crowd.news()
-    late = crowd.add()
-    late.run()
-    for number in (101, 102):
-        commit(store, number)
-        crowd.news()
-    monkeypatch.setattr(RunStream, "next_batch", None)
-    before = len(late.data)
-    assert late.join()
-    assert len(late.data) == before + 1
-    assert late.member.reached() == {0: Gtid(0, 1, 102)}
-    commit(store, 103)
-    crowd.news()
-    assert late.member.reached() == first.member.reached() | late.member.reached()
-    monkeypatch.undo()
-    crowd.check()
-
-
-async def test_one_is_sent_what_it_lacks_though_there_is_more_by_then(store, crowd, monkeypatch):
-    crowd.at_end(1)
-    late = crowd.add()
-    late.run()
-    commit(store, 100)
-    crowd.news()
-    admit = Tail.admit
-
-    def admit_late(self, *place):
-        commit(store, 101)
-        return admit(self, *place)
-
-    monkeypatch.setattr(Tail, "admit", admit_late)
-    assert late.join()
-    assert late.member.reached() == {0: Gtid(0, 1, 101)}  # it was served at once behind that
-    crowd.check()
-
-
-async def test_one_that_does_not_take_what_it_lacks_goes_on_behind_it(store, crowd):
-    crowd.at_end(1)
-    late = crowd.add()
-    late.run()
-    commit(store, 100)
-    crowd.news()
-    late.is_slow = True
-    late.member = crowd.tails.join(late.stream, late, late.pace)
-    assert late.member.left.done()
-    late.look()
-    assert late.sent[0] == Gtid(0, 1, 100)
-    crowd.check()
-
-
-async def test_one_that_is_far_behind_does_not_join(store, crowd):
-    first, late = crowd.add(), crowd.add()
-    late.run()
-    for number in range(100, 100 + REACH_BYTES // 10_000 + 10):
-        commit(store, number, 10_000, wait=False)
-    store.sync()
-    first.run()
-    assert first.join()
-    commit(store, 1000)
-    crowd.news()
-    assert first.member.reached()
-    before = len(late.data)
-    assert not late.join()
-    assert len(late.data) == before
-    crowd.check()
-
-
-async def test_one_that_is_before_the_first_of_them_does_not_join_before_a_group_came(store, crowd):
-    late = crowd.add()
-    late.run()
-    commit(store, 100)
-    crowd.at_end(1, start=store.state().position())
-    assert not late.join()
-    commit(store, 101)
-    crowd.news()
-    assert late.join()
-    assert late.member.reached() == {0: Gtid(0, 1, 101)}
-    crowd.check()
-
-
-async def test_a_member_that_has_left_is_told_nothing_of_what_comes(store, crowd):
+async def test_a_member_that_has_left_is_told_nothing_of_what_comes(crowd):
     gone, other = crowd.at_end(2)
-    commit(store, 100)
+    crowd.commit(100)
     crowd.news()
     member: TailMember = gone.member
     gone.leave()
     seq = gone.stream.seq
-    commit(store, 101)
+    crowd.commit(101)
     crowd.news()
     member.leave()
     assert gone.stream.seq == seq
@@ -345,11 +216,11 @@ async def test_a_member_that_has_left_is_told_nothing_of_what_comes(store, crowd
     crowd.check()
 
 
-async def test_heartbeats_are_counted_and_tell_the_place(store, crowd):
+async def test_heartbeats_are_counted_and_tell_the_place(crowd):
     one, other = crowd.at_end(2)
     for number in range(100, 103):
         one.beat()
-        commit(store, number)
+        crowd.commit(number)
         crowd.news()
         one.beat()
         other.leave()
@@ -360,28 +231,12 @@ async def test_heartbeats_are_counted_and_tell_the_place(store, crowd):
     crowd.check()
 
 
-async def test_what_came_before_one_joined_is_synced_for_it(rng, monkeypatch, tmp_path):
-    with opened(tmp_path, rng, flush_log_at_commit=0, flush_log_interval=1e6) as store:
-        crowd = TailCrowd(store, rng, monkeypatch)
-        reader = crowd.add()
-        reader.run()
-        commit(store, 100)
-        crowd.news()  # which concerns nobody
-        assert crowd.pool.calls == 0
-        assert reader.join()
-        await until(lambda: store.state().contains(Gtid(0, 1, 100)))
-        crowd.news()
-        assert reader.member.reached() == {0: Gtid(0, 1, 100)}
-        crowd.check()
-        crowd.close()
-
-
-async def test_nothing_is_sent_of_a_history_that_was_begun_anew(store, crowd, monkeypatch):
+async def test_nothing_is_sent_of_a_history_that_was_begun_anew(crowd, monkeypatch):
     readers = crowd.at_end(3)
     before = [one.data.copy() for one in readers]
-    commit(store, 100)
+    crowd.commit(100)
     calls = iter([True, False])
-    monkeypatch.setattr(store, "is_still", lambda _: next(calls, False))
+    monkeypatch.setattr(crowd.history, "is_still", lambda _: next(calls, False))
     crowd.news()
     assert [one.data for one in readers] == before
     assert not any(one.member for one in readers)
@@ -390,7 +245,7 @@ async def test_nothing_is_sent_of_a_history_that_was_begun_anew(store, crowd, mo
         assert one.outcome is Outcome.END
 
 
-async def test_the_loop_rests_longer_than_it_served(store, crowd, monkeypatch):
+async def test_the_loop_rests_longer_than_it_served(crowd, monkeypatch):
     (reader,) = crowd.at_end(1)
     served, serve = [], Tail.serve
 
@@ -403,15 +258,15 @@ async def test_the_loop_rests_longer_than_it_served(store, crowd, monkeypatch):
 
     monkeypatch.setattr(Tail, "serve", slowly)
     for number in range(100, 105):
-        commit(store, number)
+        crowd.commit(number)
         crowd.signal.listener()
     assert len(served) == 1
-    await until(lambda: reader.member.at.position == store.end())
+    await until(lambda: reader.member.at.position == crowd.history.end())
     assert served[1] >= served[0] + 0.004 * (1 + tails.REST_SHARE) - 0.001  # timers count so
     monkeypatch.undo()
     await until(lambda: crowd.tails._resting is None)
     before = len(reader.data)
-    commit(store, 105)
+    crowd.commit(105)
     crowd.news()
     assert len(reader.data) == before + 1  # at once
     crowd.check()
