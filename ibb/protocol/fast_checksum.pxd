@@ -11,11 +11,16 @@ cdef IsaCrc32c _isa_crc32c
 @cython.locals(ones="unsigned int")
 cdef unsigned int crc32_at(const unsigned char* data, Py_ssize_t size) noexcept nogil
 
+@cython.locals(ones="unsigned int", crc="unsigned int", tables="const unsigned int*", _=int)
+cdef unsigned int crc32_behind(unsigned long long first, unsigned long long second, unsigned int third, const unsigned char* data, Py_ssize_t size) noexcept nogil
+
+cdef unsigned int _eight(const unsigned int* tables, unsigned long long word) noexcept nogil
+
 @cython.locals(ones="unsigned int")
 cdef unsigned int crc32c_at(const unsigned char* data, Py_ssize_t size) noexcept nogil
 
-@cython.locals(crc="unsigned int", at=Py_ssize_t, low="unsigned int")
-cdef unsigned int _by_table(const unsigned int* tables, const unsigned char* data, Py_ssize_t size) noexcept nogil
+@cython.locals(at=Py_ssize_t, low="unsigned int")
+cdef unsigned int _by_table(const unsigned int* tables, const unsigned char* data, Py_ssize_t size, unsigned int crc) noexcept nogil
 
 @cython.locals(base=int, byte=int, crc="unsigned int", _=int, place=int, before="unsigned int")
 cdef void _fill_table(int table, unsigned int polynomial) noexcept

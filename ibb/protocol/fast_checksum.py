@@ -3,15 +3,16 @@ Both checksums for kernels, which call them without the interpreter: a kernel it
 
 Whoever has ISA-L's wheel (extra `fast`) gets its functions: the extension module exports them, and
 what ctypes finds there is tried before it is believed. Else tables do it, eight bytes at a time and
-a tenth as fast. `crc32_at` and `crc32c_at` are for other compiled kernels only; `fast_checksum.pxd`
-has their types. Plain Python has `checksum.py`.
+a tenth as fast. `crc32_at`, `crc32_behind` and `crc32c_at` are for other compiled kernels only;
+`fast_checksum.pxd` has their types. Plain Python has `checksum.py`.
 """
 
 from __future__ import annotations
 
 import ctypes
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 try:
     import cython
@@ -21,13 +22,26 @@ except ImportError:  # nothing needs it to run
 from . import checksum
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Container
 
 _EXPORTER: Final = "isal.isal_zlib"
+# Functions that use the widest registers are no faster for events and pages, and what other code
+# does with narrower ones behind them, or before, waits: a one-row event took twice as long.
+_FUNCTIONS: Final = (
+    (("pclmulqdq", "sse4_2"), "crc32_gzip_refl_by8", "crc32_iscsi_01"),
+    ((), "crc32_gzip_refl", "crc32_iscsi"),  # what the library takes for the best
+)
 _TRIED: Final = bytes(range(251)) * 5
 _SIZES: Final = (0, 1, 7, 8, 15, 16, 17, 31, 64, 65, 127, 128, 255, 256, 511, 1024, len(_TRIED))
 _CRC32_POLYNOMIAL: Final = 0xEDB88320
 _CRC32C_POLYNOMIAL: Final = 0x82F63B78
+
+
+class IsaL(NamedTuple):
+    """Functions of ISA-L."""
+
+    crc32: Any
+    crc32c: Any
 
 
 def crc32(data: bytes) -> int:
@@ -46,13 +60,13 @@ def crc32c(data: bytes) -> int:
 
 def uses_isa_l() -> bool:
     """Tell whether ISA-L does it."""
-    return _library is not None
+    return _isa_l is not None
 
 
 def use_tables() -> None:
     """Do without ISA-L from now on."""
-    global _library  # noqa: PLW0603 - C's view of it is the module's, too
-    _library = None
+    global _isa_l  # noqa: PLW0603 - C's view of it is the module's, too
+    _isa_l = None
     _adopt(0, 0)
 
 
@@ -62,7 +76,46 @@ def crc32_at(data: bytes, size: int) -> int:
     ones = ~ones
     if _has_functions:
         return _isa_crc32(0, data, size)
-    return _by_table(cython.address(_tables[0]), data, size) ^ ones
+    return _by_table(cython.address(_tables[0]), data, size, ones) ^ ones
+
+
+def crc32_behind(first: int, second: int, third: int, data: bytes, size: int) -> int:
+    """
+    Return the CRC-32 of 19 bytes, and of *size* more at an address.
+
+    Who has just changed the 19 has them here at once: memory would give them back in larger pieces
+    than they were written in only once they have left the processor.
+
+    Args:
+        first: the first eight, the lowest byte first.
+        second: the next eight.
+        third: the last three.
+        data: the address.
+        size: bytes there.
+    """
+    tables, ones = cython.address(_tables[0]), 0
+    ones = ~ones
+    crc = _eight(tables, _eight(tables, first ^ ones) ^ second)
+    for _ in range(3):
+        crc = crc >> 8 ^ tables[(crc ^ third) & 255]
+        third >>= 8
+    if _has_functions:
+        return _isa_crc32(crc ^ ones, data, size)
+    return _by_table(tables, data, size, crc) ^ ones
+
+
+def _eight(tables: memoryview, word: int) -> int:
+    """Return a CRC behind eight bytes, to which that of before has been added."""
+    return (
+        tables[1792 + (word & 255)]
+        ^ tables[1536 + (word >> 8 & 255)]
+        ^ tables[1280 + (word >> 16 & 255)]
+        ^ tables[1024 + (word >> 24 & 255)]
+        ^ tables[768 + (word >> 32 & 255)]
+        ^ tables[512 + (word >> 40 & 255)]
+        ^ tables[256 + (word >> 48 & 255)]
+        ^ tables[word >> 56]
+    )
 
 
 def crc32c_at(data: bytes, size: int) -> int:
@@ -71,13 +124,11 @@ def crc32c_at(data: bytes, size: int) -> int:
     ones = ~ones
     if _has_functions:
         return _isa_crc32c(data, size, ones) ^ ones
-    return _by_table(cython.address(_tables[2048]), data, size) ^ ones
+    return _by_table(cython.address(_tables[2048]), data, size, ones) ^ ones
 
 
-def _by_table(tables: memoryview, data: bytes, size: int) -> int:
-    """Return a CRC by a polynomial's eight tables, not inverted at the end."""
-    crc = 0
-    crc = ~crc
+def _by_table(tables: memoryview, data: bytes, size: int, crc: int) -> int:
+    """Go on with a CRC by a polynomial's eight tables; it is not inverted."""
     at = 0
     while size - at >= 8:
         low = data[at + 3]
@@ -123,13 +174,36 @@ def _adopt(crc32_address: int, crc32c_address: int) -> None:
         _isa_crc32c = cython.cast(IsaCrc32c, cython.cast(cython.size_t, crc32c_address))  # noqa: F821
 
 
-def _find_isa_l() -> ctypes.CDLL | None:
-    """Return the library whose functions do what they should, or None."""
+def find_isa_l(flags: Container[str]) -> IsaL | None:
+    """
+    Return functions of ISA-L that do what they should, or None.
+
+    Args:
+        flags: what the processor has, by the names that Linux has for it.
+    """
     try:
         library = ctypes.CDLL(import_module(_EXPORTER).__file__)
-        gzip, iscsi = library.crc32_gzip_refl, library.crc32_iscsi
-    except (ImportError, OSError, AttributeError):
+    except (ImportError, OSError):
         return None
+    for needs, crc32_name, crc32c_name in _FUNCTIONS:
+        if all(flag in flags for flag in needs) and hasattr(library, crc32_name):
+            found = IsaL(getattr(library, crc32_name), getattr(library, crc32c_name))
+            return found if _are_right(found) else None
+    return None
+
+
+def processor_flags() -> frozenset[str]:
+    """Return what Linux says that the processor has; nothing elsewhere, or on other processors."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
+    except OSError:
+        return frozenset()
+    flags = (line.partition(":")[2] for line in lines if line.startswith("flags"))
+    return frozenset(next(flags, "").split())
+
+
+def _are_right(isa_l: IsaL) -> bool:
+    gzip, iscsi = isa_l
     gzip.restype = iscsi.restype = ctypes.c_uint32
     gzip.argtypes = (ctypes.c_uint32, ctypes.c_char_p, ctypes.c_uint64)
     iscsi.argtypes = (ctypes.c_char_p, ctypes.c_int, ctypes.c_uint32)
@@ -137,10 +211,9 @@ def _find_isa_l() -> ctypes.CDLL | None:
         (lambda data: gzip(0, data, len(data)), checksum.crc32),
         (lambda data: iscsi(data, len(data), 2**32 - 1) ^ (2**32 - 1), checksum.crc32c),
     )
-    right = all(
+    return all(
         found(_TRIED[:size]) == known(_TRIED[:size]) for found, known in tried for size in _SIZES
     )
-    return library if right else None
 
 
 def _address(function: object) -> int:
@@ -151,8 +224,8 @@ if not cython.compiled:
     _tables = [0] * 4096
 _fill_table(0, _CRC32_POLYNOMIAL)
 _fill_table(8, _CRC32C_POLYNOMIAL)
-_library = _find_isa_l() if cython.compiled else None
-if _library is None:
+_isa_l = find_isa_l(processor_flags()) if cython.compiled else None
+if _isa_l is None:
     _adopt(0, 0)
 else:
-    _adopt(_address(_library.crc32_gzip_refl), _address(_library.crc32_iscsi))
+    _adopt(_address(_isa_l.crc32), _address(_isa_l.crc32c))

@@ -21,6 +21,24 @@ for size in [*range(70), 508, 16380]:
     assert fast_checksum.crc32c(data) == checksum.crc32c(data)
 """
 
+STREAMED = """
+import sys
+from pathlib import Path
+from ibb.protocol import fast_checksum
+from ibb.protocol.gtid import Gtid
+from ibb.storage import Store, StoreOptions
+from tests.server.dump.made_streams import assert_same, request
+from tests.storage.events import rows_event, xid
+fast_checksum.use_tables()
+with Store.open(Path(sys.argv[1]), StoreOptions(max_binlog_size=1 << 20)) as store:
+    for number in range(1, 100):
+        with store.begin() as group:
+            group.write(rows_event(8 + number * 7) + xid(number))
+            group.commit(Gtid(0, 1, number), wait=False)
+    store.sync()
+    assert_same(store, request())
+"""
+
 
 def test_the_check_values():
     assert fast_checksum.crc32(b"123456789") == 0xCBF43926
@@ -35,5 +53,30 @@ def test_any_bytes():
         assert fast_checksum.crc32c(data) == checksum.crc32c(data)
 
 
-def test_tables_do_the_same():
+def test_tables_do_the_same(tmp_path):
     subprocess.run([sys.executable, "-c", CHECKED], check=True)
+    subprocess.run([sys.executable, "-c", STREAMED, tmp_path / "store"], check=True)
+
+
+def test_functions_are_those_that_leave_the_processor_as_it_was_where_it_has_them():
+    usual = fast_checksum.find_isa_l(frozenset())
+    if usual is None:
+        assert not fast_checksum.uses_isa_l()
+        return
+    assert usual.crc32.__name__ == "crc32_gzip_refl"
+    if {"pclmulqdq", "sse4_2"} <= fast_checksum.processor_flags():
+        found = fast_checksum.find_isa_l(fast_checksum.processor_flags())
+        assert (found.crc32.__name__, found.crc32c.__name__) == (
+            "crc32_gzip_refl_by8",
+            "crc32_iscsi_01",
+        )
+
+
+def test_a_library_that_computes_something_else_is_not_used(monkeypatch):
+    monkeypatch.setattr(checksum, "crc32", lambda _: 0)
+    assert fast_checksum.find_isa_l(frozenset()) is None
+
+
+def test_without_a_library_there_are_tables(monkeypatch):
+    monkeypatch.setattr(fast_checksum, "_EXPORTER", "ibb.nothing_of_that_name")
+    assert fast_checksum.find_isa_l(frozenset()) is None

@@ -1,7 +1,7 @@
 cimport cython
 from libc.string cimport memcpy
 
-from ibb.protocol.fast_checksum cimport crc32_at
+from ibb.protocol.fast_checksum cimport crc32_behind
 from ibb.storage.record_walker cimport RecordWalker
 
 cdef int _ok, _odd, _full, _head
@@ -50,8 +50,8 @@ cdef class EventPackets:
 
     cdef void _note_head(self, const unsigned char* data, long long at) noexcept nogil
 
-    @cython.locals(wire="long long", checksum="unsigned int")
-    cdef void _frame(self, unsigned char* out, long long at, long long size) noexcept nogil
+    @cython.locals(wire="long long", checksum="unsigned int", flags=int, first="unsigned long long", second="unsigned long long")
+    cdef void _frame(self, unsigned char* out, long long at, long long size, const unsigned char* data, long long source) noexcept nogil
 
 
 @cython.locals(top="unsigned int")

@@ -160,7 +160,7 @@ class EventPackets:
                     memcpy(cython.address(out[at]), cython.address(data[part]), size)  # noqa: F821
                 else:
                     out[at : at + size] = data[part : part + size]
-                self._frame(out, at, size)
+                self._frame(out, at, size, data, part)
             part += size
             left -= size
         walker.part, walker.left = part, left
@@ -209,7 +209,7 @@ class EventPackets:
             self._note_head(out, at)
             code = _head
         if self._fate == _send:
-            self._frame(out, at, self._event_size)
+            self._frame(out, at, self._event_size, out, at)
         return code
 
     def _is_usual(self, data: memoryview, at: int, size: int) -> bool:
@@ -227,16 +227,26 @@ class EventPackets:
         self.number = _u32(data, at + 23)
         self.number = self.number << 32 | _u32(data, at + 19)
 
-    def _frame(self, out: memoryview, at: int, size: int) -> None:
-        """Make a packet of an event that was copied."""
+    def _frame(self, out: memoryview, at: int, size: int, data: memoryview, source: int) -> None:
+        """Make a packet of an event that was copied from *source* in *data*, or lies there."""
         wire = size + self._checksum_size
+        checksum, flags = 0, data[source + 18] & 0xBF  # ACCEPT_OWN is for inside a replica only
+        if cython.compiled and self._checksum_size:
+            first, second = _u32(data, source + 4), wire
+            first = first << 32 | _u32(data, source)
+            second = second << 8 | data[source + 8]
+            checksum = crc32_behind(  # noqa: F821
+                first,
+                second,
+                flags << 16 | data[source + 17] << 8,
+                cython.address(data[source + 19]),
+                size - 19,
+            )
         _put_u32(out, at + 9, wire)
         _put_u32(out, at + 13, 0)
-        out[at + 18] &= 0xBF  # ACCEPT_OWN means something inside a replica only
+        out[at + 18] = flags
         if self._checksum_size:
-            if cython.compiled:
-                checksum = crc32_at(cython.address(out[at]), size)  # noqa: F821
-            else:
+            if not cython.compiled:
                 checksum = crc32(out[at : at + size])
             _put_u32(out, at + size, checksum)
         _put_u32(out, at - 5, wire + 1 | self.seq << 24)
