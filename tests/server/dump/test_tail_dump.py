@@ -174,7 +174,7 @@ async def test_one_that_does_not_read_is_waited_for_without_work(serve, store, m
         publish(store, Gtid(0, 1, seq), size=50_000, wait=True)
         try:
             async with asyncio.timeout(0.3):
-                await until(lambda: members(server))
+                await until(lambda: [one.at.position for one in members(server)] == [store.end()])
         except TimeoutError:
             break
     joins, join = [], Tails.join
@@ -204,13 +204,15 @@ async def test_an_encrypted_reader_is_served_too(serve, store):
 async def test_a_rate_that_is_set_holds_for_who_waits_already(serve, store):
     server = await serve(store)
     (dump,) = await waiting(server)
-    server.pacing.rate = 1 << 16
     publish(store, Gtid(0, 1, 11), wait=True)
     assert (await dump.next_group()).gtid.seq == 11
+    server.pacing.rate = 1 << 16
+    publish(store, Gtid(3, 1, 1), wait=True)
+    assert (await dump.next_group()).gtid == Gtid(3, 1, 1)
     assert not members(server)
     async with await RawClient.logged_in(server, "admin", "mighty") as client:
         ((*shown,),) = await client.rows("SHOW BINLOG READERS")
-        assert "0-1-11" in shown
+        assert "0-1-11,3-1-1" in shown
     server.pacing.rate = 0
     publish(store, Gtid(0, 1, 12), wait=True)
     assert (await dump.next_group()).gtid.seq == 12

@@ -132,3 +132,12 @@ async def test_what_came_before_one_joined_is_synced_for_it(monkeypatch, tmp_pat
         assert reader.member.reached() == {0: Gtid(0, 1, 100)}
         crowd.check()
         crowd.close()
+
+
+async def test_nothing_is_kept_for_who_is_served(crowd):
+    crowd.at_end(2)
+    late = crowd.add()
+    late.run()
+    assert not crowd.blocks._kept
+    assert all(one.stream._seat.place is None for one in crowd.readers[:2])
+    crowd.check()
