@@ -33,7 +33,7 @@ class DurableSignal:
 
     Attributes:
         count: how often it fired. Read it before looking for data, and hand it to `wait`.
-        listener: is called each time, before anybody who waits, by the loop's thread; may be set.
+        listener: is called each time, by the loop's thread; may be set.
     """
 
     def __init__(self, history: History, pool: Executor, poll_interval: float) -> None:
@@ -70,10 +70,10 @@ class DurableSignal:
     def nudge(self) -> None:
         """Let everybody who waits look around, from the loop's thread."""
         self.count += 1
-        if self.listener is not None:
-            self.listener()
         for future in self._waiting:
             _finish(future)
+        if self.listener is not None:
+            self.listener()
 
     async def close(self) -> None:
         """Listen no longer."""

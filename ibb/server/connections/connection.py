@@ -13,6 +13,7 @@ import pwd
 import socket
 import struct
 import termios
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from ibb.protocol.packet import (
@@ -265,8 +266,8 @@ class Connection:
         """
         Write framed packets without waiting; return whether the system has taken all of them.
 
-        What it has not waits in the transport: `flushed` tells when it has gone. A connection that
-        is closed, or breaks, takes nothing, which the next that is done with it will find.
+        What it has not waits in the transport: `flushed` tells when it has gone. What is wrong with
+        a connection that is closed, or breaks, the next that is done with it will find.
 
         Args:
             data: is not changed by anybody until it has gone.
@@ -274,15 +275,14 @@ class Connection:
         link = self._writer.get_extra_info("socket")
         if self._writer.is_closing() or link is None:
             return False
+        try:
+            left = memoryview(data if self._tls is None else self._tls.send(data))
+        except TlsFailed:
+            return False
         self.sent += len(data)
-        left = memoryview(data if self._tls is None else self._tls.send(data))
         if not self.unsent:
-            try:
+            with suppress(OSError):  # it has no room, or the transport meets the same
                 left = left[os.write(link.fileno(), left) :]
-            except BlockingIOError:
-                pass  # it has no room
-            except OSError:
-                return False
         if left:
             self._writer.write(left)
         return not left

@@ -265,9 +265,20 @@ class DumpSession:
         finally:
             member.leave()
             self._reached.update(member.reached())
-            self._member = None
-        await self._connection.flushed()
+            self._at, self._member = member.at, None
+        await self._all_taken()
+        self._reached.update(member.unsent)
+        self._at = None
         return True
+
+    async def _all_taken(self) -> None:
+        """Return when nothing waits for the client; raises TimeoutError when it does not read."""
+        self.idle = not self._connection.unsent
+        self._connection.keep_nothing()
+        try:
+            await self._connection.flushed()
+        finally:
+            self._connection.keep_nothing(wanted=not self._connection.encrypted)
 
     async def _while_served(self, member: TailMember) -> None:
         """Send heartbeats while nothing else is sent; return when the client is not served."""

@@ -20,7 +20,7 @@ from . import encoder_state, event_packets
 from .packet_buffers import give_buffer, take_buffer
 from .page_feed import PageFeed
 from .sequence_ids import renumber
-from .tail_member import TailMember
+from .tail_member import TailMember, Taken
 from .tail_place import end_place
 
 if TYPE_CHECKING:
@@ -98,7 +98,8 @@ class Tail:
         member = TailMember(self, stream, connection, pace, caught_up)
         self.members.add(member)
         if connection.unsent:
-            member.leave()
+            before = end_place(place.header, place.encoder)
+            member.leave(Taken(before, dict.fromkeys(caught_up)))
         return member
 
     def dismiss(self, member: TailMember, stream: RunStream) -> None:
@@ -127,6 +128,12 @@ class Tail:
             self.disband()
         return bool(self.members) and self._history.end() != (self._file_no, self._encoder.border)
 
+    def give_up(self) -> None:
+        """Drop all members: nobody knows any more what they have."""
+        for member in list(self.members):
+            member.connection.abort()
+            member.leave()
+
     def disband(self) -> None:
         """Let all members go."""
         for member in list(self.members):
@@ -141,20 +148,21 @@ class Tail:
         encoder.end_run()
         size, seq = encoder.packets.used, encoder.packets.seq
         self.event_bytes += encoder.packets.event_bytes
-        groups = encoder.take()
+        taken = Taken(self.at, {})
         self.at = end_place(self._header, encoder)
+        for domain, server, number in encoder.take():
+            taken.reached[domain] = self.reached.get(domain)
+            self.reached[domain] = Gtid(domain, server, number)
         if size:
             self.seq = seq
             self.served += 1
-            for domain, server, number in groups:
-                self.reached[domain] = Gtid(domain, server, number)
             self.served_at = asyncio.get_running_loop().time()
-            self._send(memoryview(buffer)[:size])
+            self._send(memoryview(buffer)[:size], taken)
         if code == event_packets.FULL:
             return size > 0
         return code == event_packets.NEED and Position(self._file_no, encoder.border) >= end
 
-    def _send(self, packets: Buffer) -> None:
+    def _send(self, packets: Buffer, taken: Taken) -> None:
         """Send packets to all members, to each by its own count."""
         copies: dict[int, bytearray] = {}
         for member in list(self.members):
@@ -163,7 +171,7 @@ class Tail:
                 copy = copies[member.shift] = bytearray(len(packets))
                 renumber(packets, member.shift, copy)
             if not member.connection.write_at_once(copy):
-                member.leave()
+                member.leave(taken)
 
     def _catch_up(
         self, place: TailPlace, stream: RunStream, connection: Connection

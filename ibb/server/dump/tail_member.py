@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from ibb.protocol.gtid import Gtid
@@ -13,6 +13,19 @@ if TYPE_CHECKING:
     from .pacing import Pace
     from .run_stream import RunStream
     from .tail import Tail
+
+
+class Taken(NamedTuple):
+    """
+    How far readers were before they were sent something.
+
+    Attributes:
+        at: the place.
+        reached: the group before in each domain of which groups were sent; None: there was none.
+    """
+
+    at: Place
+    reached: dict[int, Gtid | None]
 
 
 class TailMember:
@@ -31,6 +44,7 @@ class TailMember:
 
     Attributes:
         left: done when it is not served any more; its stream may go on then.
+        unsent: the last group of each domain in what it left behind, and had not taken.
         shift: is added to the sequence ids that the tail counts.
     """
 
@@ -45,6 +59,7 @@ class TailMember:
         "connection",
         "left",
         "shift",
+        "unsent",
     )
 
     def __init__(
@@ -58,6 +73,7 @@ class TailMember:
         self.connection = connection
         self._caught_up = caught_up
         self._at: Place | None = None  # where it left
+        self.unsent: dict[int, Gtid] = {}
         self.left: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._tail = tail
         self._stream = stream
@@ -102,9 +118,21 @@ class TailMember:
         self._stream.was_sent(tail.event_bytes - self._event_bytes, seq)
         self._event_bytes = tail.event_bytes
 
-    def leave(self) -> None:
-        """Be served no more, behind what it was sent; a second call does nothing."""
-        if not self.left.done():
-            self._caught_up, self._at = self.reached(), self.at
-            self._tail.dismiss(self, self._stream)
-            self.left.set_result(None)
+    def leave(self, taken: Taken | None = None) -> None:
+        """
+        Be served no more, behind what it was sent; a second call does nothing.
+
+        Args:
+            taken: how far it was without what waits in its connection now; None: nothing does.
+        """
+        if self.left.done():
+            return
+        reached, at = self.reached(), self.at
+        if taken is not None:
+            at = taken.at
+            self.unsent = {domain: reached[domain] for domain in taken.reached}
+            had = {**reached, **taken.reached}
+            reached = {domain: gtid for domain, gtid in had.items() if gtid is not None}
+        self._caught_up, self._at = reached, at
+        self._tail.dismiss(self, self._stream)
+        self.left.set_result(None)

@@ -4,9 +4,9 @@ The tails of a server: one for each kind of packets that readers at the end wait
     member = tails.join(stream, connection, pace)    None: the stream goes on by itself
     await member.left                                or member.leave()
 
-The loop serves them when the history has grown. It rests behind that four times as long as it took:
-so no more than a fifth of its time goes into it, groups that come fast are sent to many together,
-and one that comes alone, or to few, is sent at once.
+The loop serves them when the history has grown. It rests behind that four times as long as it took,
+up to a limit: so some hundred readers take a fifth of its time at the most, groups that come fast
+are sent to many together, and one that comes alone, or to few, is sent at once.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 REST_SHARE: Final = 4  # of the time that serving took
 REST_SECONDS_MIN: Final = 0.0005  # less than that is not worth a timer
-REST_SECONDS_MAX: Final = 0.02
+REST_SECONDS_MAX: Final = 0.05
 
 
 class Tails:
@@ -67,6 +67,8 @@ class Tails:
         self._signal.listener = None
         if self._resting is not None:
             self._resting.cancel()
+        self._tails.clear()
+        self._sync_again = False
 
     def join(self, stream: DumpStream, connection: Connection, pace: Pace) -> TailMember | None:
         """
@@ -84,7 +86,8 @@ class Tails:
         member = tail.admit(place, stream, connection, pace)
         if member is not None:
             self._tails[place.kind] = tail
-            self._serve_all()
+            if self._serve_all() and self._resting is None:  # who came later may lack much
+                self._resting = asyncio.get_running_loop().call_later(0, self._serve_and_rest)
             self._sync()
         return member
 
@@ -106,7 +109,11 @@ class Tails:
         """Serve all; return whether there is more for any."""
         has_more = False
         for kind, tail in list(self._tails.items()):
-            has_more |= tail.serve()
+            try:
+                has_more |= tail.serve()
+            except Exception:  # noqa: BLE001 - whatever it is, it is not the other readers'
+                get_log().exception("tail_failed", readers=len(tail.members))
+                tail.give_up()
             if not tail.members:
                 del self._tails[kind]
         return has_more

@@ -66,7 +66,7 @@ class TailReader(Reader):
     def look(self):
         """Go on by itself if it is not served any more."""
         if self.member is not None and self.member.left.done():
-            self.sent.update(self.member.reached())
+            self.sent.update(self.member.reached() | self.member.unsent)
             self.member, self.outcome = None, Outcome.MORE
 
     def leave(self):

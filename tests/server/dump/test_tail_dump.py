@@ -11,7 +11,6 @@ from ibb.protocol.event import EventType
 from ibb.protocol.gtid import Gtid
 from ibb.protocol.heartbeat import Heartbeat
 from ibb.server.dump.run_stream import RunStream
-from ibb.server.dump.tails import Tails
 from ibb.storage.store import Store
 
 from ...tiny import SMALL
@@ -164,24 +163,6 @@ async def test_one_that_does_not_read_is_dropped_and_holds_up_nobody(serve, stor
     await until_sessions(server, 1)
     await until(lambda: len(members(server)) == 1)
     await closed([stalled, other])
-
-
-async def test_one_that_does_not_read_is_waited_for_without_work(serve, store, monkeypatch):
-    server = await serve(store, net_write_timeout=1)
-    (stalled,) = await waiting(server)
-    stalled.client.writer.transport.pause_reading()
-    for seq in range(11, 1011):  # until the system takes no more
-        publish(store, Gtid(0, 1, seq), size=50_000, wait=True)
-        try:
-            async with asyncio.timeout(0.3):
-                await until(lambda: [one.at.position for one in members(server)] == [store.end()])
-        except TimeoutError:
-            break
-    joins, join = [], Tails.join
-    monkeypatch.setattr(Tails, "join", lambda *who: joins.append(who) or join(*who))
-    await until_sessions(server, 0)  # though nothing more came
-    assert len(joins) < 10
-    await closed([stalled])
 
 
 async def test_an_encrypted_reader_is_served_too(serve, store):
