@@ -33,6 +33,19 @@ async def waiting(server, count=1, start="0-1-10", **options):
     return dumps
 
 
+async def encrypted(server):
+    """Return a dump through TLS that the server's loop serves."""
+    client = await RawClient.connect(server.address)
+    await client.read_greeting()
+    await client.start_tls()
+    await client.log_in("repl", "secret")
+    await client.prepare("0-1-10")
+    dump = await client.dump(server_id=5)
+    await dump.preamble(rotate_checksum=True)
+    await until(lambda: members(server))
+    return dump
+
+
 async def closed(dumps):
     for dump in dumps:
         await dump.client.close()
@@ -167,14 +180,7 @@ async def test_one_that_does_not_read_is_dropped_and_holds_up_nobody(serve, stor
 
 async def test_an_encrypted_reader_is_served_too(serve, store):
     server = await serve(store)
-    client = await RawClient.connect(server.address)
-    await client.read_greeting()
-    await client.start_tls()
-    await client.log_in("repl", "secret")
-    await client.prepare("0-1-10")
-    dump = await client.dump(server_id=5)
-    await dump.preamble(rotate_checksum=True)
-    await until(lambda: len(members(server)) == 1)
+    dump = await encrypted(server)
     for seq in range(11, 31):
         publish(store, Gtid(0, 1, seq), size=3000, wait=True)
         assert (await dump.next_group()).gtid.seq == seq

@@ -17,26 +17,13 @@ from ibb.server.dump.tails import Tails
 
 from ...storage.events import TIMESTAMP, query, xid
 from ..conftest import publish
-from ..raw_client import RawClient, dumping, until_sessions
+from ..raw_client import dumping, until_sessions
 from ..waiting import until
-from .test_tail_dump import closed, members, waiting
+from .test_tail_dump import closed, encrypted, members, waiting
 
 pytestmark = pytest.mark.roomy
 BAD_RECORD = b"\x17\x03\x03\x00\x20" + bytes(32)
 QUIET_SECONDS = 0.3
-
-
-async def encrypted(server):
-    """Return a dump through TLS that the server's loop serves."""
-    client = await RawClient.connect(server.address)
-    await client.read_greeting()
-    await client.start_tls()
-    await client.log_in("repl", "secret")
-    await client.prepare("0-1-10")
-    dump = await client.dump(server_id=5)
-    await dump.preamble(rotate_checksum=True)
-    await until(lambda: members(server))
-    return dump
 
 
 async def stall(server, store, dump):
