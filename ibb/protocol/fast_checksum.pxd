@@ -1,5 +1,18 @@
 cimport cython
 
+cdef extern from *:
+    """
+    static int has_sse(void) {
+    #if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
+        __builtin_cpu_init();
+        return __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.2");
+    #else
+        return 0;
+    #endif
+    }
+    """
+    int has_sse() noexcept nogil
+
 ctypedef unsigned int (*IsaCrc32)(unsigned int, const unsigned char*, unsigned long long) noexcept nogil
 ctypedef unsigned int (*IsaCrc32c)(const unsigned char*, int, unsigned int) noexcept nogil
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ctypes
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 try:
@@ -22,15 +21,13 @@ except ImportError:  # nothing needs it to run
 from . import checksum
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container
+    from collections.abc import Callable
 
 _EXPORTER: Final = "isal.isal_zlib"
-# Functions that use the widest registers are no faster for events and pages, and what other code
-# does with narrower ones behind them, or before, waits: a one-row event took twice as long.
-_FUNCTIONS: Final = (
-    (("pclmulqdq", "sse4_2"), "crc32_gzip_refl_by8", "crc32_iscsi_01"),
-    ((), "crc32_gzip_refl", "crc32_iscsi"),  # what the library takes for the best
-)
+_USUAL: Final = "crc32_gzip_refl", "crc32_iscsi"  # what the library takes for the best
+# That uses the widest registers, is no faster for events and pages, and what other code does with
+# narrower ones behind it, or before, waits: a one-row event took twice as long.
+_NARROW: Final = "crc32_gzip_refl_by8", "crc32_iscsi_01"
 _TRIED: Final = bytes(range(251)) * 5
 _SIZES: Final = (0, 1, 7, 8, 15, 16, 17, 31, 64, 65, 127, 128, 255, 256, 511, 1024, len(_TRIED))
 _CRC32_POLYNOMIAL: Final = 0xEDB88320
@@ -174,32 +171,27 @@ def _adopt(crc32_address: int, crc32c_address: int) -> None:
         _isa_crc32c = cython.cast(IsaCrc32c, cython.cast(cython.size_t, crc32c_address))  # noqa: F821
 
 
-def find_isa_l(flags: Container[str]) -> IsaL | None:
+def find_isa_l(*, narrow: bool) -> IsaL | None:
     """
     Return functions of ISA-L that do what they should, or None.
 
     Args:
-        flags: what the processor has, by the names that Linux has for it.
+        narrow: the processor has what those of SSE need.
     """
     try:
         library = ctypes.CDLL(import_module(_EXPORTER).__file__)
     except (ImportError, OSError):
         return None
-    for needs, crc32_name, crc32c_name in _FUNCTIONS:
-        if all(flag in flags for flag in needs) and hasattr(library, crc32_name):
+    for crc32_name, crc32c_name in (_NARROW, _USUAL) if narrow else (_USUAL,):
+        if hasattr(library, crc32_name) and hasattr(library, crc32c_name):
             found = IsaL(getattr(library, crc32_name), getattr(library, crc32c_name))
             return found if _are_right(found) else None
     return None
 
 
-def processor_flags() -> frozenset[str]:
-    """Return what Linux says that the processor has; nothing elsewhere, or on other processors."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
-    except OSError:
-        return frozenset()
-    flags = (line.partition(":")[2] for line in lines if line.startswith("flags"))
-    return frozenset(next(flags, "").split())
+def has_narrow() -> bool:
+    """Tell whether the processor has what ISA-L's functions of SSE need."""
+    return bool(cython.compiled and has_sse())  # noqa: F821
 
 
 def _are_right(isa_l: IsaL) -> bool:
@@ -224,7 +216,7 @@ if not cython.compiled:
     _tables = [0] * 4096
 _fill_table(0, _CRC32_POLYNOMIAL)
 _fill_table(8, _CRC32C_POLYNOMIAL)
-_isa_l = find_isa_l(processor_flags()) if cython.compiled else None
+_isa_l = find_isa_l(narrow=has_narrow()) if cython.compiled else None
 if _isa_l is None:
     _adopt(0, 0)
 else:
