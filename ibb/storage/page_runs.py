@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .open_files import OpenFiles
 
 RUN_BYTES: Final = 256 << 10  # read at a time
-LONG_RUNS: Final = 4  # times as much, for a record that does not fit into that
+LONG_RUNS: Final = 4  # times as much, for a record that does not fit into that, or one reader
 OVERLAP_BYTES: Final = 64 << 10  # of a run and the next
 KEPT_BYTES_MAX: Final = 4 << 20
 SINGLE_PAGES_MAX: Final = 16  # that are asked for one by one
@@ -99,7 +99,9 @@ class PageRuns:
             return None
         return header
 
-    def load(self, header: FileHeader, page_no: int, known_end: int) -> PageRun | None:
+    def load(
+        self, header: FileHeader, page_no: int, known_end: int, *, is_alone: bool = False
+    ) -> PageRun | None:
         """
         Return pages of a file, or None if the first wanted is not there, or damaged.
 
@@ -107,12 +109,14 @@ class PageRuns:
             header: of the file.
             page_no: a page that is wanted.
             known_end: number of the page behind those that are known from that one on, 0: none.
+            is_alone: nobody else will want them: more are read at a time, and none kept.
         """
         try:
-            run = self._shared(header, page_no)
+            run = None if is_alone else self._shared(header, page_no)
             if run is not None and run.first + run.pages > known_end:
                 return run
-            most = RUN_BYTES * (LONG_RUNS if page_no < known_end else 1) // header.page_size
+            runs = LONG_RUNS if is_alone or page_no < known_end else 1
+            most = RUN_BYTES * runs // header.page_size
             count = min(most, self._whole_pages(header, page_no + most) - page_no)
             if count > 1:
                 run = self._read(header, page_no, count)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import deque
+from typing import TYPE_CHECKING, Final
 
 from . import event_packets
 
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     from ibb.storage.page_runs import PageRun, PageRuns
 
     from .run_encoder import RunEncoder
+
+RUNS_KEPT: Final = 3  # of an encoder that goes back from a commit record to its pieces
 
 
 class PageFeed:
@@ -22,11 +25,19 @@ class PageFeed:
 
     Attributes:
         known: the pages that it has; None: none, or none that are known here.
+        is_alone: nobody else will want its pages; may be set.
     """
 
     def __init__(self, runs: PageRuns) -> None:
         self._runs = runs
         self.known: PageRun | None = None
+        self.is_alone = False
+        self._before: deque[PageRun] = deque(maxlen=RUNS_KEPT)  # where it may go back to
+
+    def forget(self) -> None:
+        """Let all pages go."""
+        self.known = None
+        self._before.clear()
 
     def run(
         self, encoder: RunEncoder, header: FileHeader, out: bytearray, wanted: int, seq: int
@@ -42,10 +53,22 @@ class PageFeed:
             seq: sequence id of the first packet in *out*.
         """
         while (code := encoder.run(out, wanted, seq)) == event_packets.NEED:
-            page, known = encoder.walker.wanted_page(header.page_size), self.known
-            known_end = known.first + known.pages if known and known.first <= page else 0
-            known = self._runs.load(header, page, known_end if page < known_end else 0)
+            known = self._next(header, encoder.walker.wanted_page(header.page_size))
             if known is None or not encoder.walker.load(*known):
                 break
             self.known = known
         return code
+
+    def _next(self, header: FileHeader, page: int) -> PageRun | None:
+        """Return pages from the one wanted on, more of them than are known."""
+        known = self.known
+        known_end = known.first + known.pages if known and known.first <= page else 0
+        if not self.is_alone:
+            self._before.clear()
+        elif known is not None and not any(run is known for run in self._before):
+            self._before.append(known)
+        for run in self._before:
+            if run.first <= page < run.first + run.pages and page >= known_end:
+                return run
+        wanted_end = known_end if page < known_end else 0
+        return self._runs.load(header, page, wanted_end, is_alone=self.is_alone)

@@ -128,7 +128,7 @@ class RunStream(DumpStream):
     def go_on(self, encoder: RunEncoder, at: Place) -> None:
         """Make packets again, behind those that an encoder has made, which has handed out all."""
         encoder_state.copy_state(self._kernel, encoder)
-        self._feed.known = None
+        self._feed.forget()
         self._at, self._has_much = at, False
 
     def _fill(self, out: list[Buffer]) -> Outcome:
@@ -137,7 +137,7 @@ class RunStream(DumpStream):
             self._check_generation()
             if self._feed.known is not None:  # this may last: let pages go
                 encoder_state.copy_state(self._kernel, self._kernel)
-                self._feed.known = None
+                self._feed.forget()
             return Outcome.IDLE
         outcome = super()._fill(out)
         return Outcome.IDLE if not out and self._is_at_end() else outcome
@@ -158,7 +158,8 @@ class RunStream(DumpStream):
         if not kernel.in_group and (self.stopping or not self._begin_run()):
             return None if self._header is not None else 0
         assert self._header is not None
-        if self._wants_long(out):
+        self._feed.is_alone = self._wants_long(out)
+        if self._feed.is_alone:
             kernel.stop_at = run_encoder.NOWHERE
             return self._send_made(LONG_BYTES, out, take_buffer(LONG_BUFFER_BYTES))
         if not self._passes_over:
@@ -212,7 +213,7 @@ class RunStream(DumpStream):
     def _send_block(self, block: Block, out: list[Buffer]) -> int | None:
         """Add packets that another reader of the same kind has made; the kernel is behind them."""
         encoder_state.copy_state(self._kernel, block.after)
-        self._feed.known = None
+        self._feed.forget()
         size, more = len(block.data), (self.seq - block.seq) & 255
         if not more:
             out.append(block.data)
@@ -290,7 +291,8 @@ class RunStream(DumpStream):
         border, skip = Position(header.file_no, kernel.border), kernel.packets.skip
         if kernel.behind:
             self._begun_at, self._last = Position(header.file_no, kernel.behind), None
-        self._header = self._feed.known = None
+        self._header = None
+        self._feed.forget()
         kernel.seek(*border)  # holds no page any more
         if border == self._led_from and not skip:
             return

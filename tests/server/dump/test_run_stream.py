@@ -22,6 +22,7 @@ from ibb.storage.clock import SystemClock
 from ibb.storage.group_reader import GroupReader
 from ibb.storage.options import REDO_SEGMENT_SIZE_MIN
 from ibb.storage.page import seal_page
+from ibb.storage.page_runs import PageRuns
 from ibb.storage.read_only import ReadOnlyHistory
 
 from ...faults.sim_disk import SimDisk
@@ -282,3 +283,26 @@ def test_who_reads_alone_as_fast_as_it_can_is_sent_more_at_a_time():
         pacing.rate = 1 << 30
         (limited,) = sizes_of([reader()])
         assert max(limited) < 2 * dump_stream.BATCH_BYTES
+
+
+def test_pages_are_read_once_for_who_reads_alone(monkeypatch):
+    """Also those of a group that is begun in its pieces and read again from its commit record."""
+    read, real = [], PageRuns._read
+
+    def note(runs, header, first, count):
+        read.append(range(first, first + count))
+        return real(runs, header, first, count)
+
+    with made_up(SimDisk(), random.Random(6), 16384, 0, max_binlog_size=16 << 20) as store:
+        for number in range(1, 12):
+            with store.begin() as group:
+                for _ in range(120):
+                    group.write(rows_event(8000))
+                group.write(xid(number))
+                group.commit(Gtid(0, 1, number), wait=False)
+        store.sync()
+        monkeypatch.setattr(PageRuns, "_read", note)
+        made = assert_same(store, request())
+    assert len(made.data) > 10 << 20
+    once = {page for pages in read for page in pages}
+    assert sum(map(len, read)) < 1.1 * len(once)

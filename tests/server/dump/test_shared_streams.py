@@ -67,7 +67,9 @@ def test_pages_are_read_once_for_all_who_wait_at_the_end_and_not_to_see_that_it_
         crowd = Crowd(store, rng, monkeypatch, batch=1 << 18)
         for _ in range(5):
             crowd.add().run()
-        monkeypatch.setattr(PageRuns, "load", lambda self, *a: read.append(a) or load(self, *a))
+        monkeypatch.setattr(
+            PageRuns, "load", lambda self, *a, **k: read.append(a) or load(self, *a, **k)
+        )
         monkeypatch.setattr(GroupReader, "next", None)
         for number in range(100, 110):
             for one in crowd.readers:

@@ -72,7 +72,9 @@ async def test_any_readers_get_what_each_gets_alone(seed, monkeypatch, tmp_path)
 
 async def test_packets_are_made_once_for_all_and_by_no_thread(crowd, monkeypatch):
     readers, loads, load = crowd.at_end(20), [], PageRuns.load
-    monkeypatch.setattr(PageRuns, "load", lambda self, *a: loads.append(a) or load(self, *a))
+    monkeypatch.setattr(
+        PageRuns, "load", lambda self, *a, **k: loads.append(a) or load(self, *a, **k)
+    )
     monkeypatch.setattr(RunStream, "next_batch", None)
     for number in range(100, 110):
         before = [len(one.data) for one in readers]
