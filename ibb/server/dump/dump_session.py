@@ -256,7 +256,7 @@ class DumpSession:
         """Tell whether the client was served where it waits; return when it is not any more."""
         if self._tails is None:
             return False
-        member = self._tails.join(self._stream, self._connection, self._pace)
+        member = self._tails.join(self._stream, self._connection)
         if member is None:
             return False
         self._member = member

@@ -103,11 +103,17 @@ class RunStream(DumpStream):
         self._lent = None
         return super().next_batch()
 
+    @property
+    def may_be_served(self) -> bool:
+        """Whether it gets whatever is durable at once: no, if it is to end, slowly, or later."""
+        return not (self.stopping or self._pace.delay or self._pace.limited)
+
     def tail_place(self) -> TailPlace | None:
         """Return where it is if all that comes is sent, so that another may make the packets."""
-        is_free = not (self.stopping or self._pace.delay or self._pace.limited)
-        if self._header is None or self._kernel.in_group or self._passes_over or not is_free:
+        is_between = self._header is not None and not self._kernel.in_group
+        if not is_between or self._passes_over or not self.may_be_served:
             return None
+        assert self._header is not None
         return TailPlace(self._kind, self._generation, self._header, self._kernel)
 
     def be_sent_by_another(self) -> None:

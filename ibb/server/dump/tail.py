@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from ibb.storage.history import History
     from ibb.storage.page_runs import PageRuns
 
-    from .pacing import Pace
     from .run_stream import RunStream
     from .tail_place import TailPlace
 
@@ -71,7 +70,7 @@ class Tail:
         self.at = end_place(place.header, place.encoder)
 
     def admit(
-        self, place: TailPlace, stream: RunStream, connection: Connection, pace: Pace
+        self, place: TailPlace, stream: RunStream, connection: Connection
     ) -> TailMember | None:
         """
         Return a new member, or None: its place is not here.
@@ -82,7 +81,6 @@ class Tail:
             place: of the stream, which is of the tail's kind.
             stream: the reader's own, which has sent all that it has made.
             connection: takes packets for it.
-            pace: how fast and how fresh it may be served.
         """
         encoder, asked = self._encoder, place.encoder
         is_here = (place.generation, place.header.file_no) == (self._generation, self._file_no)
@@ -95,7 +93,7 @@ class Tail:
             caught_up = self._catch_up(place, stream, connection)
         if caught_up is None:
             return None
-        member = TailMember(self, stream, connection, pace, caught_up)
+        member = TailMember(self, stream, connection, caught_up)
         self.members.add(member)
         if connection.unsent:
             before = end_place(place.header, place.encoder)

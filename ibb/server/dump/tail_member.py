@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from ibb.server.connections.connection import Connection
 
     from .dump_batch import Place
-    from .pacing import Pace
     from .run_stream import RunStream
     from .tail import Tail
 
@@ -39,7 +38,6 @@ class TailMember:
         tail: which serves it, from now on.
         stream: its own, which is behind the same group.
         connection: takes the packets.
-        pace: how fast and how fresh it may be served.
         caught_up: the last group of each domain that it was sent to get there.
 
     Attributes:
@@ -52,7 +50,6 @@ class TailMember:
         "_at",
         "_caught_up",
         "_event_bytes",
-        "_pace",
         "_since",
         "_stream",
         "_tail",
@@ -67,7 +64,6 @@ class TailMember:
         tail: Tail,
         stream: RunStream,
         connection: Connection,
-        pace: Pace,
         caught_up: dict[int, Gtid],
     ) -> None:
         self.connection = connection
@@ -77,15 +73,14 @@ class TailMember:
         self.left: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._tail = tail
         self._stream = stream
-        self._pace = pace
         self._event_bytes, self._since = tail.event_bytes, tail.served
         self.shift = (stream.seq - tail.seq) & 255
         stream.be_sent_by_another()
 
     @property
     def may_be_served(self) -> bool:
-        """Whether it gets whatever is durable at once: no, if it is to end, slowly, or later."""
-        return not (self._stream.stopping or self._pace.delay or self._pace.limited)
+        """Whether it gets whatever is durable at once."""
+        return self._stream.may_be_served
 
     @property
     def spoken_to_at(self) -> float:

@@ -1,7 +1,7 @@
 """
 The tails of a server: one for each kind of packets that readers at the end wait for.
 
-    member = tails.join(stream, connection, pace)    None: the stream goes on by itself
+    member = tails.join(stream, connection)    None: the stream goes on by itself
     await member.left                                or member.leave()
 
 The loop serves them when the history has grown. It rests behind that four times as long as it took,
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from ibb.storage.store import Store
 
     from .dump_stream import DumpStream
-    from .pacing import Pace
     from .tail_member import TailMember
     from .tail_place import PacketKind
 
@@ -70,7 +69,7 @@ class Tails:
         self._tails.clear()
         self._sync_again = False
 
-    def join(self, stream: DumpStream, connection: Connection, pace: Pace) -> TailMember | None:
+    def join(self, stream: DumpStream, connection: Connection) -> TailMember | None:
         """
         Have a reader served from here on that has sent all that its stream could make.
 
@@ -83,7 +82,7 @@ class Tails:
         tail = self._tails.get(place.kind)
         if tail is None:
             tail = Tail(self._store, self._runs, place)
-        member = tail.admit(place, stream, connection, pace)
+        member = tail.admit(place, stream, connection)
         if member is not None:
             self._tails[place.kind] = tail
             if self._serve_all() and self._resting is None:  # who came later may lack much

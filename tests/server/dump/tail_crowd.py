@@ -54,7 +54,7 @@ class TailReader(Reader):
     def join(self):
         """Join the others at the end, if that is where it is."""
         self.is_slow, self.unsent = False, 0
-        self.member = self._crowd.tails.join(self.stream, self, self.pace)
+        self.member = self._crowd.tails.join(self.stream, self)
         self.times_joined += self.member is not None
         return self.member is not None
 
