@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from .disk import File, Lock, Names
 from .errors import StoreLocked
 from .forks import disown_in_children
-from .os_file import OsFile, reported
+from .os_file import OsFile, disk_error, reported
 
 FILE_MODE = 0o640
 DIRECTORY_MODE = 0o750
@@ -214,8 +214,10 @@ class _OsLock:
 
     def write_note(self, data: bytes) -> None:
         assert self._descriptor is not None, f"{self._path} is not locked any more"
-        with reported("write", self._path, 0):
+        try:  # each sync comes by, so not `reported`, which takes as long as the write
             os.pwrite(self._descriptor, data, 0)
+        except OSError as error:
+            raise disk_error(error, "write", self._path, 0) from error
 
     def release(self) -> None:
         descriptor, self._descriptor = self._descriptor, None

@@ -129,10 +129,10 @@ def encode_commit_prefix(lists: Sequence[OobReference], major: int = MAJOR_FINAL
         lists: the lists in use, statement list before transaction list; in the draft at most one.
         major: format version of the file.
     """
-    assert len(lists) <= (1 if major == MAJOR_DRAFT else OOB_LISTS_MAX)
-    assert all(reference.count for reference in lists)
     if not lists:
         return NO_LISTS
+    assert len(lists) <= (1 if major == MAJOR_DRAFT else OOB_LISTS_MAX)
+    assert all(reference.count for reference in lists)
     encoded = [_encode_reference(reference) for reference in lists]
     if major != MAJOR_DRAFT and len(lists) == 1:
         encoded.append(compint.encode(0))

@@ -217,3 +217,20 @@ def test_who_looks_at_a_lock_reads_its_note_and_takes_nothing(disk, tmp_path):
     lock.release()
     assert disk.lock_note(path) is None
     disk.lock(path).release()
+
+
+def test_a_note_that_cannot_be_written_says_where(disk, tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError(errno.EDQUOT, "Disk quota exceeded")
+
+    path = f"{tmp_path}/lock"
+    lock = disk.lock(path)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pwrite", fail)
+        with pytest.raises(DiskError) as raised:
+            lock.write_note(b"note")
+    assert (raised.value.errno, raised.value.operation) == (errno.EDQUOT, "write")
+    assert (raised.value.path, raised.value.offset) == (path, 0)
+    lock.write_note(b"note")
+    assert disk.lock_note(path) == b"note"
+    lock.release()
