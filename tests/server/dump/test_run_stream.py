@@ -258,8 +258,8 @@ def sizes_of(streams):
 
 
 def test_who_reads_alone_as_fast_as_it_can_is_sent_more_at_a_time():
-    with made_up(SimDisk(), random.Random(5), 16384, 0, max_binlog_size=8 << 20) as store:
-        for number in range(1, 150):
+    with made_up(SimDisk(), random.Random(5), 16384, 0, max_binlog_size=16 << 20) as store:
+        for number in range(1, 300):
             with store.begin() as group:
                 group.write(rows_event(30_000) + xid(number))
                 group.commit(Gtid(0, 1, number), wait=False)
