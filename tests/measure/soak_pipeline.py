@@ -6,14 +6,14 @@ import re
 import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-if TYPE_CHECKING:
-    from pathlib import Path
+from ..integration.waiting import wait_until
 
-STOP_SECONDS_MAX = 120.0
+STOP_SECONDS_MAX = 120.0  # also until it can be asked to, on a busy machine
 COMMAND_SECONDS_MAX = 300.0
 TAIL_BYTES = 4096
+CAUGHT = re.compile(r"^SigCgt:\s*([0-9a-f]+)$", re.MULTILINE)
 BATCH = re.compile(r"^batch to \d+-\d+-(\d+):", re.MULTILINE)
 
 
@@ -69,12 +69,23 @@ class SoakPipeline:
             )
 
     def stop(self) -> int:
-        """End it in order and return its exit status."""
+        """End it in order, once it is so far that it can be, and return its exit status."""
         assert self._process is not None
+        wait_until(self._can_be_asked, STOP_SECONDS_MAX, lambda: self.errors)
         self._process.send_signal(signal.SIGTERM)
         status = self._process.wait(STOP_SECONDS_MAX)
         self._process = None
         return status
+
+    def _can_be_asked(self) -> bool:
+        """Tell whether it has its handler of SIGTERM, or has ended by itself."""
+        assert self._process is not None
+        if self._process.poll() is not None:
+            return True
+        status = Path(f"/proc/{self._process.pid}/status").read_text()
+        found = CAUGHT.search(status)
+        assert found is not None
+        return bool(int(found[1], 16) >> (signal.SIGTERM - 1) & 1)
 
     def kill(self) -> None:
         """End it with SIGKILL, if it runs."""
