@@ -68,9 +68,10 @@ def status(
       ibb status mariadb://watcher@db2.example --ssl verify --json
 
     The names are those of SHOW BINLOG STATUS, SHOW REPLICA STATUS, SHOW BINLOG READERS, SHOW
-    BINLOG LEASES and SHOW BINARY LOGS, and of the dashboard. The account needs REPLICATION CLIENT
-    (BINLOG MONITOR), SLAVE MONITOR for the upstream and REPLICATION MASTER ADMIN for the readers;
-    what it may not see is told as an error in its place. The port is 3307 where it is left out.
+    BINLOG LEASES, SHOW BINLOG STORAGE and SHOW BINARY LOGS, and of the dashboard. The account
+    needs REPLICATION CLIENT (BINLOG MONITOR), SLAVE MONITOR for the upstream and REPLICATION
+    MASTER ADMIN for the readers; what it may not see is told as an error in its place. The port
+    is 3307 where it is left out.
 
     Exit status 0; 2: there was no answer, or the login was refused.
     """  # noqa: D301 - click's own sign for lines that stay as they are

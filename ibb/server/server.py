@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from .sql.ast import ChangeMaster, ReplicaCommand
     from .sql.context import Context, Warned
     from .sql.types import SqlValue
-    from .storage_figures import StorageFigures
+    from .storage_figures import StorageFigures, StorageLine
 
 MADE_UP_USER = "repl"
 
@@ -300,6 +300,11 @@ class Server:
     def leases(self) -> Iterator[LeaseLine]:
         """Yield the leases of the store."""
         return lease_lines(self.history, self.now())
+
+    def storage_line(self) -> StorageLine | None:
+        """Return how full the store is, blocking; None where another program writes."""
+        written = self.upstream.figures.written if self.upstream else None
+        return None if self.storage is None else self.storage.line(written)
 
     def has_dumps(self) -> bool:
         """Tell whether somebody reads the binlog."""

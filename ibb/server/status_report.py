@@ -35,6 +35,7 @@ SECTIONS: Final[dict[str, str]] = {
     "upstream": "SHOW REPLICA STATUS",
     "readers": "SHOW BINLOG READERS",
     "leases": "SHOW BINLOG LEASES",
+    "storage": "SHOW BINLOG STORAGE",
     "files": "SHOW BINARY LOGS",
 }
 _NUMBERS: Final = frozenset({ColumnType.LONG, ColumnType.LONGLONG})

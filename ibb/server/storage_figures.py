@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ibb.storage.errors import DiskError
 from ibb.storage.position import Position
 from ibb.storage.redo_segment import SEGMENT_DATA_OFFSET, SEGMENT_NAMES, read_segment_header
-from ibb.storage.synced_note import certain_lsn
+from ibb.storage.synced_note import NOTHING_SYNCED, certain_lsn
 
 from .dump.readers import bytes_between
 
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from ibb.storage.store import Store
 
     from .measured_disk import MeasuredDisk
+
+
+MICROSECONDS: Final = 1_000_000  # in a second
 
 
 class Filling(NamedTuple):
@@ -36,6 +39,26 @@ class Filling(NamedTuple):
     page_fifo: int
     page_fifo_limit: int
     unsynced: int
+
+
+class StorageLine(NamedTuple):
+    """
+    The line of SHOW BINLOG STORAGE.
+
+    Attributes:
+        redo_used, redo_limit, page_fifo, page_fifo_limit, unsynced: as of `Filling`; None: could
+            not be told.
+        syncs: of the redo log, since the start.
+        sync_time: microseconds that they took.
+    """
+
+    redo_used: int | None
+    redo_limit: int | None
+    page_fifo: int | None
+    page_fifo_limit: int | None
+    unsynced: int | None
+    syncs: int
+    sync_time: int
 
 
 class StorageFigures:
@@ -77,8 +100,10 @@ class StorageFigures:
             sizes = {file.file_no: file.size for file in self._store.files()}
         except DiskError:  # the store tells of that
             return None
-        if segment is None or not synced:
+        if segment is None or synced is None:
             return None
+        if synced == NOTHING_SYNCED:
+            synced = segment.first_lsn  # the opening has brought all from before to the files
         in_files, end = self.disk.in_files, self._store.end()
         newest = end
         if written is not None and written.lsn > synced:
@@ -90,3 +115,11 @@ class StorageFigures:
             self._page_fifo_limit,
             bytes_between(end, newest, sizes),
         )
+
+    def line(self, written: CommitPosition | None) -> StorageLine:
+        """Return all that is known; *written* as for `filling`."""
+        filling, counted = self.filling(written), self.disk.redo_syncs.counted()
+        syncs, microseconds = counted.up_to[-1], round(counted.seconds * MICROSECONDS)
+        if filling is None:
+            return StorageLine(None, None, None, None, None, syncs, microseconds)
+        return StorageLine(*filling, syncs, microseconds)

@@ -50,6 +50,10 @@ def test_a_server_is_shown_as_tables_and_as_json(url, tmp_path):
     assert report["files"][0]["Log_name"] == "binlog-000000.ibb"
     assert isinstance(report["files"][0]["File_size"], int)
     assert (report["readers"], report["leases"]) == ([], [])
+    (storage,) = report["storage"]
+    assert 0 <= storage["Redo_used"] < storage["Redo_limit"]
+    assert (storage["Unsynced"], storage["Page_fifo"]) == (0, 0)
+    assert f"Redo_limit       {storage['Redo_limit']}" in shown
 
 
 def test_what_an_account_may_not_see_is_told_in_its_place(url):

@@ -12,6 +12,7 @@ from ibb.server.storage_figures import StorageFigures
 from ibb.storage.options import REDO_SEGMENT_SIZE_MIN
 from ibb.storage.redo_segment import SEGMENT_DATA_OFFSET, find_newest_segment, read_groups
 from ibb.storage.store import Store
+from ibb.storage.synced_note import NOTHING_SYNCED, certain_lsn
 
 from ..integration.waiting import wait_until
 from ..storage.events import transaction
@@ -118,6 +119,24 @@ def test_an_opening_leaves_nothing_waiting(directory, store, figures):
     disk = MeasuredDisk(directory)
     with Store.open(directory, BY_HAND, disk=disk) as again:
         assert StorageFigures(again, directory, disk, BY_HAND).filling(None).page_fifo == 0
+
+
+def test_a_store_that_has_synced_nothing_yet_is_known_to_wait_for_nothing(directory, store):
+    publish(store, *range(1, 30))
+    store.close()
+    disk = MeasuredDisk(directory)
+    options = replace(BY_HAND, format_description="upstream")  # an opening writes nothing then
+    with Store.open(directory, options, disk=disk) as again:
+        assert certain_lsn(disk, directory) == NOTHING_SYNCED
+        figures = StorageFigures(again, directory, disk, options)
+        found = figures.filling(None)
+        assert (found.redo_used, found.page_fifo, found.unsynced) == (0, 0, 0)
+        position = publish(again, 30)
+        assert figures.filling(position).unsynced > GROUP_BYTES
+        again.sync()
+        found = figures.filling(position)
+        assert found.redo_used > GROUP_BYTES
+        assert found.unsynced == 0
 
 
 def test_a_history_that_begins_anew_is_measured_from_its_beginning(store, disk, figures):

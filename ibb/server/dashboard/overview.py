@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ibb import __version__
 from ibb.server.dump.readers import bytes_between
-from ibb.server.storage_figures import Filling
+from ibb.server.storage_figures import MICROSECONDS, Filling
 from ibb.storage.file_name import binlog_name
 
 from .alerts import find_alerts
@@ -46,7 +46,6 @@ UPSTREAM_SHOWN: Final = (
     "Seconds_Behind_Master",
     "Gtid_IO_Pos",
 )
-_UNKNOWN: Final = dict.fromkeys(Filling._fields)
 _RATE_MEMORY: Final = 0.5  # of a reader's rate before, in the rate that is shown
 
 
@@ -98,7 +97,7 @@ class Observer:
         self._reasons = reasons
         self._before: _Counts | None = None
         self._sent: dict[int, int] = {}  # bytes by connection id, at the last look
-        self._syncs = (0, 0.0)  # of the redo log, and seconds that they took, at the last look
+        self._syncs = (0, 0)  # of the redo log, and microseconds that they took, at the last look
         self._leases: tuple[float, list[Row]] = (float("-inf"), [])
         self.rates: dict[int, float] = {}  # bytes a second by connection id
         self.readers: list[PlacedReader] = []  # all of them
@@ -187,16 +186,14 @@ class Observer:
         }
 
     def _storage(self) -> Row | None:
-        server, figures = self._server, self._server.storage
-        if figures is None:
+        line = self._server.storage_line()
+        if line is None:
             return None
-        filling = figures.filling(server.upstream.figures.written if server.upstream else None)
-        counted, (count, seconds) = figures.disk.redo_syncs.counted(), self._syncs
-        self._syncs = counted.up_to[-1], counted.seconds
-        new = self._syncs[0] - count
+        (syncs, microseconds), self._syncs = self._syncs, (line.syncs, line.sync_time)
+        new = line.syncs - syncs
         return {
-            **(_UNKNOWN if filling is None else filling._asdict()),
-            "sync_seconds": (counted.seconds - seconds) / new if new else None,
+            **{name: getattr(line, name) for name in Filling._fields},
+            "sync_seconds": (line.sync_time - microseconds) / MICROSECONDS / new if new else None,
         }
 
     def _upstream(self) -> Row | None:

@@ -20,6 +20,7 @@ _SHOWS: Final[dict[tuple[str, ...], tuple[str, str]]] = {
     ("MASTER", "LOGS"): ("BINARY LOGS", ""),
     ("BINLOG", "READERS"): ("BINLOG READERS", ""),
     ("BINLOG", "LEASES"): ("BINLOG LEASES", ""),
+    ("BINLOG", "STORAGE"): ("BINLOG STORAGE", ""),
     ("SLAVE", "HOSTS"): ("REPLICA HOSTS", ""),
     ("REPLICA", "HOSTS"): ("REPLICA HOSTS", ""),
     ("SLAVE", "STATUS"): ("REPLICA STATUS", ""),

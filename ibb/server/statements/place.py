@@ -58,7 +58,7 @@ _ROWS: Final = 256  # of a table, about the most
 _GIVEN: Final = (UserVariable, Placeholder)
 _ADMINISTRATIVE: Final = (Flush, Purge, ResetMaster, CreateLease, DropLease)
 _READING_SHOWS: Final = frozenset(
-    {"ALL REPLICAS STATUS", "BINARY LOGS", "BINLOG STATUS", "REPLICA STATUS"}
+    {"ALL REPLICAS STATUS", "BINARY LOGS", "BINLOG STATUS", "BINLOG STORAGE", "REPLICA STATUS"}
 )
 _SEARCHING_SHOWS: Final = frozenset({"BINLOG LEASES", "BINLOG READERS"})  # each row in the files
 _READING_FUNCTIONS: Final = frozenset({"BINLOG_GTID_POS", "MASTER_GTID_WAIT"})

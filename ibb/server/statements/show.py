@@ -23,11 +23,12 @@ from .events import event_columns
 from .grants import show_create_user, show_grants
 from .privileges_needed import require
 from .replica_status import ALL_STATUS_COLUMNS, STATUS_COLUMNS
+from .show_binlog import show_leases, show_readers, show_storage
+from .show_result import result_of, signed_column, text_column
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ibb.protocol.result_set import Value
     from ibb.server.sql.ast import Show
     from ibb.server.sql.context import Context
 
@@ -84,54 +85,43 @@ def _check_database(name: str | None) -> None:
         raise BAD_DB_ERROR.error(name)
 
 
-def _text(context: Context, name: str, characters: int, *, nullable: bool = False) -> Column:
-    collation = context.variables.system_charset
-    return Column.text(name, characters, collation=collation, nullable=nullable)
-
-
-def _signed(name: str, type_: int, digits: int) -> Column:
-    return Column(name, type_, digits, 0x81)
-
-
-def _result(
-    context: Context, columns: Sequence[Column], rows: Sequence[Sequence[Value]]
-) -> ResultSet:
-    return ResultSet(columns, rows, context.variables.status)
-
-
 def _binlog_status(_: Show, context: Context) -> ResultSet:
     columns = [
-        _text(context, "File", 512),
+        text_column(context, "File", 512),
         Column.longlong("Position", 20),
-        _text(context, "Binlog_Do_DB", 255),
-        _text(context, "Binlog_Ignore_DB", 255),
+        text_column(context, "Binlog_Do_DB", 255),
+        text_column(context, "Binlog_Ignore_DB", 255),
     ]
     file_no, offset = context.facts.history.end()
-    return _result(context, columns, [(binlog_name(file_no), offset, "", "")])
+    return result_of(context, columns, [(binlog_name(file_no), offset, "", "")])
 
 
 def _binary_logs(_: Show, context: Context) -> ResultSet:
-    columns = [_text(context, "Log_name", 255), Column.longlong("File_size", 20)]
+    columns = [text_column(context, "Log_name", 255), Column.longlong("File_size", 20)]
     files = context.facts.history.files()
-    return _result(context, columns, [(file.name, file.size) for file in files])
+    return result_of(context, columns, [(file.name, file.size) for file in files])
 
 
 def _replica_hosts(_: Show, context: Context) -> ResultSet:
     columns = [
         Column.long("Server_id", 10),
-        _text(context, "Host", 20),
+        text_column(context, "Host", 20),
         Column.long("Port", 7),
         Column.long("Master_id", 10),
     ]
-    return _result(context, columns, context.facts.replicas())
+    return result_of(context, columns, context.facts.replicas())
 
 
 def _warnings(statement: Show, context: Context) -> ResultSet:
-    columns = [_text(context, "Level", 7), Column.long("Code", 4), _text(context, "Message", 512)]
+    columns = [
+        text_column(context, "Level", 7),
+        Column.long("Code", 4),
+        text_column(context, "Message", 512),
+    ]
     noted = context.diagnostics
     found = noted.errors() if statement.what == "ERRORS" else noted.warnings
     end = None if statement.limit is None else statement.offset + statement.limit
-    return _result(context, columns, found[statement.offset : end])
+    return result_of(context, columns, found[statement.offset : end])
 
 
 def _count(statement: Show, context: Context) -> ResultSet:
@@ -140,7 +130,7 @@ def _count(statement: Show, context: Context) -> ResultSet:
     name = f"@@session.{'error' if errors else 'warning'}_count"
     type_ = SqlType(Kind.INTEGER, 21, nullable=True, unsigned=True)
     count = len(noted.errors()) if errors else noted.count
-    return _result(context, [type_.column(name, context.variables.system_charset)], [(count,)])
+    return result_of(context, [type_.column(name, context.variables.system_charset)], [(count,)])
 
 
 def _named_values(statement: Show, context: Context) -> ResultSet:
@@ -173,20 +163,20 @@ def _named_values(statement: Show, context: Context) -> ResultSet:
 
 
 def _processlist(statement: Show, context: Context) -> ResultSet:
-    info = _text(context, "Info", _INFO_CHARS, nullable=True)
+    info = text_column(context, "Info", _INFO_CHARS, nullable=True)
     if statement.full:
         characters = context.facts.config.max_allowed_packet * _NAME_BYTES
         wire = ColumnType.MEDIUM_BLOB if characters < 1 << 24 else ColumnType.LONG_BLOB
         type_ = SqlType(Kind.TEXT, characters, nullable=True, wire=wire)
         info = type_.column("Info", context.variables.system_charset)
     columns = [
-        _signed("Id", ColumnType.LONGLONG, 11),
-        _text(context, "User", 128),
-        _text(context, "Host", 64),
-        _text(context, "db", 64, nullable=True),
-        _text(context, "Command", 16),
-        _signed("Time", ColumnType.LONG, 7),
-        _text(context, "State", 30, nullable=True),
+        signed_column("Id", ColumnType.LONGLONG, 11),
+        text_column(context, "User", 128),
+        text_column(context, "Host", 64),
+        text_column(context, "db", 64, nullable=True),
+        text_column(context, "Command", 16),
+        signed_column("Time", ColumnType.LONG, 7),
+        text_column(context, "State", 30, nullable=True),
         info,
         Column("Progress", ColumnType.DOUBLE, 7, 0x81, decimals=3),
     ]
@@ -204,7 +194,7 @@ def _processlist(statement: Show, context: Context) -> ResultSet:
         )
         for process in context.facts.processes(context)
     ]
-    return _result(context, columns, rows)
+    return result_of(context, columns, rows)
 
 
 def _databases(statement: Show, context: Context) -> ResultSet:
@@ -244,10 +234,10 @@ def _resized(definition: Column, characters: int) -> Column:
 
 def _open_tables(_: Show, context: Context) -> ResultSet:
     definitions = [
-        _text(context, "Database", 64),
-        _text(context, "Table", 64),
-        _signed("In_use", ColumnType.LONGLONG, 1),
-        _signed("Name_locked", ColumnType.LONGLONG, 4),
+        text_column(context, "Database", 64),
+        text_column(context, "Table", 64),
+        signed_column("In_use", ColumnType.LONGLONG, 1),
+        signed_column("Name_locked", ColumnType.LONGLONG, 4),
     ]
     shown = [
         replace(
@@ -267,33 +257,33 @@ def _open_tables(_: Show, context: Context) -> ResultSet:
 def _relay_log_events(statement: Show, context: Context) -> ResultSet:
     """Answer with nothing: a relay keeps no relay log."""
     _check_connection(statement.name)
-    return _result(context, event_columns(context), [])
+    return result_of(context, event_columns(context), [])
 
 
 def _create_database(statement: Show, context: Context) -> ResultSet:
     _check_database(statement.name)
-    columns = [_text(context, "Database", 64), _text(context, "Create Database", 1024)]
+    columns = [text_column(context, "Database", 64), text_column(context, "Create Database", 1024)]
     charset = "DEFAULT CHARACTER SET utf8mb3 COLLATE utf8mb3_general_ci"
     sql = f"CREATE DATABASE `{INFORMATION_SCHEMA}` /*!40100 {charset} */"
-    return _result(context, columns, [(INFORMATION_SCHEMA, sql)])
+    return result_of(context, columns, [(INFORMATION_SCHEMA, sql)])
 
 
 def _privileges(_: Show, context: Context) -> ResultSet:
     columns = [
-        _text(context, "Privilege", 10),
-        _text(context, "Context", 15),
-        _text(context, "Comment", 64),
+        text_column(context, "Privilege", 10),
+        text_column(context, "Context", 15),
+        text_column(context, "Comment", 64),
     ]
-    return _result(context, columns, PRIVILEGES_SHOWN)
+    return result_of(context, columns, PRIVILEGES_SHOWN)
 
 
 def _profiles(_: Show, context: Context) -> ResultSet:
     columns = [
         Column.long("Query_ID", 10),
         Column("Duration", ColumnType.DOUBLE, 8, 0xA1),
-        _text(context, "Query", 40),
+        text_column(context, "Query", 40),
     ]
-    return _result(context, columns, [])
+    return result_of(context, columns, [])
 
 
 def _check_connection(name: str) -> None:
@@ -306,66 +296,26 @@ def _replica_status(statement: Show, context: Context) -> ResultSet:
     columns = [column.definition(context.variables.system_charset) for column in STATUS_COLUMNS]
     row = context.facts.replica_status()
     rows = [] if row is None else [tuple(row[column.name] for column in STATUS_COLUMNS)]
-    return _result(context, columns, rows)
+    return result_of(context, columns, rows)
 
 
 def _all_replicas_status(_: Show, context: Context) -> ResultSet:
     columns = [column.definition(context.variables.system_charset) for column in ALL_STATUS_COLUMNS]
     position = str(context.facts.history.state().position())
     characters = 0 if context.probing else len(position)
-    columns[-1] = _text(context, columns[-1].name, characters)
+    columns[-1] = text_column(context, columns[-1].name, characters)
     row = context.facts.replica_status()
     rows = [] if row is None else [tuple(row[column.name] for column in ALL_STATUS_COLUMNS)]
-    return _result(context, columns, rows)
-
-
-def _readers(_: Show, context: Context) -> ResultSet:
-    """Answer SHOW BINLOG READERS: who reads, how far behind, and what that holds back."""
-    columns = [
-        _signed("Id", ColumnType.LONGLONG, 11),
-        _text(context, "User", 128),
-        _text(context, "Host", 64),
-        Column.long("Server_id", 10),
-        _text(context, "Gtid_pos", 1024),
-        _text(context, "File", 255),
-        Column.longlong("Position", 20),
-        Column.longlong("Groups_behind", 20),
-        Column.longlong("Bytes_behind", 20),
-        Column.longlong("Seconds_behind", 20, nullable=True),
-        _text(context, "Holds_from", 255),
-        _text(context, "State", 64),
-        Column.longlong("Ack_age", 20, nullable=True),
-    ]
-    rows: list[Sequence[Value]] = []
-    for line in () if context.probing else context.facts.readers():
-        context.stop_if_interrupted()  # what each has ahead is looked up in the files
-        rows.append(line)
-    return _result(context, columns, rows)
-
-
-def _leases(_: Show, context: Context) -> ResultSet:
-    """Answer SHOW BINLOG LEASES: named positions, and from which file on they hold."""
-    columns = [
-        _text(context, "Name", 200),
-        _text(context, "Gtid_pos", 1024),
-        _text(context, "Holds_from", 255, nullable=True),
-        Column.longlong("Age", 20),
-        Column.longlong("Expires_after", 20, nullable=True),
-        _text(context, "Lapsed", 3),
-    ]
-    rows: list[Sequence[Value]] = []
-    for line in () if context.probing else context.facts.leases():
-        context.stop_if_interrupted()  # each is looked up in the files
-        rows.append(line)
-    return _result(context, columns, rows)
+    return result_of(context, columns, rows)
 
 
 _ANSWERS: Final[dict[str, Callable[[Show, Context], ResultSet]]] = {
     "ALL REPLICAS STATUS": _all_replicas_status,
     "BINARY LOGS": _binary_logs,
-    "BINLOG LEASES": _leases,
-    "BINLOG READERS": _readers,
+    "BINLOG LEASES": show_leases,
+    "BINLOG READERS": show_readers,
     "BINLOG STATUS": _binlog_status,
+    "BINLOG STORAGE": show_storage,
     "COUNT ERRORS": _count,
     "COUNT WARNINGS": _count,
     "CREATE DATABASE": _create_database,

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ibb.server.login.login_guard import LoginGuard
     from ibb.server.sql.context import Context
     from ibb.server.sql.types import SqlValue
+    from ibb.server.storage_figures import StorageLine
     from ibb.storage.history import History
 
     from .session_memory import SessionMemory
@@ -103,6 +104,9 @@ class ServerFacts(Protocol):
 
     def leases(self) -> Iterator[LeaseLine]:
         """Yield the leases of the store."""
+
+    def storage_line(self) -> StorageLine | None:
+        """Return how full the store is; None where another program writes."""
 
     def has_dumps(self) -> bool:
         """Tell whether somebody reads the binlog."""

@@ -12,6 +12,7 @@ from ibb.server.dashboard.alerts import ERROR, WARNING, find_alerts
 from ibb.server.dashboard.live import LOOKS_MAX, Dashboard, TooManyLooks
 from ibb.server.dashboard.overview import UPSTREAM_SHOWN, Observer
 from ibb.server.dashboard.reader_table import KEEPS_UP, LATE_ON_PURPOSE
+from ibb.server.dashboard.statement_rows import statement_rows
 from ibb.server.measured_disk import MeasuredDisk
 from ibb.server.storage_figures import StorageFigures
 from ibb.storage.purge import PurgeResult
@@ -54,6 +55,30 @@ async def test_an_overview_tells_how_full_the_store_is_and_how_long_syncs_took(s
         busy = (await asyncio.to_thread(observer.look)).storage
         assert busy["redo_used"] > quiet["redo_used"] + 5000
         assert 0 < busy["sync_seconds"] < disk.redo_syncs.counted().seconds
+
+
+async def test_sql_tells_of_the_store_what_the_dashboard_shows(server, tmp_path):
+    def line():
+        return statement_rows(server, "SHOW BINLOG STORAGE")
+
+    assert await asyncio.to_thread(line) == []
+    directory = str(tmp_path / "measured")
+    disk = MeasuredDisk(directory)
+    with Store.open(directory, SMALL, disk=disk) as store:
+        server.storage = StorageFigures(store, directory, disk, SMALL)
+        await asyncio.to_thread(publish, store, Gtid(0, 1, 1), 5000, wait=True)
+        shown = (await asyncio.to_thread(Observer(server, ready).look)).storage
+        (found,) = await asyncio.to_thread(line)
+        counted = disk.redo_syncs.counted()
+        assert found.pop("Syncs") == counted.up_to[-1] > 0
+        assert found.pop("Sync_time") == round(counted.seconds * 1e6) > 0
+        del shown["sync_seconds"]
+        assert found == {name.capitalize(): value for name, value in shown.items()}
+        assert found["Redo_used"] > 5000
+        disk.segment = f"{directory}/nosuch/{disk.segment.rpartition('/')[2]}"
+        (unknown,) = await asyncio.to_thread(line)
+        assert {unknown[name] for name in found} == {None}
+        assert unknown["Syncs"] >= counted.up_to[-1]
 
 
 async def test_a_new_history_has_no_negative_rates(server, store):

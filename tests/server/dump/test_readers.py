@@ -286,6 +286,7 @@ async def test_one_that_is_too_old_is_shown_as_lapsed_before_anybody_purges(stor
         "DROP BINLOG LEASE x",
         "SHOW BINLOG LEASES",
         "SHOW BINLOG READERS",
+        "SHOW BINLOG STORAGE",
         "PURGE BINARY LOGS TO 'binlog-000001.ibb'",
     ],
 )

@@ -63,6 +63,7 @@ def test_what_needs_no_disk_waits_for_no_thread(sql):
         "SHOW VARIABLES WHERE Variable_name = 'server_id'",
         "SHOW MASTER STATUS",
         "SHOW BINARY LOGS",
+        "SHOW BINLOG STORAGE",
         "FLUSH BINARY LOGS",
         "PURGE BINARY LOGS TO 'binlog-000001.ibb'",
     ],
