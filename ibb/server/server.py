@@ -169,7 +169,7 @@ class Server:
         self.gtid_waits = GtidWaits(self.history, self.signal, self.pools.statements)
         self.history.pages.healed.tell = _log_healed
         if isinstance(self.history, Store):
-            self.history.commits.gate = self.semi_sync
+            self.semi_sync.guard(self.history.commits)
             self.tails = Tails(self.history, self.page_runs, self.signal, self.pools.statements)
             self.renewals = LeaseRenewals(self.history.leases, self.pools.statements)
         try:
@@ -215,8 +215,7 @@ class Server:
         get_log().info("server_stopped")
 
     async def _stop_inside(self) -> None:
-        if isinstance(self.history, Store):
-            self.history.commits.gate = None
+        self.semi_sync.guard(None)
         await self.purging.stop()
         if self.renewals is not None:
             await self.renewals.finished()

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from ibb.protocol.gtid import Gtid
     from ibb.storage.commit_position import CommitPosition
+    from ibb.storage.group_committer import GroupCommitter
 
 NOTED_MAX: Final = 100_000  # groups without an acknowledgement; above, the oldest is given up
 _BEFORE_ALL: Final = Position(-1, 0)
@@ -81,6 +82,18 @@ class SemiSync:
         self._yes = self._no = self._switched_off = 0
         self._waits = 0
         self._waited_seconds = 0.0
+        self._commits: GroupCommitter | None = None
+
+    def guard(self, commits: GroupCommitter | None) -> None:
+        """
+        Stand behind a store's commits from the moment on that they are to wait; None: any more.
+
+        Not before: what has a gate is written group by group, else whole runs are at once. Once
+        there the gate stays, since a commit under way may be about to ask it.
+        """
+        with self._mutex:
+            self._commits = commits
+            self._stand_behind()
 
     @property
     def enabled(self) -> bool:
@@ -93,6 +106,7 @@ class SemiSync:
             if enabled == self._enabled:
                 return
             self._enabled = enabled
+            self._stand_behind()
             if enabled:
                 self._is_on = True
                 self._newest = None
@@ -250,6 +264,10 @@ class SemiSync:
         return {f"Rpl_semi_sync_master_{name}": str(value) for name, value in values.items()}
 
     # With the mutex held
+
+    def _stand_behind(self) -> None:
+        if self._enabled and self._commits is not None:
+            self._commits.gate = self
 
     def _advance(self, end: Position, gtid: Gtid | None) -> None:
         """Take it that a replica has all groups up to *gtid*, or whose end is not behind *end*."""

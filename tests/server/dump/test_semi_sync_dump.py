@@ -207,3 +207,29 @@ async def test_clients_below_capability_4_get_running_positions(serve, store):
             assert found[0].log_pos == position
             events += 1
         assert events == 15
+
+
+async def test_commits_have_no_gate_before_they_wait_for_the_first_time(serve, store):
+    # With one they are written group by group, without it a relay writes runs of them at once.
+    server = await serve(store, rpl_semi_sync_master_timeout=LONG_MS)
+    assert store.commits.gate is None
+    await asyncio.to_thread(publish, store, Gtid(0, 1, 11), wait=True)
+    server.set_global("rpl_semi_sync_master_enabled", 1)
+    dump = await semi_sync_dump(server, "0-1-11")
+    commit = Commit(store, Gtid(0, 1, 12))
+    group = await dump.next_group()
+    assert dump.asked
+    assert commit.waits
+    await dump.client.acknowledge(NAME, EventHeader.unpack(group.events[-1]).log_pos)
+    await commit.returned()
+    gate = store.commits.gate
+    server.set_global("rpl_semi_sync_master_enabled", 0)
+    assert store.commits.gate is gate  # one who commits may have found it there
+    await asyncio.to_thread(publish, store, Gtid(0, 1, 13), wait=True)
+    await dump.client.close()
+    await server.stop()
+    server.semi_sync.enabled = True
+    store.commits.gate = None
+    server.semi_sync.enabled = False
+    server.semi_sync.enabled = True
+    assert store.commits.gate is None  # it has let go of the store
