@@ -77,7 +77,7 @@ class RunStream(DumpStream):
         self._passes_over = False  # what its client has
         self._has_much = False  # was sent a large batch just now
         self._header: FileHeader | None = None  # of the kernel's file, while it leads
-        self._led_from: Position
+        self._led_from: Position | None = None  # where the reader is meanwhile, if it is up to date
 
     @property
     def between_groups(self) -> bool:
@@ -141,6 +141,7 @@ class RunStream(DumpStream):
         """Add packets to *out*, unless the kernel is behind all that there is."""
         if self._is_at_end():
             self._check_generation()
+            self._led_from = None  # what the reader has of its page will be less than there is
             if self._feed.known is not None:  # this may last: let pages go
                 encoder_state.copy_state(self._kernel, self._kernel)
                 self._feed.forget()

@@ -306,3 +306,25 @@ def test_pages_are_read_once_for_who_reads_alone(monkeypatch):
     assert len(made.data) > 10 << 20
     once = {page for pages in read for page in pages}
     assert sum(map(len, read)) < 1.1 * len(once)
+
+
+def test_what_is_durable_by_its_own_flush_is_sent_although_the_kernel_cannot():
+    """It leads at the end, where the reader has seen less of the page than there is by then."""
+    options = {"flush_log_at_commit": 0, "flush_log_interval": 1e6}
+    with made_up(SimDisk(), random.Random(5), 16384, 3, **options) as store:
+        with store.begin() as group:
+            group.write(rows_event(200_000) + xid(4))  # too large an event for the kernel
+            group.commit(Gtid(0, 1, 4))
+        store.sync()
+        made = stream(RunStream, store, request())
+        made.start()
+        while made.next_batch().outcome is Outcome.MORE:
+            pass
+        store.write_format_description(store.formats.in_force(store.end()))
+        with store.begin() as group:
+            group.write(rows_event(100) + xid(5))
+            group.commit(Gtid(0, 1, 5))
+        batch = made.next_batch()
+        assert (batch.outcome, list(batch.sent)) == (Outcome.MORE, [0])
+        assert batch.sent[0] == Gtid(0, 1, 5)
+        made.close()
