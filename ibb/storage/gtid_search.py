@@ -1,9 +1,10 @@
 """
 Where a replica's stream begins: the newest state record that is not after its position.
 
-Files are looked at from the newest back, by the full state on their page 1; inside the file
-found, the differential states are bisected. The groups behind that place are everything the
-position needs, and at most an interval's worth that it does not. Source: ibb-format 8.3, 8.4.
+Files are searched from the newest back, in steps that double and then halve, by the full state on
+their page 1; inside the file found, the differential states are bisected. The groups behind that
+place are everything the position needs, and at most an interval's worth that it does not.
+Source: ibb-format 8.3, 8.4.
 """
 
 from typing import NamedTuple
@@ -39,36 +40,96 @@ def find_start(source: PageSource, position: GtidPosition) -> StartPlace:
     """
     Find the place from which everything that *position* needs can be read.
 
-    Files that are damaged or cannot be read are stepped over backward like files without a full
-    state; whoever reads from the place found meets the damage when it is due.
+    Where states do not only grow, since a domain was deleted or a file is damaged, the files are
+    looked at one by one. Those that are damaged or cannot be read are stepped over backward like
+    files without a full state; whoever reads from the place found meets the damage when it is due.
 
     Raises:
         TooOld: files that it needs have been purged.
         FormatError, DiskError: it would be found, were it not for this damage.
     """
     first, oldest = source.first_file(), find_oldest(source).file_no
+    found = _search_files(source, position) or _walk_files(source, position)
+    if found is None:
+        if source.last_file() < first:
+            return StartPlace(Position(first, 0), BinlogState())
+        raise TooOld(position, first)
+    file_no, base = found
+    if base is None:
+        return StartPlace(Position(file_no, _page_size(source, file_no)), BinlogState())
+    place = _search_file(source, file_no, base, position)
+    if file_no < oldest and _lacks_pieces(source, place, position, oldest):
+        raise TooOld(position, oldest)
+    return place
+
+
+class _File(NamedTuple):
+    """A file, and the state before it; None: it is the very first, and has none."""
+
+    file_no: int
+    base: BinlogState | None
+
+
+def _search_files(source: PageSource, position: GtidPosition) -> _File | None:
+    """
+    Return the newest file whose state is before *position*, by a few of the files.
+
+    A state that is too late makes all behind it too late, as long as no domain was deleted.
+
+    Returns:
+        None if all may be too late, or it cannot be told so: walk over all files then.
+    """
+    first, newest, found = source.first_file(), None, None
+    low, high, step = first, source.last_file() + 1, 1  # the file is one of these, or none is
+    while low < high:
+        # Most positions are of the newest file; only who is far behind is looked for far away.
+        file_no = (low + high) // 2 if found is not None else max(high - step, low)
+        try:
+            file = _file_with_state(source, file_no)
+        except (FormatError, DiskError):
+            return None
+        if file is None:
+            if newest is not None or file_no < source.last_file():
+                return None
+            high = file_no  # begun, and nothing of it is durable
+            continue
+        if file.base is None or file.base.is_before(position):
+            found, low = file, file_no + 1
+            continue
+        newest = newest or file.base
+        if any(newest.newest(domain) is None for domain in file.base.domains()):
+            return None  # one was deleted since
+        high, step = file_no, step * 2
+    return found
+
+
+def _walk_files(source: PageSource, position: GtidPosition) -> _File | None:
+    """
+    Return the newest file whose state is before *position*, looking at one after the other.
+
+    Raises:
+        FormatError, DiskError: there is none, and this damage may be why.
+    """
     damage: FormatError | DiskError | None = None
     for file_no in reversed(source.file_numbers()):
         try:
-            full = read_state(source, file_no, 1)
+            file = _file_with_state(source, file_no)
         except (FormatError, DiskError) as error:
             damage = error
             continue
-        if full is None:
-            if file_no == 0:  # nothing was before it
-                return StartPlace(Position(0, _page_size(source, 0)), BinlogState())
-            continue
-        base = BinlogState(full.entries)
-        if base.is_before(position):
-            place = _search_file(source, file_no, base, position)
-            if file_no < oldest and _lacks_pieces(source, place, position, oldest):
-                raise TooOld(position, oldest)
-            return place
-    if source.last_file() < first:
-        return StartPlace(Position(first, 0), BinlogState())
-    if damage is not None:
+        if file is not None and (file.base is None or file.base.is_before(position)):
+            return file
+    if damage is not None and source.last_file() >= source.first_file():
         raise damage
-    raise TooOld(position, first)
+    return None
+
+
+def _file_with_state(source: PageSource, file_no: int) -> _File | None:
+    """Return a file with the state before it; None if that was left out. Raises as it reads."""
+    full = read_state(source, file_no, 1)
+    if full is not None:
+        return _File(file_no, BinlogState(full.entries))
+    return _File(0, None) if file_no == 0 else None  # nothing was before it
 
 
 def _lacks_pieces(

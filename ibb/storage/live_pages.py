@@ -54,6 +54,7 @@ class LivePages:
         self._cache = PageCache()
         self._headers: dict[int, FileHeader] = {}
         self._sizes: dict[int, int] = {}  # of files that the durable end has left
+        self._first: int | None = None  # the lowest number; None: to be looked for
 
     def close(self) -> None:
         """Close the files; reading opens them again."""
@@ -64,10 +65,14 @@ class LivePages:
         self._files.drop(file_no)
         self._headers.pop(file_no, None)
         self._sizes.pop(file_no, None)
+        self._first = None
 
     def first_file(self) -> int:
         """Return the lowest file number."""
-        return next(iter(list_files(self._disk, self._directory)), 0)
+        first = self._first
+        if first is None:
+            first = self._first = next(iter(list_files(self._disk, self._directory)), 0)
+        return first
 
     def last_file(self) -> int:
         """Return the file in which the durable end lies."""
@@ -96,6 +101,7 @@ class LivePages:
                     header = self._stored_header(file_no)
                 except DiskError as error:
                     if error.missing:
+                        self._first = None
                         return None
                     raise
             else:
