@@ -3,8 +3,8 @@ Where a replica's stream begins: the newest state record that is not after its p
 
 Files are searched from the newest back, in steps that double and then halve, by the full state on
 their page 1; inside the file found, the differential states are bisected. The groups behind that
-place are everything the position needs, and at most an interval's worth that it does not.
-Source: ibb-format 8.3, 8.4.
+place are everything the position needs, and at most an interval's worth that it does not; where
+one server alone has logged these, not even that. Source: ibb-format 8.3, 8.4.
 """
 
 from typing import NamedTuple
@@ -15,6 +15,7 @@ from ibb.protocol.gtid import Gtid, GtidPosition
 
 from .errors import DiskError
 from .group_head import read_head
+from .page_search import find_behind
 from .page_source import PageSource
 from .position import Position
 from .record import RecordType
@@ -36,9 +37,16 @@ class StartPlace(NamedTuple):
     state: BinlogState
 
 
-def find_start(source: PageSource, position: GtidPosition) -> StartPlace:
+def find_start(
+    source: PageSource, position: GtidPosition, now: BinlogState | None = None
+) -> StartPlace:
     """
     Find the place from which everything that *position* needs can be read.
+
+    Args:
+        source: the pages.
+        position: what the reader has.
+        now: the state of a moment ago, if it is known.
 
     Where states do not only grow, since a domain was deleted or a file is damaged, the files are
     looked at one by one. Those that are damaged or cannot be read are stepped over backward like
@@ -57,7 +65,7 @@ def find_start(source: PageSource, position: GtidPosition) -> StartPlace:
     file_no, base = found
     if base is None:
         return StartPlace(Position(file_no, _page_size(source, file_no)), BinlogState())
-    place = _search_file(source, file_no, base, position)
+    place = _search_file(source, file_no, base, position, now)
     if file_no < oldest and _lacks_pieces(source, place, position, oldest):
         raise TooOld(position, oldest)
     return place
@@ -201,12 +209,18 @@ def _page_size(source: PageSource, file_no: int) -> int:
 
 
 def _search_file(
-    source: PageSource, file_no: int, base: BinlogState, position: GtidPosition
+    source: PageSource,
+    file_no: int,
+    base: BinlogState,
+    position: GtidPosition,
+    now: BinlogState | None,
 ) -> StartPlace:
     """Bisect the differential states of a file whose full state, *base*, is early enough."""
     header = source.header(file_no)
     assert header is not None  # its page 1 was read
     interval, found, state = header.state_interval, 0, base
+    too_late: tuple[int, BinlogState | None] | None = None
+    high = 0
     if interval:
         low, high = 0, header.page_count // interval + 1  # in intervals; high is known too late
         middle = (low + high) // 2
@@ -225,9 +239,45 @@ def _search_file(
             if candidate.is_before(position):
                 low, found, state = middle, page_no, candidate
             else:
-                high = middle
+                high, too_late = middle, (page_no, candidate)
             middle = (low + high) // 2
-    return StartPlace(Position(file_no, max(found, 1) * header.page_size), state)
+    first = max(found, 1)
+    place = StartPlace(Position(file_no, first * header.page_size), state)
+    if too_late is not None:
+        stop, late = too_late
+    else:  # there may be no such pages
+        stop, late = high * interval or header.page_count, _state_behind(source, file_no, now)
+    return place if late is None else _nearer(source, place, range(first, stop), late, position)
+
+
+def _nearer(
+    source: PageSource, place: StartPlace, pages: range, late: BinlogState, position: GtidPosition
+) -> StartPlace:
+    """Return the place behind the position's own group, if it can be found in some pages."""
+    state = place.state
+    logged = [gtid for gtid in late.entries() if state.seq(gtid.domain, gtid.server) != gtid.seq]
+    if len(logged) != 1:
+        return place
+    wanted = position.get(logged[0].domain)
+    if wanted is None or wanted.server != logged[0].server or wanted == state.newest(wanted.domain):
+        return place
+    behind = find_behind(source, place.position.file_no, pages, wanted)
+    if behind is None:
+        return place
+    there = state.copy()
+    there.update(wanted)
+    return StartPlace(behind, there)
+
+
+def _state_behind(source: PageSource, file_no: int, now: BinlogState | None) -> BinlogState | None:
+    """Return a state that holds all that a file has, and nothing of later ones if there are any."""
+    if file_no == source.last_file():
+        return now
+    try:
+        file = _file_with_state(source, file_no + 1)
+    except (FormatError, DiskError):
+        return None
+    return None if file is None else file.base
 
 
 def _differential(source: PageSource, file_no: int, page_no: int) -> list[Gtid] | None:

@@ -205,7 +205,7 @@ class DumpStream:
                     ignore_duplicates=request.ignore_duplicates,
                     until=request.until,
                 )
-                place = find_start(self._history.pages, position)
+                place = find_start(self._history.pages, position, self._history.state())
         except TooOld as error:
             raise MASTER_FATAL_ERROR_READING_BINLOG.error(PURGED) from error
         self._reached = position.copy()
