@@ -16,7 +16,6 @@ from ibb.server.login.accounts import AccountBook, make_account
 from ibb.storage.clock import SystemClock
 
 from ...storage.events import transaction
-from ..conftest import publish
 from ..raw_client import RawClient, dumping
 from ..waiting import until
 
@@ -34,8 +33,12 @@ def limited(server, *, rate=RATE, total=0, delay=0):
 
 @pytest.fixture
 def filled(store):
+    written = int(time.time())
     for seq in range(11, 11 + GROUPS):
-        publish(store, Gtid(0, 1, seq), GROUP_BYTES)
+        with store.begin() as group:
+            gtid = Gtid(0, 1, seq)
+            group.write(encode_gtid_event(gtid, written, 0) + transaction("x" * GROUP_BYTES))
+            group.commit(gtid, wait=False)
     store.sync()
     return store
 
