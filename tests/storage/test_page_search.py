@@ -1,0 +1,108 @@
+"""Whoever begins right behind a group is sent what one is who passes over all before it."""
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from ibb.protocol.dump_filter import DumpFilter, Verdict
+from ibb.protocol.gtid import Gtid, GtidPosition
+from ibb.storage import Store, gtid_search
+from ibb.storage.group_reader import GroupReader
+from ibb.storage.gtid_search import find_start
+
+from ..faults.sim_disk import SimDisk
+from ..tiny import SMALL
+from .events import transaction
+
+WIDE = replace(
+    SMALL,
+    page_size=512,
+    max_binlog_size=96 * 512,
+    state_interval=16 * 512,
+    oob_piece_size=1500,
+    flush_log_at_commit=0,
+)
+PLACE = "/binlogs"
+
+
+def numbers_of(kind, rng):
+    """Yield GTIDs for ever, each another."""
+    number, server, used = 0, 1, set()
+    while True:
+        number += rng.choice((1, 1, 1, 7)) if kind != "rising" else 1
+        if kind == "two servers" and rng.random() < 0.02:
+            server = 3 - server
+        gtid = Gtid(0, server, number)
+        if kind == "out of order" and rng.random() < 0.2:
+            gtid = Gtid(0, server, max(1, number - rng.randint(1, 300)))
+        if kind == "two domains" and rng.random() < 0.01:
+            gtid = Gtid(1, 1, number)
+        if gtid not in used:
+            used.add(gtid)
+            yield gtid
+
+
+def filled(store, kind, rng, groups=700):
+    """Publish groups; return their GTIDs in the order of the history."""
+    logged = []
+    for gtid in numbers_of(kind, rng):
+        with store.begin() as group:
+            group.write(transaction("t", rng.choice((20, 20, 20, 20, 600, 4000))))
+            group.commit(gtid, wait=False)
+        logged.append(gtid)
+        if rng.random() < 0.01:
+            store.write_format_description(store.formats.in_force(store.end()))
+        if len(logged) == groups:
+            break
+    store.sync()
+    return logged
+
+
+def sent_from(store, place, position):
+    """Return the GTIDs that a dump sends which begins at a place."""
+    wanted = DumpFilter(
+        position, place.state, None, False, False, empty_domains=frozenset(), state_now=store.state
+    )
+    reader, found = GroupReader(store.pages, place.position), []
+    while (group := reader.next()) is not None:
+        if group.gtid is not None and wanted.wants(group.gtid) is Verdict.SEND:
+            found.append(group.gtid)
+            wanted.after(group.gtid)
+    return found
+
+
+@pytest.mark.parametrize("knows_now", [False, True])
+@pytest.mark.parametrize(
+    "kind", ["rising", "with gaps", "two servers", "two domains", "out of order"]
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_sent_is_the_same(seed, kind, knows_now, monkeypatch):
+    rng, nearer = random.Random(f"{seed} {kind}"), 0
+    with Store.open(PLACE, WIDE, disk=SimDisk()) as store:
+        logged = filled(store, kind, rng)
+        now = store.state() if knows_now else None
+        places = sorted(rng.sample(range(len(logged)), 30))
+        for index in [0, *places, len(logged) - 1]:
+            last = {gtid.domain: gtid for gtid in logged[: index + 1]}
+            position = GtidPosition(last.values())
+            place = find_start(store.pages, position, now)
+            with monkeypatch.context() as patch:
+                patch.setattr(gtid_search, "find_behind", lambda *_: None)
+                early = find_start(store.pages, position, now)
+            assert early.position <= place.position
+            nearer += early.position < place.position
+            assert sent_from(store, place, position) == sent_from(store, early, position)
+            if kind != "out of order":
+                assert place.state.is_before(position)
+    assert nearer > 5
+
+
+def test_a_position_that_nobody_logged_is_found_as_ever():
+    with Store.open(PLACE, WIDE, disk=SimDisk()) as store:
+        logged = {gtid.seq for gtid in filled(store, "with gaps", random.Random(1))}
+        gaps = set(range(min(logged), max(logged))) - logged
+        for number in sorted(gaps)[::97]:
+            place = find_start(store.pages, GtidPosition([Gtid(0, 1, number)]), store.state())
+            newest = place.state.seq(0, 1)
+            assert newest is None or newest < number
