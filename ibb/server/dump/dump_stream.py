@@ -199,13 +199,12 @@ class DumpStream:
                 position = GtidPosition()
                 place = find_named_start(self._history, request.file_name, request.position)
             else:
+                now = self._history.state()
+                duplicates = request.ignore_duplicates
                 empty_domains = check_position(
-                    self._history.state(),
-                    position,
-                    ignore_duplicates=request.ignore_duplicates,
-                    until=request.until,
+                    now, position, ignore_duplicates=duplicates, until=request.until
                 )
-                place = find_start(self._history.pages, position, self._history.state())
+                place = find_start(self._history.pages, position, now)
         except TooOld as error:
             raise MASTER_FATAL_ERROR_READING_BINLOG.error(PURGED) from error
         self._reached = position.copy()
