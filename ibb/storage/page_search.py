@@ -69,24 +69,15 @@ class _PageSearch:
             if first is None:
                 high = middle  # no group is committed behind it
                 continue
-            found = first[1]
-            if found[:2] != gtid[:2]:
-                return None
-            if found.seq <= gtid.seq:
+            if first[1].seq <= gtid.seq:
                 low = page
             else:
                 high = middle
         for offset, found in self._commits(low):
             if found == gtid:
-                return self._end_of(offset, gtid)
+                reader = RecordReader(self._source, Position(self._file_no, offset))
+                return None if reader.next() is None else reader.position
         return None
-
-    def _end_of(self, offset: int, gtid: Gtid) -> Position | None:
-        """Return where the record ends that begins at an offset of the file, if it is the group."""
-        reader = RecordReader(self._source, Position(self._file_no, offset))
-        record = reader.next()
-        head = None if record is None else read_head(record)
-        return reader.position if head is not None and head.gtid == gtid else None
 
     def _commits(self, page_no: int) -> Iterator[tuple[int, Gtid]]:
         """Yield offset in the file, and GTID, of the groups whose record begins in a page."""

@@ -5,15 +5,18 @@ from dataclasses import replace
 
 import pytest
 
+from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.storage import Store
 from ibb.storage.directory import BinlogDirectory
 from ibb.storage.errors import DomainInUse
 from ibb.storage.file_name import binlog_name
 from ibb.storage.gtid_search import TooOld, _search_files, _walk_files, find_start
+from ibb.storage.os_disk import OsDisk
 
 from ..faults.sim_disk import SimDisk
 from ..tiny import SMALL
+from .binlog_builder import BinlogBuilder, event
 from .events import transaction
 
 TINY = replace(
@@ -136,3 +139,20 @@ def test_a_file_that_cannot_be_read_hides_no_other(damaged, is_gone):
         assert searched in (walked, None)
         assert walked.file_no == (number + 1 if number + 1 != damaged else number)
         assert find_start(pages, position).position.file_no == walked.file_no
+
+
+def test_a_domain_that_came_and_went_hides_no_file(tmp_path):
+    builder, positions = BinlogBuilder(pages=4), []
+    for number in range(1, 11):
+        if number == 3:
+            builder.full.update(Gtid(7, 1, 1))
+        if number == 5:
+            builder.full = BinlogState(gtid for gtid in builder.full.entries() if gtid.domain == 0)
+        builder.commit(Gtid(0, 1, number), event(50))
+        positions.append(GtidPosition([Gtid(0, 1, number)]))
+        builder.fill_file()
+    pages = BinlogDirectory(OsDisk(), str(builder.write(tmp_path)))
+    found = [find_start(pages, position).position.file_no for position in positions]
+    walked = [_walk_files(pages, position).file_no for position in positions]
+    assert found == walked
+    assert len(set(walked)) > 5

@@ -24,6 +24,8 @@ WIDE = replace(
     flush_log_at_commit=0,
 )
 PLACE = "/binlogs"
+# Of 32 positions, those that are found so at least; at some of them a state stands.
+NEARER = {"rising": 25, "with gaps": 25, "two servers": 18, "two domains": 18, "out of order": 14}
 
 
 def numbers_of(kind, rng):
@@ -73,9 +75,7 @@ def sent_from(store, place, position):
 
 
 @pytest.mark.parametrize("knows_now", [False, True])
-@pytest.mark.parametrize(
-    "kind", ["rising", "with gaps", "two servers", "two domains", "out of order"]
-)
+@pytest.mark.parametrize("kind", NEARER)
 @pytest.mark.parametrize("seed", range(3))
 def test_what_is_sent_is_the_same(seed, kind, knows_now, monkeypatch):
     rng, nearer = random.Random(f"{seed} {kind}"), 0
@@ -95,7 +95,7 @@ def test_what_is_sent_is_the_same(seed, kind, knows_now, monkeypatch):
             assert sent_from(store, place, position) == sent_from(store, early, position)
             if kind != "out of order":
                 assert place.state.is_before(position)
-    assert nearer > 5
+    assert nearer >= NEARER[kind]
 
 
 def test_a_position_that_nobody_logged_is_found_as_ever():
