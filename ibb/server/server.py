@@ -215,6 +215,7 @@ class Server:
         get_log().info("server_stopped")
 
     async def _stop_inside(self) -> None:
+        self.semi_sync.enabled = False
         self.semi_sync.guard(None)
         await self.purging.stop()
         if self.renewals is not None:

@@ -86,7 +86,7 @@ class SemiSync:
 
     def guard(self, commits: GroupCommitter | None) -> None:
         """
-        Stand behind a store's commits from the moment on that they are to wait; None: any more.
+        Stand behind a store's commits from the moment on that they are to wait; None: let it go.
 
         Not before: what has a gate is written group by group, else whole runs are at once. Once
         there the gate stays, since a commit under way may be about to ask it.

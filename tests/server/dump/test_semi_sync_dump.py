@@ -233,3 +233,12 @@ async def test_commits_have_no_gate_before_they_wait_for_the_first_time(serve, s
     server.semi_sync.enabled = False
     server.semi_sync.enabled = True
     assert store.commits.gate is None  # it has let go of the store
+
+
+async def test_a_server_that_cannot_start_leaves_no_commit_waiting(serve, store):
+    host, port = (await serve(store)).address
+    options = {"rpl_semi_sync_master_enabled": True, "rpl_semi_sync_master_timeout": LONG_MS}
+    with pytest.raises(OSError, match="in use"):
+        await serve(store, listen=f"{host}:{port}", **options)
+    commit = Commit(store, Gtid(0, 1, 11))
+    await commit.returned()
