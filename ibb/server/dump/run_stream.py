@@ -78,6 +78,7 @@ class RunStream(DumpStream):
         self._has_much = False  # was sent a large batch just now
         self._header: FileHeader | None = None  # of the kernel's file, while it leads
         self._led_from: Position | None = None  # where the reader is meanwhile, if it is up to date
+        self._first_file: int | None = None  # that it began in, until the first batch is made
 
     @property
     def between_groups(self) -> bool:
@@ -87,6 +88,8 @@ class RunStream(DumpStream):
     def start(self) -> Batch:
         """Find the start and return the first packets, or END with the reason against it."""
         batch = super().start()
+        if self._at is not None:
+            self._first_file = self._at.position.file_no
         with self._joining:
             if not self._has_left:  # from here on the history is kept as it is: it is held
                 self._has_joined = True
@@ -101,7 +104,9 @@ class RunStream(DumpStream):
         elif self._lent is not None:
             give_buffer(self._lent)
         self._lent = None
-        return super().next_batch()
+        batch = super().next_batch()
+        self._first_file = None
+        return batch
 
     @property
     def may_be_served(self) -> bool:
@@ -158,8 +163,11 @@ class RunStream(DumpStream):
 
     def _send_run(self, wanted: int, out: list[Buffer]) -> int | None:
         """Let the kernel add packets; None: it goes on, else the reader is where it stopped."""
-        kernel = self._kernel
+        kernel, first = self._kernel, self._first_file
         kernel.is_last = self.stopping
+        is_ahead = first is not None and self._reader.position.file_no > first
+        if out and is_ahead and self._header is None:
+            return None  # who seeks waits for no further file
         if self._header is not None and self._pace.delay and not kernel.in_group:
             self._lead_by_reader()
         if not kernel.in_group and (self.stopping or not self._begin_run()):

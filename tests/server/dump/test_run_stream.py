@@ -328,3 +328,26 @@ def test_what_is_durable_by_its_own_flush_is_sent_although_the_kernel_cannot():
         assert (batch.outcome, list(batch.sent)) == (Outcome.MORE, [0])
         assert batch.sent[0] == Gtid(0, 1, 5)
         made.close()
+
+
+def test_who_seeks_does_not_wait_for_one_file_after_the_other():
+    with made_up(SimDisk(), random.Random(5), 512, 0) as store:
+        for number in range(1, 61):
+            with store.begin() as group:
+                group.write(rows_event(20) + xid(number))
+                group.commit(Gtid(0, 1, number), wait=False)
+            if number % 3 == 0:
+                store.switch_file()
+        store.sync()
+        assert_same(store, request())
+        for last in (0, 3, 7, 59):
+            position = GtidPosition([Gtid(0, 1, last)] if last else [])
+            made = stream(RunStream, store, request(connect_state=position))
+            made.start()
+            first = newest = made.next_batch().sent[0].seq
+            assert last < first <= last + 4
+            batches = 0  # behind the first they are as ever
+            while (batch := made.next_batch()).outcome is Outcome.MORE:
+                newest, batches = batch.sent[0].seq, batches + 1
+            assert (newest, batches <= 2) == (60, True)
+            made.close()
