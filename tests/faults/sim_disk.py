@@ -194,7 +194,7 @@ class SimDisk:
     @property
     def used(self) -> int:
         """Bytes of all files."""
-        return sum(len(inode.current) for inode in self._names.values())
+        return sum(len(inode.current) for inode in list(self._names.values()))
 
     @property
     def _is_clocked(self) -> bool:
@@ -223,7 +223,7 @@ class SimDisk:
         prefix = path.rstrip("/") + "/"
         return sorted(
             name[len(prefix) :]
-            for name in self._names
+            for name in list(self._names)  # a copy: another thread may make a file meanwhile
             if name.startswith(prefix) and "/" not in name[len(prefix) :]
         )
 
