@@ -17,13 +17,14 @@ from ibb.protocol.gtid_event import XID_PART_BYTES_MAX, GtidEvent
 
 from .errors import GroupError
 from .event_list import without_position
-from .record import OobReference, Xid, parse_commit_prefix
+from .record import NO_LISTS, OobReference, Xid, parse_commit_prefix
 from .record_reader import Record
 
 GTID_EVENT_SIZE_MIN = HEADER_SIZE + 13  # bytes: sequence number, domain, flags
 
 _EVENT_START = struct.Struct("<IBIIIH")
 _GTID_START = struct.Struct("<4xxI10xQI")  # server id of the header, sequence number, domain
+_TYPED_GTID_START = struct.Struct("<4xBI10xQI")  # with the event's type before these
 
 
 class GroupHead(NamedTuple):
@@ -92,6 +93,21 @@ def parse_head(data: bytes | memoryview, major: int) -> GroupHead | None:
         server, seq, domain = _GTID_START.unpack_from(payload)
         gtid = Gtid(domain, server, seq)
     return GroupHead(gtid, lists, bytes(payload[:length]), payload)
+
+
+def peek_gtid(page: bytes, start: int, size: int) -> Gtid | None:
+    """
+    Return the GTID of a group that lies in its commit record; None: `read_head` is to tell it.
+
+    Args:
+        page: the page image.
+        start: offset of the record's contents, which are of the final format.
+        size: bytes of them in this page.
+    """
+    if size < len(NO_LISTS) + GTID_EVENT_SIZE_MIN or not page.startswith(NO_LISTS, start):
+        return None
+    kind, server, seq, domain = _TYPED_GTID_START.unpack_from(page, start + len(NO_LISTS))
+    return Gtid(domain, server, seq) if kind == EventType.GTID else None
 
 
 def transaction_head(gtid: Gtid, event: bytes) -> bytes:

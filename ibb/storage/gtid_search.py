@@ -104,7 +104,8 @@ def _search_files(source: PageSource, position: GtidPosition) -> _File | None:
         if file.base is None or file.base.is_before(position):
             found, low = file, file_no + 1
             continue
-        newest = newest or file.base
+        if newest is None:
+            newest = file.base
         if any(newest.newest(domain) is None for domain in file.base.domains()):
             return None  # one was deleted since
         high, step = file_no, step * 2

@@ -7,26 +7,21 @@ each. That the group is there is seen, not concluded: where numbers do not rise 
 found, and whoever asked passes over the stretch instead. Source: ibb-format 4, 5.1, 8.4.
 """
 
-import struct
 from collections.abc import Iterator
 
 from ibb.protocol.errors import FormatError
-from ibb.protocol.event import EventType
 from ibb.protocol.gtid import Gtid
 
 from .chunk import CONTINUATION, FILLER, TYPE_MASK, UNUSED, last_chunk_start, read_chunk
 from .errors import DiskError
 from .file_header import MAJOR_FINAL
-from .group_head import GTID_EVENT_SIZE_MIN, read_head
+from .group_head import peek_gtid, read_head
 from .page_source import PageSource
 from .position import Position
-from .record import NO_LISTS, RecordType
+from .record import RecordType
 from .record_reader import RecordReader
 
 PAGES_AHEAD_MAX = 8  # that are looked at for one in which a group is committed
-
-_GTID_START = struct.Struct("<4xBI10xQI")  # type, server id, sequence number, domain
-_NO_LISTS = NO_LISTS[0]
 
 
 def find_behind(source: PageSource, file_no: int, pages: range, gtid: Gtid) -> Position | None:
@@ -91,16 +86,13 @@ class _PageSearch:
             kind, flags, data, size = chunk
             if kind & TYPE_MASK == RecordType.COMMIT and not flags & CONTINUATION:
                 offset = page_no * self._page_size + start
-                gtid = self._gtid_of(page, data, size, offset)
+                gtid = peek_gtid(page, data, size) or self._read_gtid(offset)
                 if gtid is not None:
                     yield offset, gtid
             start = data + size
 
-    def _gtid_of(self, page: bytes, data: int, size: int, offset: int) -> Gtid | None:
-        """Return the GTID of a commit record; None: it is no group's."""
-        if page[data] == _NO_LISTS and size > GTID_EVENT_SIZE_MIN:
-            kind, server, seq, domain = _GTID_START.unpack_from(page, data + 1)
-            return Gtid(domain, server, seq) if kind == EventType.GTID else None
+    def _read_gtid(self, offset: int) -> Gtid | None:
+        """Return the GTID of the commit record at an offset of the file; None: it is no group's."""
         record = RecordReader(self._source, Position(self._file_no, offset)).next()
         head = None if record is None else read_head(record)
         return None if head is None else head.gtid
