@@ -5,6 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import Final, NamedTuple
 
+MICROSECONDS: Final = 1_000_000  # in a second
+
 # Upper bounds in seconds, from a sync of a fast disk to one that hangs.
 BOUNDS: Final = (
     *(0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ibb.storage.errors import DiskError
 from ibb.storage.position import Position
@@ -10,6 +10,7 @@ from ibb.storage.redo_segment import SEGMENT_DATA_OFFSET, SEGMENT_NAMES, read_se
 from ibb.storage.synced_note import NOTHING_SYNCED, certain_lsn
 
 from .dump.readers import bytes_between
+from .latencies import MICROSECONDS
 
 if TYPE_CHECKING:
     from ibb.storage.commit_position import CommitPosition
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
     from ibb.storage.store import Store
 
     from .measured_disk import MeasuredDisk
-
-
-MICROSECONDS: Final = 1_000_000  # in a second
 
 
 class Filling(NamedTuple):

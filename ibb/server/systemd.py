@@ -13,6 +13,7 @@ import socket
 import time
 from typing import TYPE_CHECKING, Final
 
+from .latencies import MICROSECONDS
 from .log import get_log
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 STATUS_CHARS_MAX: Final = 200
 _SOCKET: Final = "NOTIFY_SOCKET"
 _WATCHDOG: Final = "WATCHDOG_USEC"
-_MICROSECONDS: Final = 1e6
 
 
 class Systemd:
@@ -45,7 +45,7 @@ class Systemd:
 
     def reloading(self) -> None:
         """Say that settings are read again; `ready` ends it."""
-        now = int(time.clock_gettime(time.CLOCK_MONOTONIC) * _MICROSECONDS)
+        now = int(time.clock_gettime(time.CLOCK_MONOTONIC) * MICROSECONDS)
         self._say("RELOADING=1", f"MONOTONIC_USEC={now}")
 
     def stopping(self) -> None:
@@ -88,4 +88,4 @@ def _half_of(environment: Mapping[str, str]) -> float | None:
     meant = environment.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
     if not (meant and microseconds.isascii() and microseconds.isdigit() and int(microseconds)):
         return None
-    return int(microseconds) / _MICROSECONDS / 2
+    return int(microseconds) / MICROSECONDS / 2

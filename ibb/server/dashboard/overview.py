@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ibb import __version__
 from ibb.server.dump.readers import bytes_between
-from ibb.server.storage_figures import MICROSECONDS, Filling
+from ibb.server.latencies import MICROSECONDS
+from ibb.server.storage_figures import Filling
 from ibb.storage.file_name import binlog_name
 
 from .alerts import find_alerts

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from ibb.server.config import SEMI_SYNC_TIMEOUT_MS_MAX
+from ibb.server.latencies import MICROSECONDS
 from ibb.storage.position import Position
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 NOTED_MAX: Final = 100_000  # groups without an acknowledgement; above, the oldest is given up
 _BEFORE_ALL: Final = Position(-1, 0)
-_MICROSECONDS: Final = 1e6
 
 
 class _Noted:
@@ -242,7 +242,7 @@ class SemiSync:
     def status(self) -> dict[str, str]:
         """Return the rows of SHOW STATUS, under the names and with the meaning of 10.11."""
         with self._mutex:
-            waited = int(self._waited_seconds * _MICROSECONDS)
+            waited = int(self._waited_seconds * MICROSECONDS)
             values = {
                 "clients": self._clients,
                 "get_ack": self._replies,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from prometheus_client.core import InfoMetricFamily
 
 from ibb import __version__
+from ibb.server.latencies import MICROSECONDS
 from ibb.server.log import LINES
 from ibb.server.relay.relay_figures import ERROR_KINDS, OTHER
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from ibb.server.relay.relay_control import RelayControl
     from ibb.server.server import Server
 
-_MICROSECONDS: Final = 1e6
 _LEVELS: Final = ("debug", "info", "warning", "error", "critical")
 
 _OF_STATUS: Final = (  # counters that SHOW STATUS has
@@ -84,7 +84,7 @@ def _semi_sync(status: dict[str, str]) -> Iterator[Metric]:
     )
     for name, variable, text in _OF_SEMI_SYNC:
         yield counter(name, text, int(status[f"{prefix}{variable}"]))
-    seconds = int(status[f"{prefix}tx_wait_time"]) / _MICROSECONDS
+    seconds = int(status[f"{prefix}tx_wait_time"]) / MICROSECONDS
     yield counter("ibb_semi_sync_wait_seconds", "Time that commits have waited.", seconds)
 
 

@@ -16,35 +16,34 @@ if TYPE_CHECKING:
 
 def storage_metrics(server: Server) -> Iterator[Metric]:
     """Yield them, if the store is measured; looks at the disk."""
-    figures = server.storage
-    if figures is None:
+    figures, line = server.storage, server.storage_line()
+    if figures is None or line is None:
         return
-    filling = figures.filling(server.upstream.figures.written if server.upstream else None)
     for name, text, value in (
         (
             "redo_used_bytes",
             "Bytes of the redo log since its checkpoint: what a restart would read.",
-            filling and filling.redo_used,
+            line.redo_used,
         ),
         (
             "redo_limit_bytes",
             "Bytes that the redo log holds; before it is full comes the next checkpoint.",
-            filling and filling.redo_limit,
+            line.redo_limit,
         ),
         (
             "page_fifo_bytes",
             "Bytes of the newest history that are not in their binlog file yet.",
-            filling and filling.page_fifo,
+            line.page_fifo,
         ),
         (
             "page_fifo_limit_bytes",
             "Bytes of pages that may wait for the disk; then commits wait, too.",
-            filling and filling.page_fifo_limit,
+            line.page_fifo_limit,
         ),
         (
             "binlog_unsynced_bytes",
             "Bytes between the durable end and the end of what was written.",
-            filling and filling.unsynced,
+            line.unsynced,
         ),
         (
             "redo_checkpoint_timestamp_seconds",
