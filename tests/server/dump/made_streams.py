@@ -3,7 +3,7 @@
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from ibb.protocol.gtid import GtidPosition
+from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.server.dump import dump_stream
 from ibb.server.dump.dump_batch import Outcome
 from ibb.server.dump.dump_request import DumpRequest
@@ -13,6 +13,8 @@ from ibb.server.dump.pacing import Pacing
 from ibb.server.dump.run_stream import RunStream
 from ibb.storage import page_runs
 from ibb.storage.clock import SystemClock
+
+from ...storage.events import rows_event, xid
 
 BATCHES_MAX = 100_000
 
@@ -53,6 +55,17 @@ def request(**changes):
 def stream(kind, history, asked, **shared):
     pace = Pacing(0, 0, SystemClock()).for_reader()
     return kind(DumpTerms(history, asked, 9, "10.11.9", now=77, pace=pace), **shared)
+
+
+def publish_rows(store, *, groups, events, size):
+    """Publish groups of so many rows events of *size* bytes each, numbered from 1 on."""
+    for number in range(1, groups + 1):
+        with store.begin() as group:
+            for _ in range(events):
+                group.write(rows_event(size))
+            group.write(xid(number))
+            group.commit(Gtid(0, 1, number), wait=False)
+    store.sync()
 
 
 def made_by(kind, history, asked):

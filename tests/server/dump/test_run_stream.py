@@ -33,6 +33,7 @@ from .made_streams import (
     made_by,
     note_quick_bytes,
     often,
+    publish_rows,
     request,
     rest_of,
     stream,
@@ -294,13 +295,7 @@ def test_pages_are_read_once_for_who_reads_alone(monkeypatch):
         return real(runs, header, first, count)
 
     with made_up(SimDisk(), random.Random(6), 16384, 0, max_binlog_size=16 << 20) as store:
-        for number in range(1, 12):
-            with store.begin() as group:
-                for _ in range(120):
-                    group.write(rows_event(8000))
-                group.write(xid(number))
-                group.commit(Gtid(0, 1, number), wait=False)
-        store.sync()
+        publish_rows(store, groups=11, events=120, size=8000)
         monkeypatch.setattr(PageRuns, "_read", note)
         made = assert_same(store, request())
     assert len(made.data) > 10 << 20

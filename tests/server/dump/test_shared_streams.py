@@ -18,7 +18,7 @@ from ibb.storage.read_only import ReadOnlyHistory
 from ...storage.events import query, rows_event, xid
 from ...storage.random_history import DIRECTORY, RandomHistory
 from .crowd import Crowd, any_reader, filled, opened, publish
-from .made_streams import made_by, packets_of, request, stream
+from .made_streams import made_by, packets_of, publish_rows, request, stream
 
 pytestmark = pytest.mark.kernel
 
@@ -169,13 +169,7 @@ def test_groups_that_one_reader_has_are_not_missed_by_another(monkeypatch, tmp_p
 def test_who_is_left_behind_goes_on_alone_inside_a_group(monkeypatch, tmp_path):
     rng = random.Random(6)
     with opened(tmp_path, rng, page_size=4096, max_binlog_size=4 << 20) as store:
-        for number in range(1, 4):
-            with store.begin() as group:
-                for _ in range(60):
-                    group.write(rows_event(9000))
-                group.write(xid(number))
-                group.commit(Gtid(0, 1, number), wait=False)
-        store.sync()
+        publish_rows(store, groups=3, events=60, size=9000)
         crowd = Crowd(store, rng, monkeypatch, 1 << 20, 1 << 18, 1 << 16)
         fast, slow = crowd.add(), crowd.add()
         for _ in range(4):
