@@ -346,8 +346,8 @@ class Engine:
     def remove_file(self, file_no: int) -> None:
         """Remove a file that nobody needs, durably, so that no later one can go before it."""
         self._disk.unlink(self.files.path(file_no))
+        self.pages.forget(file_no)  # it is gone, whether or not that is certain
         self._disk.sync_dir(self._directory)
-        self.pages.forget(file_no)
 
     def next_file(self, file_no: int) -> FileShape:
         """Return what a file is like, made if it is missing."""

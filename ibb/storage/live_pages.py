@@ -54,7 +54,8 @@ class LivePages:
         self._cache = PageCache()
         self._headers: dict[int, FileHeader] = {}
         self._sizes: dict[int, int] = {}  # of files that the durable end has left
-        self._first: int | None = None  # the lowest number; None: to be looked for
+        self._removal = object()  # another one with each file that goes
+        self._first = (object(), 0)  # the lowest number, and the removal that it was seen behind
 
     def close(self) -> None:
         """Close the files; reading opens them again."""
@@ -65,13 +66,15 @@ class LivePages:
         self._files.drop(file_no)
         self._headers.pop(file_no, None)
         self._sizes.pop(file_no, None)
-        self._first = None
+        self._removal = object()
 
     def first_file(self) -> int:
         """Return the lowest file number."""
-        first = self._first
-        if first is None:
-            first = self._first = next(iter(list_files(self._disk, self._directory)), 0)
+        removal, first = self._first
+        if removal is not self._removal:
+            removal = self._removal  # before looking: what goes meanwhile is looked for again
+            first = next(iter(list_files(self._disk, self._directory)), 0)
+            self._first = removal, first
         return first
 
     def last_file(self) -> int:
@@ -101,7 +104,7 @@ class LivePages:
                     header = self._stored_header(file_no)
                 except DiskError as error:
                     if error.missing:
-                        self._first = None
+                        self._removal = object()
                         return None
                     raise
             else:
