@@ -75,7 +75,7 @@ class RunStream(DumpStream):
         self._joining = threading.Lock()
         self._has_joined = self._has_left = False
         self._passes_over = False  # what its client has
-        self._has_much = False  # was sent a large batch just now
+        self._much = 0  # bytes of the batch that was sent just now, if it was large
         self._header: FileHeader | None = None  # of the kernel's file, while it leads
         self._led_from: Position | None = None  # where the reader is meanwhile, if it is up to date
         self._first_file: int | None = None  # that it began in, until the first batch is made
@@ -140,7 +140,7 @@ class RunStream(DumpStream):
         """Make packets again, behind those that an encoder has made, which has handed out all."""
         encoder_state.copy_state(self._kernel, encoder)
         self._feed.forget()
-        self._at, self._has_much = at, False
+        self._at, self._much = at, 0
 
     def _fill(self, out: list[Buffer]) -> Outcome:
         """Add packets to *out*, unless the kernel is behind all that there is."""
@@ -176,7 +176,8 @@ class RunStream(DumpStream):
         self._feed.is_alone = self._wants_long(out)
         if self._feed.is_alone:
             kernel.stop_at = run_encoder.NOWHERE
-            return self._send_made(LONG_BYTES, out, take_buffer(LONG_BUFFER_BYTES))
+            much = min(self._much * 2, LONG_BYTES)  # little for who leaves behind a few groups
+            return self._send_made(much, out, take_buffer(LONG_BUFFER_BYTES))
         if not self._passes_over:
             kernel.stop_at = kernel.border - kernel.border % GRID_BYTES + GRID_BYTES
         if out or self.stopping or self._passes_over:
@@ -189,7 +190,7 @@ class RunStream(DumpStream):
     def _wants_long(self, out: list[Buffer]) -> bool:
         """Tell whether to make much at a time: for who catches up, alone and as fast as it can."""
         is_free = not out and not self.stopping and not self._pace.limited
-        return is_free and self._has_much and self._blocks.is_alone(self._seat)
+        return is_free and self._much > 0 and self._blocks.is_alone(self._seat)
 
     def _send_made(self, wanted: int, out: list[Buffer], buffer: bytearray) -> int | None:
         """Make packets in a buffer, and keep them for others that come."""
@@ -199,7 +200,8 @@ class RunStream(DumpStream):
             self._check_generation()
             size, event_bytes = kernel.packets.used, kernel.packets.event_bytes
             data: Buffer = memoryview(buffer)[:size]
-            is_lent = self._has_much = size >= _LENT_BYTES_MIN and not out
+            is_lent = size >= _LENT_BYTES_MIN and not out
+            self._much = size if is_lent else 0
             if not is_lent:
                 data = bytes(data)
             self.seq = kernel.packets.seq
