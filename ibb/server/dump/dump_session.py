@@ -93,6 +93,7 @@ class DumpSession:
         self._tails = tails
         self._member: TailMember | None = None
         self.idle = False
+        self._has_begun = False  # its start was found
         self._at: Place | None = None
         self._reached: dict[int, Gtid] = {}
 
@@ -135,9 +136,8 @@ class DumpSession:
 
     async def _run(self) -> None:
         seen = self._signal.count
-        began, batch = await self._in_pool(self._begin)
-        self._reached.update(began.sent)
-        if began.outcome is not Outcome.END:
+        batch = await self._next_batch(self._begin)
+        if self._has_begun:
             self._accepted()
         while True:
             upcoming = None
@@ -176,16 +176,16 @@ class DumpSession:
             else:
                 batch = await upcoming
 
-    def _begin(self) -> tuple[Batch, Batch]:
-        """Return the stream's start, and that with the first groups behind it if there are any."""
+    def _begin(self) -> Batch:
+        """Return the stream's start, with the first groups behind it if there are any."""
         first = self._stream.start()
         if first.outcome is Outcome.END:
-            return first, first
+            return first
+        self._reached.update(first.sent)
+        self._has_begun = True
         batch = self._stream.next_batch()
         sent = {**first.sent, **batch.sent}
-        return first, replace(
-            batch, data=b"".join((first.data, batch.data)), sent=sent, start=first.start
-        )
+        return replace(batch, data=b"".join((first.data, batch.data)), sent=sent, start=first.start)
 
     def _begin_next(self, batch: Batch) -> asyncio.Future[Batch] | None:
         """Start making the next batch, unless the dump ends, waits or may have to rest first."""
@@ -194,17 +194,22 @@ class DumpSession:
             return None
         return self._in_pool(self._stream.next_batch) if self._connection.encrypted else None
 
-    async def _next_batch(self) -> Batch:
-        """Return what is to be sent next, which may be nothing: much was sent already."""
+    async def _next_batch(self, make: Callable[[], Batch] | None = None) -> Batch:
+        """
+        Return what is to be sent next, which may be nothing: much was sent already.
+
+        Args:
+            make: makes the first batch; None: the stream, like the others.
+        """
         has_room = self._turns.taken < TURNS_MAX
         sender = None
         if has_room and not self._pace.limited:
             sender = self._connection.direct_sender()
         if sender is None:
-            return await self._in_pool(self._stream.next_batch)
+            return await self._in_pool(make or self._stream.next_batch)
         self._turns.taken += 1
         try:
-            batch = await self._in_pool(partial(self._pump.turn, sender))
+            batch = await self._in_pool(partial(self._pump.turn, sender, make))
         finally:
             self._turns.taken -= 1
             sender.close()

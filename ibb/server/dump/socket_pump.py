@@ -68,12 +68,13 @@ class SocketPump:
         self._took = took
         self.taken = 0
 
-    def turn(self, sender: DirectSender) -> Batch:
+    def turn(self, sender: DirectSender, make: Callable[[], Batch] | None = None) -> Batch:
         """
         Make and send batches until the client does not take one, or the turn is over.
 
         Args:
             sender: takes them; is closed at the end.
+            make: makes the first one; None: the stream, like the others.
 
         Returns:
             the last batch, less what was sent of it.
@@ -85,7 +86,8 @@ class SocketPump:
         begun = time.monotonic()
         try:
             while True:
-                batch = self._stream.next_batch()
+                batch = make() if make is not None else self._stream.next_batch()
+                make = None
                 left = memoryview(batch.data)
                 if left and batch.outcome is Outcome.MORE:
                     left = self._send(sender, left, begun)
