@@ -181,7 +181,6 @@ class DumpSession:
         first = self._stream.start()
         if first.outcome is Outcome.END:
             return first
-        self._reached.update(first.sent)
         self._has_begun = True
         batch = self._stream.next_batch()
         sent = {**first.sent, **batch.sent}
