@@ -216,55 +216,84 @@ def _search_file(
     position: GtidPosition,
     now: BinlogState | None,
 ) -> StartPlace:
-    """Bisect the differential states of a file whose full state, *base*, is early enough."""
+    """Search a file whose full state, *base*, is early enough."""
     header = source.header(file_no)
     assert header is not None  # its page 1 was read
-    interval, found, state = header.state_interval, 0, base
-    too_late: tuple[int, BinlogState | None] | None = None
-    high = 0
-    if interval:
-        low, high = 0, header.page_count // interval + 1  # in intervals; high is known too late
-        middle = (low + high) // 2
-        while middle > low:
-            page_no = middle * interval
-            entries = _differential(source, file_no, page_no) if page_no > 1 else None
-            if entries is None:
-                if not _is_there(source, file_no, page_no):
-                    high = middle
-                    middle = (low + high) // 2
-                else:
-                    middle -= 1  # left out there: the one before will do
-                continue
-            candidate = base.copy()
-            candidate.load(entries)
-            if candidate.is_before(position):
-                low, found, state = middle, page_no, candidate
+    pages, late = range(1, header.page_count), _state_behind(source, file_no, now)
+    near = _nearer(source, file_no, pages, (base, late), position)
+    if near is not None:
+        return near
+    stretch, state, too_late = _bisect_states(source, file_no, base, position)
+    place = StartPlace(Position(file_no, stretch.start * header.page_size), state)
+    if stretch == pages:
+        return place
+    return _nearer(source, file_no, stretch, (state, too_late or late), position) or place
+
+
+def _bisect_states(
+    source: PageSource, file_no: int, base: BinlogState, position: GtidPosition
+) -> tuple[range, BinlogState, BinlogState | None]:
+    """
+    Return pages between two states, the one before *position* and the next, and both.
+
+    A state that is not there is None, and so may be the second: the file ends behind the pages.
+    """
+    header = source.header(file_no)
+    assert header is not None
+    interval, found, state = header.state_interval, 1, base
+    stop, too_late = header.page_count, None
+    low, high = 0, header.page_count // interval + 1 if interval else 0  # in intervals
+    middle = (low + high) // 2
+    while middle > low:
+        page_no = middle * interval
+        entries = _differential(source, file_no, page_no) if page_no > 1 else None
+        if entries is None:
+            if not _is_there(source, file_no, page_no):
+                high, stop = middle, page_no
+                middle = (low + high) // 2
             else:
-                high, too_late = middle, (page_no, candidate)
-            middle = (low + high) // 2
-    first = max(found, 1)
-    place = StartPlace(Position(file_no, first * header.page_size), state)
-    if too_late is not None:
-        stop, late = too_late
-    else:  # there may be no such pages
-        stop, late = high * interval or header.page_count, _state_behind(source, file_no, now)
-    return place if late is None else _nearer(source, place, range(first, stop), late, position)
+                middle -= 1  # left out there: the one before will do
+            continue
+        candidate = base.copy()
+        candidate.load(entries)
+        if candidate.is_before(position):
+            low, found, state = middle, page_no, candidate
+        else:
+            high, stop, too_late = middle, page_no, candidate
+        middle = (low + high) // 2
+    return range(found, stop), state, too_late
 
 
 def _nearer(
-    source: PageSource, place: StartPlace, pages: range, late: BinlogState, position: GtidPosition
-) -> StartPlace:
-    """Return the place behind the position's own group, if it can be found in some pages."""
-    state = place.state
+    source: PageSource,
+    file_no: int,
+    pages: range,
+    states: tuple[BinlogState, BinlogState | None],
+    position: GtidPosition,
+) -> StartPlace | None:
+    """
+    Return the place behind the position's own group, if it can be found in some pages.
+
+    Args:
+        source: the pages of all files.
+        file_no: of the file.
+        pages: those of it that are searched.
+        states: before them, and behind them if it is known.
+        position: what the reader has, which is not before the first state.
+    """
+    state, late = states
+    if late is None:
+        return None
     logged = [gtid for gtid in late.entries() if state.seq(gtid.domain, gtid.server) != gtid.seq]
     if len(logged) != 1:
-        return place
+        return None
     wanted = position.get(logged[0].domain)
     if wanted is None or wanted.server != logged[0].server or wanted == state.newest(wanted.domain):
-        return place
-    behind = find_behind(source, place.position.file_no, pages, wanted)
+        return None
+    numbers = state.seq(wanted.domain, wanted.server), logged[0].seq
+    behind = find_behind(source, file_no, pages, wanted, numbers)
     if behind is None:
-        return place
+        return None
     there = state.copy()
     there.update(wanted)
     return StartPlace(behind, there)

@@ -2,9 +2,10 @@
 Right behind one group: found by a few pages of the stretch that it lies in.
 
 Between two states may lie megabytes of groups. Where one server alone has logged there, its
-numbers rise from page to page as a rule, so that the pages can be bisected by the first group of
-each. That the group is there is seen, not concluded: where numbers do not rise it may not be
-found, and whoever asked passes over the stretch instead. Source: ibb-format 4, 5.1, 8.4.
+numbers rise from page to page as a rule, and often evenly: the page is guessed by them, and where
+guesses do not help, pages are bisected by the first group of each. That the group is there is seen,
+not concluded: where numbers do not rise it may not be found, and whoever asked passes over the
+stretch instead. Source: ibb-format 4, 5.1, 8.4.
 """
 
 from collections.abc import Iterator
@@ -22,9 +23,12 @@ from .record import RecordType
 from .record_reader import RecordReader
 
 PAGES_AHEAD_MAX = 8  # that are looked at for one in which a group is committed
+GUESSES_MAX = 4  # one behind the other; from there on every other page is the one in the middle
 
 
-def find_behind(source: PageSource, file_no: int, pages: range, gtid: Gtid) -> Position | None:
+def find_behind(
+    source: PageSource, file_no: int, pages: range, gtid: Gtid, numbers: tuple[int | None, int]
+) -> Position | None:
     """
     Return where a group ends; None if it was not found by a few pages.
 
@@ -33,13 +37,14 @@ def find_behind(source: PageSource, file_no: int, pages: range, gtid: Gtid) -> P
         file_no: of the file in which its commit record begins.
         pages: numbers of the pages of which one is that record's.
         gtid: of the group; nobody else has logged in those pages.
+        numbers: the last one logged before those pages, if there is one, and the last in them.
     """
     header = source.header(file_no)
     if header is None or header.major != MAJOR_FINAL:
         return None
     search = _PageSearch(source, file_no, header.page_size)
     try:
-        return search.behind(pages, gtid)
+        return search.behind(pages, gtid, *numbers)
     except (FormatError, DiskError):
         return None  # who passes over the stretch is told
 
@@ -50,10 +55,16 @@ class _PageSearch:
         self._file_no = file_no
         self._page_size = page_size
 
-    def behind(self, pages: range, gtid: Gtid) -> Position | None:
-        low, high = pages.start, pages.stop
+    def behind(self, pages: range, gtid: Gtid, before: int | None, last: int) -> Position | None:
+        low, high, probes = pages.start, pages.stop, 0
+        if before is None and (first := next(self._commits(low), None)) is not None:
+            before = first[1].seq
         while high - low > 1:
             middle = (low + high) // 2
+            if before is not None and (probes < GUESSES_MAX or probes % 2):
+                share = (gtid.seq - before) / max(last - before, 1)
+                middle = min(max(low + int((high - low) * share), low + 1), high - 1)
+            probes += 1
             page = middle
             while (first := next(self._commits(page), None)) is None and page < high - 1:
                 if page == middle and not self._source.read_page(self._file_no, page).end:
@@ -63,11 +74,10 @@ class _PageSearch:
                     return None
             if first is None:
                 high = middle  # no group is committed behind it
-                continue
-            if first[1].seq <= gtid.seq:
-                low = page
+            elif first[1].seq <= gtid.seq:
+                low, before = page, first[1].seq
             else:
-                high = middle
+                high, last = middle, first[1].seq
         for offset, found in self._commits(low):
             if found == gtid:
                 reader = RecordReader(self._source, Position(self._file_no, offset))
