@@ -112,7 +112,7 @@ def test_a_position_that_nobody_logged_is_found_as_ever():
             assert newest is None or newest < number
 
 
-@pytest.mark.parametrize(("growth", "reads_max"), [(1.0, 10), (1.017, 28)])
+@pytest.mark.parametrize(("growth", "reads_max"), [(1.0, 12), (1.017, 28)])
 def test_few_pages_are_read_and_not_many_more_where_guesses_are_wrong(
     growth, reads_max, monkeypatch
 ):
