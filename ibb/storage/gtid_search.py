@@ -37,8 +37,21 @@ class StartPlace(NamedTuple):
     state: BinlogState
 
 
+class Newest(NamedTuple):
+    """
+    What was the newest a moment ago.
+
+    Attributes:
+        end: of the history.
+        state: of all before that end, and perhaps of more.
+    """
+
+    end: Position
+    state: BinlogState
+
+
 def find_start(
-    source: PageSource, position: GtidPosition, now: BinlogState | None = None
+    source: PageSource, position: GtidPosition, newest: Newest | None = None
 ) -> StartPlace:
     """
     Find the place from which everything that *position* needs can be read.
@@ -46,7 +59,7 @@ def find_start(
     Args:
         source: the pages.
         position: what the reader has.
-        now: the state of a moment ago, if it is known.
+        newest: what there was a moment ago, if it is known.
 
     Where states do not only grow, since a domain was deleted or a file is damaged, the files are
     looked at one by one. Those that are damaged or cannot be read are stepped over backward like
@@ -65,7 +78,7 @@ def find_start(
     file_no, base = found
     if base is None:
         return StartPlace(Position(file_no, _page_size(source, file_no)), BinlogState())
-    place = _search_file(source, file_no, base, position, now)
+    place = _search_file(source, file_no, base, position, newest)
     if file_no < oldest and _lacks_pieces(source, place, position, oldest):
         raise TooOld(position, oldest)
     return place
@@ -214,12 +227,15 @@ def _search_file(
     file_no: int,
     base: BinlogState,
     position: GtidPosition,
-    now: BinlogState | None,
+    newest: Newest | None,
 ) -> StartPlace:
     """Search a file whose full state, *base*, is early enough."""
     header = source.header(file_no)
     assert header is not None  # its page 1 was read
-    pages, late = range(1, header.page_count), _state_behind(source, file_no, now)
+    late, count = _state_behind(source, file_no, newest), header.page_count
+    if newest is not None and newest.end.file_no == file_no:
+        count = newest.end.offset // header.page_size + 1
+    pages = range(1, count)
     near = _nearer(source, file_no, pages, (base, late), position)
     if near is not None:
         return near
@@ -299,10 +315,10 @@ def _nearer(
     return StartPlace(behind, there)
 
 
-def _state_behind(source: PageSource, file_no: int, now: BinlogState | None) -> BinlogState | None:
+def _state_behind(source: PageSource, file_no: int, newest: Newest | None) -> BinlogState | None:
     """Return a state that holds all that a file has, and nothing of later ones if there are any."""
     if file_no == source.last_file():
-        return now
+        return None if newest is None else newest.state
     try:
         file = _file_with_state(source, file_no + 1)
     except (FormatError, DiskError):

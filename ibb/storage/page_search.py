@@ -56,12 +56,12 @@ class _PageSearch:
         self._page_size = page_size
 
     def behind(self, pages: range, gtid: Gtid, before: int | None, last: int) -> Position | None:
-        low, high, probes, is_far = pages.start, pages.stop, 0, False
+        low, high, probes = pages.start, pages.stop, 0
         if before is None and (first := next(self._commits(low), None)) is not None:
             before = first[1].seq
         while high - low > 1:
             middle = (low + high) // 2
-            if before is not None and not is_far and (probes < GUESSES_MAX or probes % 2):
+            if before is not None and (probes < GUESSES_MAX or probes % 2):
                 share = (gtid.seq - before) / max(last - before, 1)
                 middle = min(max(low + int((high - low) * share), low + 1), high - 1)
             probes += 1
@@ -72,7 +72,6 @@ class _PageSearch:
                 page += 1
                 if page - middle == PAGES_AHEAD_MAX:
                     return None
-            is_far = first is None
             if first is None:
                 high = middle  # no group is committed behind it
             elif first[1].seq <= gtid.seq:

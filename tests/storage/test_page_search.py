@@ -9,7 +9,7 @@ from ibb.protocol.dump_filter import DumpFilter, Verdict
 from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.storage import Store, gtid_search
 from ibb.storage.group_reader import GroupReader
-from ibb.storage.gtid_search import find_start
+from ibb.storage.gtid_search import Newest, find_start
 
 from ..faults.sim_disk import SimDisk
 from ..tiny import SMALL
@@ -74,22 +74,22 @@ def sent_from(store, place, position):
     return found
 
 
-@pytest.mark.parametrize("knows_now", [False, True])
+@pytest.mark.parametrize("knows_newest", [False, True])
 @pytest.mark.parametrize("kind", NEARER)
 @pytest.mark.parametrize("seed", range(3))
-def test_what_is_sent_is_the_same(seed, kind, knows_now, monkeypatch):
+def test_what_is_sent_is_the_same(seed, kind, knows_newest, monkeypatch):
     rng, nearer = random.Random(f"{seed} {kind}"), 0
     with Store.open(PLACE, WIDE, disk=SimDisk()) as store:
         logged = filled(store, kind, rng)
-        now = store.state() if knows_now else None
+        newest = Newest(store.end(), store.state()) if knows_newest else None
         places = sorted(rng.sample(range(len(logged)), 30))
         for index in [0, *places, len(logged) - 1]:
             last = {gtid.domain: gtid for gtid in logged[: index + 1]}
             position = GtidPosition(last.values())
-            place = find_start(store.pages, position, now)
+            place = find_start(store.pages, position, newest)
             with monkeypatch.context() as patch:
                 patch.setattr(gtid_search, "find_behind", lambda *_: None)
-                early = find_start(store.pages, position, now)
+                early = find_start(store.pages, position, newest)
             nearer += place.position != early.position
             sent, as_ever = sent_from(store, place, position), sent_from(store, early, position)
             if kind == "out of order":  # of what follows the group, a state may hide something
@@ -107,12 +107,14 @@ def test_a_position_that_nobody_logged_is_found_as_ever():
         logged = {gtid.seq for gtid in filled(store, "with gaps", random.Random(1))}
         gaps = set(range(min(logged), max(logged))) - logged
         for number in sorted(gaps)[::97]:
-            place = find_start(store.pages, GtidPosition([Gtid(0, 1, number)]), store.state())
+            place = find_start(
+                store.pages, GtidPosition([Gtid(0, 1, number)]), Newest(store.end(), store.state())
+            )
             newest = place.state.seq(0, 1)
             assert newest is None or newest < number
 
 
-@pytest.mark.parametrize(("growth", "reads_max"), [(1.0, 12), (1.017, 28)])
+@pytest.mark.parametrize(("growth", "reads_max"), [(1.0, 5), (1.017, 28)])
 def test_few_pages_are_read_and_not_many_more_where_guesses_are_wrong(
     growth, reads_max, monkeypatch
 ):
@@ -131,7 +133,7 @@ def test_few_pages_are_read_and_not_many_more_where_guesses_are_wrong(
         for index in range(20, 2480, 61):
             read.clear()
             position = GtidPosition([logged[index]])
-            place = find_start(store.pages, position, store.state())
+            place = find_start(store.pages, position, Newest(store.end(), store.state()))
             assert len(set(read)) <= reads_max
             assert place.state.newest(0) == logged[index]
             assert sent_from(store, place, position)[0] == logged[index + 1]

@@ -28,7 +28,7 @@ from ibb.server.config import BATCH_BYTES, BATCH_GROUPS_MAX, FIRST_BATCH_BYTES, 
 from ibb.server.log import get_log
 from ibb.storage.errors import DiskError
 from ibb.storage.group_reader import GroupReader
-from ibb.storage.gtid_search import TooOld, find_start
+from ibb.storage.gtid_search import Newest, TooOld, find_start
 from ibb.storage.holds import HoldKind
 
 from .dump_batch import Batch, Outcome, Place
@@ -199,12 +199,12 @@ class DumpStream:
                 position = GtidPosition()
                 place = find_named_start(self._history, request.file_name, request.position)
             else:
-                now = self._history.state()
+                newest = Newest(self._history.end(), self._history.state())  # in this order
                 duplicates = request.ignore_duplicates
                 empty_domains = check_position(
-                    now, position, ignore_duplicates=duplicates, until=request.until
+                    newest.state, position, ignore_duplicates=duplicates, until=request.until
                 )
-                place = find_start(self._history.pages, position, now)
+                place = find_start(self._history.pages, position, newest)
         except TooOld as error:
             raise MASTER_FATAL_ERROR_READING_BINLOG.error(PURGED) from error
         self._reached = position.copy()
