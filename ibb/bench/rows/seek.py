@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import statistics
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from ibb.bench.errors import BenchError
@@ -16,11 +16,11 @@ from ibb.bench.row import Row
 from ibb.bench.workbench import in_turn
 from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.storage import Store, StoreOptions
-from ibb.storage.directory import BinlogDirectory
 from ibb.storage.disk import File
 from ibb.storage.group_reader import GroupReader
-from ibb.storage.gtid_search import find_start
+from ibb.storage.gtid_search import Newest, find_start
 from ibb.storage.os_disk import OsDisk
+from ibb.storage.read_only import ReadOnlyHistory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -82,21 +82,18 @@ class PageReads(NamedTuple):
 
 
 def page_reads(directory: Path, number: int) -> PageReads:
-    """Seek to group *number* with nothing kept but where the files end, as a server knows it."""
+    """Seek to group *number* with nothing kept but what is the newest, as a server knows it."""
     disk = ReadCountingDisk()
-    pages = BinlogDirectory(disk, str(directory))
-    try:
-        pages.end()
+    with closing(ReadOnlyHistory(disk, str(directory))) as history:
+        newest = Newest(history.end(), history.state())
         before = disk.reads
-        place = find_start(pages, GtidPosition.parse(position(number)))
+        place = find_start(history.pages, GtidPosition.parse(position(number)), newest)
         found = disk.reads
-        reader = GroupReader(pages, place.position)
+        reader = GroupReader(history.pages, place.position)
         while (group := reader.next()) is not None:
             if group.gtid is not None and group.gtid.seq == number:
                 return PageReads(found - before, disk.reads - found)
         raise BenchError(f"group {number} is not in {directory}")
-    finally:
-        pages.close()
 
 
 def median_reads(directory: Path, numbers: list[int]) -> tuple[float, float]:
