@@ -39,6 +39,11 @@ KERNELS: Final = (
     "ibb.server.dump.sequence_ids",
     "ibb.storage.record_run",
     "ibb.storage.record_walker",
+    "ibb.storage.verify.event_lengths",
+    "ibb.storage.verify.found_items",
+    "ibb.storage.verify.open_lists",
+    "ibb.storage.verify.record_head",
+    "ibb.storage.verify.sound_run",
 )
 
 _ROOT: Final = Path(__file__).parent.parent
