@@ -22,9 +22,11 @@ from ibb.storage.file_name import binlog_name, is_misspelt, parse_binlog_name
 from ibb.storage.page import CHECKSUM_SIZE, PAGE_SIZE_MAX, PAGE_SIZE_MIN, check_page, page_is_zero
 
 from .finding import Finding, Kind
+from .holes import Holes
 
 EMPTY_FILES_MAX = 2  # at the end of a directory that can be recovered
 _WINDOW = 1 << 20  # bytes
+_ZEROS = bytes(_WINDOW)
 
 
 class FileState(NamedTuple):
@@ -76,12 +78,7 @@ def check_file(disk: Disk, path: str, file_no: int) -> FileState:
     try:
         start = _read_start(file, file_no)
         if page_is_zero(start[:HEADER_UNIT]):
-            empty = all(
-                page_is_zero(window[at : at + PAGE_SIZE_MAX])
-                for offset in range(0, size, _WINDOW)
-                for window in (memoryview(file.read_at(offset, _WINDOW)),)
-                for at in range(0, len(window), PAGE_SIZE_MAX)
-            )
+            empty = _is_zero(file, size)
             start = start if empty else _read_start(file, file_no)  # begun to be used meanwhile?
             if page_is_zero(start[:HEADER_UNIT]):
                 return _without_header(file_no, size, empty=empty)
@@ -90,6 +87,17 @@ def check_file(disk: Disk, path: str, file_no: int) -> FileState:
     finally:
         file.close()
     return _with_header(file_no, size, start)
+
+
+def _is_zero(file: File, size: int) -> bool:
+    """Tell whether all of a file is zero; of what is only reserved nothing is read."""
+    holes = Holes(file)
+    for offset in range(0, size, _WINDOW):
+        if not holes.has(offset, _WINDOW):
+            data = file.read_at(offset, _WINDOW)
+            if data != _ZEROS[: len(data)]:
+                return False
+    return True
 
 
 def _read_start(file: File, file_no: int) -> bytes:
