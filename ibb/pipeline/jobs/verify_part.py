@@ -211,6 +211,11 @@ class PartHistory(HistoryCheck):
         super().group(gtid, place)
         self.groups_by_file[place.file_no] += 1
 
+    def stretch(self, first: Gtid, last: int, count: int, place: Place) -> None:
+        """Take note of groups one behind the other."""
+        super().stretch(first, last, count, place)  # which counts the first
+        self.groups_by_file[place.file_no] += count - 1
+
     def full(self, record: GtidState, place: Place) -> None:
         """Take the state on page 1; the first one begins the part, not the directory."""
         is_first = self.first is None

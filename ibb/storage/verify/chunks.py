@@ -35,6 +35,7 @@ class ChunkChecks:
 
     Attributes:
         last_type: record type of the last chunk taken.
+        border: where it stopped in the page taken last, between two records, if it was to.
     """
 
     def __init__(self, records: RecordChecks, *, skipping: bool) -> None:
@@ -47,6 +48,12 @@ class ChunkChecks:
         self._nested_type = 0
         self._place = Place(0, 0, 0, 0)  # of the present chunk
         self.last_type = 0
+        self.border: int | None = None
+
+    @property
+    def is_between(self) -> bool:
+        """No record is open, nor is one being skipped."""
+        return self._outer is None and not self._skipping
 
     @property
     def is_open(self) -> bool:
@@ -58,7 +65,9 @@ class ChunkChecks:
         """Where the record begins that has not ended."""
         return None if self._outer is None else self._outer_place
 
-    def page(self, file_no: int, page_no: int, page: bytes, start: int = 0) -> int:
+    def page(
+        self, file_no: int, page_no: int, page: bytes, start: int = 0, *, to_border: bool = False
+    ) -> int:
         """
         Take the chunks of a page whose checksum is right.
 
@@ -67,15 +76,16 @@ class ChunkChecks:
             page_no: of it.
             page: its image.
             start: chunks before this offset were taken before.
+            to_border: stop behind the first chunk that leaves no record open.
 
         Returns:
-            Where unused bytes begin, even if they are too few for a chunk; the end of the chunk
-            area if there are none.
+            Where it stopped, or where unused bytes begin, even if they are too few for a chunk; the
+            end of the chunk area if there are none.
         """
         area_end = chunk_area_end(len(page))
         last_start = last_chunk_start(len(page))
         view = memoryview(page)
-        at = start
+        at, self.border = start, None
         while at <= last_start:
             type_byte = page[at]
             if type_byte == UNUSED:
@@ -103,6 +113,9 @@ class ChunkChecks:
                 self._begin(record_type, view[data_start:at], last=bool(flags & LAST))
                 if record_type == RecordType.DUMMY and at != area_end:
                     self._report_padding(file_no, page_no, at, page)
+            if to_border and self.is_between:
+                self.border = at
+                return at
         rest = page[at:area_end]
         if rest and page_is_zero(rest):
             return at  # the next record will pad it

@@ -1,9 +1,10 @@
 """
 The pages of a file, one after the other: checksums, unused pages, states where they are due.
 
-Each page is read once, in large pieces. In the files that a program may be writing, a page that
-looks wrong is read again before it is reported, and what has grown meanwhile is taken as it is
-now. Source: ibb-format 4, 5.2, 7.3, 7.4.
+Each page is read once, in large pieces, but for those before a record that is not plainly right;
+what the file system only reserves behind the data, not at all. In the files that a program may be
+writing, a page that looks wrong is read again before it is reported, and what has grown meanwhile
+is taken as it is now. Source: ibb-format 4, 5.2, 7.3, 7.4.
 """
 
 from collections.abc import Iterator
@@ -20,11 +21,14 @@ from ibb.storage.record import RecordType, encode_state
 
 from .chunks import ChunkChecks
 from .finding import Finding, Kind, Place
+from .holes import Holes
 from .losses import Losses
 from .records import RecordChecks
+from .sound_pages import PagePlace, SoundPages
 
 WINDOW_BYTES = 1 << 20  # read at once
 READS_MAX = 2  # of a page: what was read wrongly once may be right on the device
+_ZEROS = bytes(WINDOW_BYTES)
 _STATE_OR_PADDING = frozenset({RecordType.GTID_STATE, RecordType.DUMMY})
 
 
@@ -48,6 +52,7 @@ class PageChecks:
         self._chunks = chunks
         self._records = records
         self._losses = losses
+        self._sound = SoundPages(chunks, records, losses)
         self.used_pages = 0
         self.pages = 0
         self.unused: Place | None = None
@@ -65,29 +70,51 @@ class PageChecks:
         """
         self.unused, self.pages = None, pages
         self._records.enter_file(header)
+        self._sound.enter_file(header)
         self.end = Position(header.file_no, header.page_size)
         window = _Window(file, header, TORN_READS_MAX if growing else READS_MAX)
-        page_no, resume_at = 1, 0
-        while page_no < self.pages:
-            if window.load(page_no):
-                yield page_no * header.page_size
+        page_no, resume_at, told = 1, 0, 0
+        while page_no < self.pages or self._sound.is_under_way:
+            if page_no < self.pages and window.load(page_no, is_behind=self.unused is not None):
+                if page_no > told:
+                    told = page_no
+                    yield page_no * header.page_size
+                if page_no < window.zeros_end:
+                    page_no = window.zeros_end
+                    continue
+            sound = self._take_sound(window, page_no, resume_at)
+            if sound is not None:
+                page_no, resume_at = sound
+                continue
             page = self._page(window, page_no)
             if page is None:
-                page_no += 1
+                page_no, resume_at = page_no + 1, 0
                 continue
             unused = self._take_unused()
             if unused is not None:
                 if growing and window.has_grown(unused):
                     page_no, resume_at = unused.page_no, unused.offset
                     window.forget()
+                    told = 0
                     continue
                 self._report_hole(unused, page_no)
             if not resume_at:
                 self.used_pages += 1
                 self._check_due(header, page_no, page)
-            self._take(header, page_no, page, resume_at)
-            page_no, resume_at = page_no + 1, 0
+            border = self._take(header, page_no, page, resume_at)
+            page_no, resume_at = (page_no + 1, 0) if border is None else (page_no, border)
         yield pages * header.page_size
+
+    def _take_sound(self, window: "_Window", page_no: int, at: int) -> PagePlace | None:
+        """Take what is plainly right from a place on; return where to go on, None: just there."""
+        sound, end = self._sound, min(window.end, self.pages)
+        if window.first <= page_no < end and self.unused is None:
+            place = sound.take(window.data, window.first, end, PagePlace(page_no, at))
+        else:
+            place = sound.leave() if sound.is_under_way else None
+        if place is not None:
+            self.used_pages += place.page_no + (place.offset > 0) - page_no - (at > 0)
+        return place
 
     def _take_unused(self) -> Place | None:
         """Forget where data seemed to end; return it."""
@@ -120,17 +147,22 @@ class PageChecks:
             self.end = Position(header.file_no, (page_no + 1) * header.page_size)
         return None
 
-    def _take(self, header: FileHeader, page_no: int, page: bytes, start: int) -> None:
-        end = self._chunks.page(header.file_no, page_no, page, start)
+    def _take(self, header: FileHeader, page_no: int, page: bytes, start: int) -> int | None:
+        """Take a page up to where `_sound` may go on, which is returned, or to its end."""
+        to_border = self._sound.wants(page_no)
+        end = self._chunks.page(header.file_no, page_no, page, start, to_border=to_border)
+        if self._chunks.border is not None:
+            return end
         self.end = Position(header.file_no, page_no * header.page_size + end)
         area_end = chunk_area_end(header.page_size)
         if end == area_end:
             self.end = Position(header.file_no, (page_no + 1) * header.page_size)
-            return
+            return None
         self.unused = Place(header.file_no, page_no, end, header.page_size)
         if not page_is_zero(page[end:area_end]):
             text = "bytes behind the last chunk are not zero"
             self._losses.report(Finding.at(Kind.BYTES_BEHIND_END, self.unused, text))
+        return None
 
     def end_early(self, unused: Place) -> Place | None:
         """
@@ -187,31 +219,56 @@ class _NoSuchPageError(FormatError):
 
 
 class _Window:
-    """A large piece of a file, cut into pages."""
+    """
+    A large piece of a file, cut into pages.
+
+    Attributes:
+        first: number of its first page.
+        data: what is in the file from there on.
+        zeros_end: the page behind those at its beginning that are known to be zero, or less.
+    """
 
     def __init__(self, file: File, header: FileHeader, reads_max: int) -> None:
         self.header = header
         self._file = file
+        self._holes = Holes(file)
         self._size = header.page_size
         self._reads_max = reads_max
-        self._first = 0  # page at the beginning of the window
-        self._data = b""
+        self.first = self.zeros_end = 0
+        self.data = b""
 
-    def load(self, page_no: int) -> bool:
-        """Make sure that a page is in the window, if it can be read; tell if that took reading."""
-        start = (page_no - self._first) * self._size
-        if 0 <= start < len(self._data):
+    @property
+    def end(self) -> int:
+        """Number of the page behind the last whole one."""
+        return self.first + len(self.data) // self._size
+
+    def load(self, page_no: int, *, is_behind: bool) -> bool:
+        """
+        Make sure that a page is in the window, if it can be read; tell if that took reading.
+
+        Args:
+            page_no: of it. A page before the window is left where it is.
+            is_behind: data has ended before it; what is zero need not be told page by page.
+        """
+        start = (page_no - self.first) * self._size
+        if start < len(self.data):
             return False
-        self._first = page_no
+        self.first, self.data, self.zeros_end = page_no, b"", 0
+        size = max(WINDOW_BYTES, self._size)
         try:
-            self._data = self._file.read_at(page_no * self._size, max(WINDOW_BYTES, self._size))
+            if is_behind and self._holes.has(page_no * self._size, size):
+                self.zeros_end = min(page_no + size // self._size, self.pages())
+                return True
+            self.data = self._file.read_at(page_no * self._size, size)
         except DiskError:
-            self._data = b""  # page by page it may be possible
+            pass  # page by page it may be possible
+        if is_behind and self.data == _ZEROS[: len(self.data)]:
+            self.zeros_end = self.end
         return True
 
     def forget(self) -> None:
         """Read again what comes next."""
-        self._data = b""
+        self.first, self.data = 0, b""
 
     def pages(self) -> int:
         """Return how many whole pages the file has by now."""
@@ -219,8 +276,8 @@ class _Window:
 
     def page(self, page_no: int) -> bytes:
         """Return a page; raise DiskError."""
-        start = (page_no - self._first) * self._size
-        page = self._data[start : start + self._size]
+        start = (page_no - self.first) * self._size
+        page = self.data[start : start + self._size] if start >= 0 else b""
         return page if len(page) == self._size else self._read(page_no)
 
     def checked(self, page: bytes, page_no: int) -> bytes:

@@ -74,6 +74,25 @@ class HistoryCheck:
         self._logged_in[gtid.domain] = place.file_no
         self.groups += 1
 
+    def stretch(self, first: Gtid, last: int, count: int, place: Place) -> None:
+        """
+        Take note of groups of one domain and server whose numbers ascend, as of each of them.
+
+        No finding may wait for what later groups show.
+
+        Args:
+            first: of the first group.
+            last: number of the last one.
+            count: how many there are.
+            place: of the first group.
+        """
+        self.group(first, place)
+        if count > 1:
+            assert last > first.seq
+            assert not self._losses.open
+            self.state.update(first._replace(seq=last))
+            self.groups += count - 1
+
     def full(self, record: GtidState, place: Place) -> None:
         """Compare the state on page 1, and base the file's differential ones on it."""
         told = BinlogState(record.entries)

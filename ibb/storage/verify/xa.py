@@ -39,6 +39,11 @@ class XaCheck:
         self._prepared: dict[Xid, _Prepared] = {}
         self._completed: OobReference | None = None  # its commit record must come next
 
+    @property
+    def is_completing(self) -> bool:
+        """Whether a transaction was completed whose commit record must come next."""
+        return self._completed is not None
+
     def record(self, record_type: int, contents: bytes, place: Place) -> None:
         """
         Take an XA record.

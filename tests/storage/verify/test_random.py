@@ -5,10 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ibb.storage.page import page_is_zero, sealed_page
-from ibb.storage.verify import Totals, verify_directory
 from ibb.storage.verify.finding import Severity
 
-from ...faults.sim_disk import SimDisk
+from .both_ways import both_ways, disk_of
 from .verify_rig import SIZE, Binlog
 
 
@@ -22,11 +21,8 @@ def images(tmp_path_factory):
 
 
 def check(images):
-    disk = SimDisk()
-    for path, image in images.items():
-        disk.open(path, create=True).write_at(0, image)
-    totals = Totals()
-    return list(verify_directory(disk, "/s", totals=totals)), totals
+    told = both_ways(disk_of(images), "/s")
+    return told.findings, told.totals
 
 
 def flip(image, place):

@@ -16,6 +16,7 @@ from ibb.storage.verify.finding import NOTHING
 
 from ..binlog_builder import BinlogBuilder, event, reseal
 from ..events import transaction
+from .both_ways import both_ways
 
 SIZE = 512  # bytes a page
 SMALL = StoreOptions(
@@ -88,10 +89,10 @@ class Binlog:
         self.file(file_no).write_bytes(image)
 
 
-def findings(path, *, disk=None):
-    """Return everything that the check says, which must not change the directory."""
+def findings(path):
+    """Return everything that the check says, both ways, which must not change the directory."""
     before = digest(path)
-    found = list(verify_directory(disk or OsDisk(), str(path)))
+    found = both_ways(OsDisk(), str(path)).findings
     assert digest(path) == before
     return found
 
