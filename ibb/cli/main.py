@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections import UserDict
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -10,24 +13,36 @@ from ibb import __version__
 from ibb.kernels import side
 from ibb.protocol.errors import IbbError
 
-from .account import account
-from .audit import audit
-from .backup import backup
-from .bench import bench
-from .config import config
-from .demo import demo
-from .groups import groups
-from .inspect import inspect
-from .pipeline import pipeline
-from .serve import serve
-from .statistics import statistics
-from .status import status
-from .verify import verify
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 EXIT_FAILED = 2  # could not run; a wrong usage as well
+NAMES: Final = (
+    *("account", "audit", "backup", "bench", "config", "demo", "groups", "inspect", "pipeline"),
+    *("serve", "statistics", "status", "verify"),
+)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class _Commands(UserDict[str, click.Command]):
+    """The commands by name; each is imported when it is asked for: all take half a second."""
+
+    def __missing__(self, name: str) -> click.Command:
+        if name not in NAMES:
+            raise KeyError(name)
+        command: click.Command = getattr(import_module(f"ibb.cli.{name}"), name)
+        return command
+
+    def __contains__(self, name: object) -> bool:
+        return name in NAMES
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(NAMES)
+
+    def __len__(self) -> int:
+        return len(NAMES)
+
+
+@click.group(commands=_Commands(), context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(
     __version__, prog_name="ibb", message=f"%(prog)s, version %(version)s ({side()})"
 )
@@ -55,24 +70,6 @@ def ibb(*, debug: bool) -> None:
       2  wrong usage, or it could not run: stderr says why in one line
     """  # noqa: D301 - click's own sign for lines that stay as they are
     del debug  # `main` looks for it: it must work for errors of any place
-
-
-for command in (
-    account,
-    audit,
-    backup,
-    bench,
-    config,
-    demo,
-    groups,
-    inspect,
-    pipeline,
-    serve,
-    statistics,
-    status,
-    verify,
-):
-    ibb.add_command(command)
 
 
 def main() -> None:

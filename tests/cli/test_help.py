@@ -1,12 +1,17 @@
 """Every command's help teaches: what it does, with examples, and what its exit status says."""
 
 import shlex
+import subprocess
+import sys
+from pathlib import Path
 
 import click
 import pytest
 from click.testing import CliRunner
 
 from ibb.cli.main import ibb
+
+ROOT = Path(__file__).parent.parent.parent
 
 
 def commands(group=ibb, path=("ibb",)):
@@ -55,3 +60,17 @@ def test_every_option_is_explained():
     for name, (_, command) in COMMANDS.items():
         for given in command.params:
             assert isinstance(given, click.Argument) or given.help, f"{name}: {given.name}"
+
+
+def test_a_command_imports_no_other():
+    """All of them together take half a second of a processor."""
+    code = (
+        "import sys; from ibb.cli.main import ibb; ibb(['verify', '-h'], standalone_mode=False);"
+        "print(sorted(name for name in sys.modules if name.startswith(('ibb.cli.', 'ibb.server'))))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    assert done.stdout.splitlines()[-1] == str(
+        [f"ibb.cli.{name}" for name in ("main", "spark_extra", "spark_options", "verify")]
+    )
