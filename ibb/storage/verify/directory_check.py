@@ -1,9 +1,10 @@
 """
 The check of a whole directory: every file, page, record, group, state, and what lies beside them.
 
-The directory is only read, each byte of the binlog files once, out-of-band pieces once more. It
-may be in use: what has not been written yet is no finding, and what the redo log of a store holds
-counts as written. Memory does not grow with the directory. Source: ibb-format 14.
+The directory is only read, each byte of the binlog files once, out-of-band pieces once more unless
+they lie in order in one file. It may be in use: what has not been written yet is no finding, and
+what the redo log of a store holds counts as written. Memory does not grow with the directory.
+Source: ibb-format 14.
 """
 
 from collections import Counter
