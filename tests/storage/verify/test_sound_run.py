@@ -214,6 +214,15 @@ def test_numbers_may_take_all_their_bits(tmp_path):
     assert item[:5] == (id_max, id_max, 1, top, 4)
 
 
+def test_a_chunk_does_not_reach_into_the_checksum(tmp_path):
+    builder = commits(BinlogBuilder(pages=8, interval=0), 1, 30)
+    place = builder.oob(OobForest(), b"x" * (builder.room - 3 - 5))  # behind five numbers
+    assert builder.position.offset == 2 * SIZE
+    assert Passed(builder, tmp_path).run.border == 2 * SIZE - 4
+    builder.files[0][place.offset + 1] += 1
+    assert Passed(builder, tmp_path).run.border == place.offset
+
+
 def test_arguments_that_no_file_has():
     run = SoundRun()
     with pytest.raises(ValueError, match="pages of 100 bytes"):
