@@ -19,7 +19,7 @@ cdef class SoundRun:
     cdef const unsigned char[::1] _data
     cdef readonly long long page, border, records
     cdef readonly int last_type
-    cdef long long _file_no, _page_size, _area_end, _interval, _first_page, _end_page, _place, _begin, _gtid_left
+    cdef long long _file_no, _page_size, _area_end, _interval, _first_page, _end_page, _place, _begin
     cdef int _is_entered, _open, _is_plain, _is_head, _has_piece, _list
 
     cpdef enter_file(self, long long file_no, long long page_size, long long interval)

@@ -64,7 +64,7 @@ class SoundRun:
         self._first_page = self._end_page = self.page = self._place = self._is_entered = 0
         self.border = self.last_type = self.records = 0
         self._open = self._begin = self._is_plain = self._is_head = 0  # the record that is open
-        self._gtid_left = self._has_piece = 0
+        self._has_piece = 0
         self._list = -1
 
     def enter_file(self, file_no: int, page_size: int, interval: int) -> None:
@@ -209,13 +209,10 @@ class SoundRun:
         return at + self._is_plain
 
     def _take_state(self, place: int, at: int, size: int) -> int:
-        """Keep a state that is one chunk, between records or inside one."""
+        """Keep a state that is one chunk; inside a commit record it comes behind the group."""
         offset = self.page * self._page_size + place
         if not self._found.has_room(size):
             return _odd if self._open else _full
-        # Inside a commit record it is compared with the history behind the group, if that is known.
-        if self._open == _commit and (not self._is_plain or self._is_head or self._gtid_left > 0):
-            return _odd
         data = cython.address(self._data[0]) if cython.compiled else self._data
         if self._open:
             self._found.add_nested(data, at, size, offset)
@@ -244,9 +241,7 @@ class SoundRun:
             if length == 0:
                 return _odd
             self._is_head = 0
-            self._gtid_left = length - _gtid_start
-            self._lists.events.begin(_own_walk, self._gtid_left)
-        self._gtid_left -= end - at
+            self._lists.events.begin(_own_walk, length - _gtid_start)
         return _ok if self._lists.events.feed(_own_walk, data, at, end) else _odd
 
     def _end_commit(self) -> int:

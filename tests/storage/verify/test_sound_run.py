@@ -223,6 +223,16 @@ def test_a_chunk_does_not_reach_into_the_checksum(tmp_path):
     assert Passed(builder, tmp_path).run.border == place.offset
 
 
+@pytest.mark.parametrize("record_type", [RecordType.COMMIT, RecordType.OOB])
+def test_a_record_that_is_not_ended_before_the_next_begins(tmp_path, record_type):
+    builder = commits(BinlogBuilder(pages=8, interval=0), 1, 30)
+    is_commit = record_type == RecordType.COMMIT
+    place = builder.commit(numbered(2)) if is_commit else builder.oob(OobForest(), event(30))
+    builder.commit(numbered(3), event(30))
+    builder.files[0][place.offset] = record_type
+    assert Passed(builder, tmp_path).run.border == place.offset
+
+
 def test_arguments_that_no_file_has():
     run = SoundRun()
     with pytest.raises(ValueError, match="pages of 100 bytes"):
