@@ -16,8 +16,9 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="wants root, who may b
 # The interpreter itself may be where only root can come.
 AS_OTHER = f"""
 import os, sys, uvloop
-import ibb.cli.serve, ibb.server.service
-from ibb.cli.main import main
+import ibb.server.service
+from ibb.cli.main import ibb as commands, main
+list(commands.commands.values())
 os.setgroups([]); os.setgid({OTHER}); os.setuid({OTHER})
 main()
 """
