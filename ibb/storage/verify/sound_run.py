@@ -261,7 +261,7 @@ class SoundRun:
         if at > 0 and numbers[5] > 0:
             at = self._head.read_numbers(at, 6, 4)
             lists = 2
-        if at <= 0 or numbers[0] == 0 or self._head.size - at < _gtid_start:
+        if at <= 0 or self._head.size - at < _gtid_start:
             return False
         if self._head.read_gtid(at) != self._head.size - at:
             return False

@@ -4,7 +4,8 @@ import pytest
 
 from ibb.protocol.gtid import Gtid
 from ibb.storage.oob import OobForest
-from ibb.storage.record import RecordType, parse_state
+from ibb.storage.position import Position
+from ibb.storage.record import OobHeader, RecordType, encode_oob_header, parse_state
 from ibb.storage.verify.found_items import ITEMS_MAX, NESTED_MAX, Stretch
 from ibb.storage.verify.sound_run import FULL, MORE, ODD, SoundRun
 
@@ -140,28 +141,78 @@ def test_a_list_of_another_length_or_place_is_left(tmp_path):
         assert passed.run.border == place.offset, field
 
 
+SHORT = event(40)[:9] + b"\x12\0\0\0" + event(40)[13:18]  # an event that says it has 18 bytes
+
+
 @pytest.mark.parametrize(
     "events",
     [
         event(90)[:-1],
-        event(90) + b"x",
-        event(90) + event(40)[:18],
-        event(90) + event(40, event_type=162),
-        event(40)[:9] + b"\x12\0\0\0" + event(40)[13:],
+        b"x",
+        event(40)[:18],
+        event(40, event_type=162) + event(30),
+        SHORT + event(30),
     ],
     ids=["cut", "byte", "header", "gtid", "short"],
 )
-def test_events_that_do_not_fit_together_are_left(tmp_path, events):
-    for has_list in (False, True):
+@pytest.mark.parametrize("size", [90, *range(400, 400 + SIZE, 5), *range(437, 447)])
+def test_events_that_do_not_fit_together_are_left(tmp_path, events, size):
+    """Wherever they are cut, and where a page, or a piece, begins with them."""
+    data = event(size) + events
+    for cuts in ((), (7, 30), (size,), sorted({size, len(data) - 1})):
         builder = commits(BinlogBuilder(pages=32, interval=0), 2, 30)
-        if has_list:
-            place = builder.commit(numbered(3), lists=[list_of(builder, events, (7, 30))])
+        if cuts:
+            place = builder.commit(numbered(3), lists=[list_of(builder, data, cuts)])
         else:
-            place = builder.commit(numbered(3), events)
+            place = builder.commit(numbered(3), data)
         builder.commit(numbered(4), event(30))
         passed = Passed(builder, tmp_path)
-        assert passed.run.border == place.offset
+        assert 0 <= place.offset - passed.run.border < 8  # it may begin in the next page
         assert passed.groups == (2, numbered(2))
+
+
+def test_a_second_list_that_is_not_there_is_left(tmp_path):
+    for wrong in (False, True):
+        builder = commits(BinlogBuilder(pages=32, interval=0), 1, 30)
+        first, second = (list_of(builder, event(90), (30, 60)) for _ in range(2))
+        if wrong:
+            second = type(second)(second.count + 1, second.first, second.last)
+        place = builder.commit(numbered(2), lists=[first, second])
+        border = Passed(builder, tmp_path).run.border
+        assert border == (place.offset if wrong else end_of(builder))
+
+
+def test_a_list_of_another_file_is_not_that_of_this_one(tmp_path):
+    """Though its records were at the same offsets."""
+    builder = BinlogBuilder(pages=8, interval=0)
+    reference = list_of(builder, event(90), (30, 60))
+    run = Passed(builder, tmp_path).run
+    other = BinlogBuilder(pages=8, interval=0)
+    here = [Position(1, place.offset) for place in (reference.first, reference.last)]
+    place = other.commit(numbered(1), lists=[type(reference)(3, *here)])
+    other.write(tmp_path)
+    run.enter_file(1, SIZE, 0)
+    run.begin(1, 0)
+    run.take()
+    data = (tmp_path / "binlog-000000.ibb").read_bytes()
+    assert run.run(data[SIZE:], 1, 8) == ODD
+    assert run.border == place.offset
+
+
+def test_an_inner_node_with_one_child_twice_is_left(tmp_path):
+    builder = commits(BinlogBuilder(pages=8, interval=0), 1, 30)
+    leaf = builder.oob(OobForest(), event(30))
+    head = encode_oob_header(OobHeader(2, leaf, leaf))
+    place = builder.record(RecordType.OOB, head + event(30))
+    assert Passed(builder, tmp_path).run.border == place.offset
+
+
+def test_the_record_before_the_border(tmp_path):
+    builder = BinlogBuilder(pages=8, interval=1)
+    builder.prepare_page()
+    assert Passed(builder, tmp_path).run.last_type == RecordType.GTID_STATE
+    builder.oob(OobForest(), event(30))
+    assert Passed(builder, tmp_path).run.last_type == RecordType.OOB
 
 
 @pytest.mark.parametrize("pages", [NESTED_MAX - 2, NESTED_MAX + 3])
