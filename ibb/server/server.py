@@ -110,6 +110,7 @@ class Server:
         self.access_denied_errors = 0
         self.aborted_connects = 0
         self.aborted_clients = 0
+        self.dumps_refused = 0
         self.accounts = self._make_up_account() if accounts is None else accounts
         self.methods = make_methods()
         self.tls: ServerTls | None = None

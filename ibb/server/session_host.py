@@ -46,6 +46,7 @@ class SessionHost(ServerFacts, Protocol):
     access_denied_errors: int  # answers that the client, or its account, may not do that
     aborted_connects: int  # logins that failed
     aborted_clients: int  # sessions that ended without a goodbye
+    dumps_refused: int  # dumps that ended with error 1236
 
     def uptime(self) -> float:
         """Return seconds since the start."""

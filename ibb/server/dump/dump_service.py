@@ -11,7 +11,8 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from ibb.protocol.command import Quit, SemiSyncAck, parse_command
-from ibb.protocol.errors import FormatError, ProtocolError
+from ibb.protocol.error_codes import MASTER_FATAL_ERROR_READING_BINLOG
+from ibb.protocol.errors import FormatError, ProtocolError, SqlError
 from ibb.protocol.event_encoder import CAPABILITY_GTID
 from ibb.protocol.gtid import GtidPosition
 from ibb.server.connections.connection import PeerGone
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
     from typing import Protocol
 
-    from ibb.protocol.errors import SqlError
     from ibb.server.connections.connection import Connection
     from ibb.server.durable_signal import DurableSignal
     from ibb.server.login.accounts import Account
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         pools: Pools
         semi_sync: SemiSync
         tails: Tails | None
+        dumps_refused: int  # dumps that ended with error 1236, so far
 
 
 PACKET_BYTES_MAX: Final = 4096  # of what a client sends during a dump; a reply has at most 521
@@ -158,6 +159,9 @@ class DumpService:
             self._log.warning("dump_dropped", reason=str(error))
             self._connection.abort()  # to close in order would wait for the client once more
             raise ReaderStalled(str(error)) from error
+        except SqlError as error:
+            self._note_refusal(error)
+            raise
         finally:
             if self._semi_sync is not None:
                 self._semi_sync.leave()
@@ -166,6 +170,12 @@ class DumpService:
                 self._leasing.cancel()
             self._let_go()
             self._log.info("dump_ended")
+
+    def _note_refusal(self, error: SqlError) -> None:
+        """Tell of a client that will not come back by itself: a replica stops at this error."""
+        if error.code == MASTER_FATAL_ERROR_READING_BINLOG.code:
+            self._host.dumps_refused += 1
+            self._log.warning("dump_refused", error=error.message)
 
     def _begin_leasing(self) -> None:
         """Keep a lease from now on: not before the replica's position proved to be one."""

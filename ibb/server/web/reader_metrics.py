@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from .families import counters, gauge, gauges
+from .families import counter, counters, gauge, gauges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +30,11 @@ def reader_metrics(server: Server) -> Iterator[Metric]:
         "ibb_readers_unlisted",
         f"Those without lines of their own: beyond {READERS_MAX}, or with the labels of others.",
         len(lines) - len(shown),
+    )
+    yield counter(
+        "ibb_dumps_refused",
+        "Dumps that ended with error 1236: a replica stops at it until somebody helps.",
+        server.dumps_refused,
     )
     for name, text, value in (
         ("groups", "Groups that a reader has not been sent.", _groups),

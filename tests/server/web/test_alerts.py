@@ -77,6 +77,10 @@ CASES = {
         Case({one("ibb_reader_lag_seconds", **READER): "0x5 400x10 0x15"}, 11, READER,
              "Reader 5 (repl@r) is 6m 40s behind", ends=17),
     ],
+    "IbbReaderRefused": [
+        Case({one("ibb_dumps_refused_total"): "0x5 1x40"}, 6, {},
+             "a had to refuse a reader: error 1236", ends=20),
+    ],
     "IbbReaderGone": [
         Case({one("ibb_readers"): "3x5 2x20 3x10"}, 16, {},
              "a has fewer readers than within the last hour", ends=27),
@@ -141,6 +145,7 @@ HEALTHY = {
     one("ibb_relay_lag_seconds"): "60",
     one("ibb_reader_lag_seconds", **READER): "300",
     one("ibb_readers"): "2",
+    one("ibb_dumps_refused_total"): "7",
     one("ibb_purge_removed_files_total"): "0+1",
     one("ibb_binlog_oldest_group_timestamp_seconds"): "-100000",
     one("ibb_purge_held_back"): "0",

@@ -3,7 +3,9 @@
 import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from structlog.testing import capture_logs
 
+from ibb.protocol.errors import SqlError
 from ibb.protocol.gtid import Gtid
 from ibb.server.dump.readers import ReaderLine
 from ibb.server.latencies import BOUNDS, Latencies
@@ -52,6 +54,25 @@ async def test_a_store_and_its_readers_are_measured(pages, store):
     assert values["ibb_admin_connections",] == 1
     assert ("ibb_relay_running",) not in values
     assert values["process_open_fds",] > 0
+
+
+async def test_a_replica_that_cannot_go_on_is_counted_and_told_of(pages, store):
+    shown = await pages(store)
+    async with await RawClient.logged_in(shown.server) as client:
+        await client.prepare("0-1-99")
+        with capture_logs() as lines, pytest.raises(SqlError) as caught:
+            await (await client.dump(server_id=5)).event()
+        assert caught.value.code == 1236
+        async with await RawClient.logged_in(shown.server) as other:
+            await other.prepare("0-1-10")
+            dump = await other.dump(server_id=6, non_block=True)
+            await dump.preamble(rotate_checksum=True)
+            assert await dump.event() is None
+        values = await scrape(shown)
+    assert values["ibb_dumps_refused_total",] == 1
+    (line,) = [line for line in lines if line["event"] == "dump_refused"]
+    assert (line["log_level"], line["replica_server_id"]) == ("warning", 5)
+    assert "0-1-99, which is not in the master's binlog" in line["error"]
 
 
 async def test_a_relay_is_measured(pages, serve, store, target):
@@ -120,6 +141,8 @@ def as_lists(values, name):
 
 def test_readers_with_the_same_labels_have_one_line(store):
     class Twins:
+        dumps_refused = 0
+
         def readers(self):
             for behind in (3, 7, 5):
                 yield ReaderLine(behind, "r", "h:1", 9, "", "", 0, behind, behind, behind, "", "")
