@@ -37,11 +37,19 @@ class _Lines:
     debug = info = warning = error = critical = msg  # by these the bound logger calls it
 
 
+PROBLEM_LEVELS: Final = ("warning", "error", "critical")
+PROBLEMS_MAX: Final = 200  # level and event each, far more than the code has; the rest is `OTHER`
+OTHER: Final = "other"
 LINES: Final[Counter[str]] = Counter()  # written so far, by level
+PROBLEMS: Final[Counter[tuple[str, str]]] = Counter()  # of these, by level and event
 
 
 def _count(_: object, level: str, line: EventDict) -> EventDict:
     LINES[level] += 1
+    if level in PROBLEM_LEVELS:
+        problem = (level, str(line.get("event")))
+        known = problem in PROBLEMS or len(PROBLEMS) < PROBLEMS_MAX
+        PROBLEMS[problem if known else (level, OTHER)] += 1
     return line
 
 

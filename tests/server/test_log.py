@@ -3,11 +3,13 @@
 import errno
 import json
 import sys
+from collections import Counter
 from io import StringIO
 
 import pytest
 import structlog
 
+from ibb.server import log
 from ibb.server.log import get_log, set_up_log
 
 
@@ -58,6 +60,24 @@ def test_json_lines_hold_event_level_and_values(capsys):
         "user": "repl",
         "reason": "why",
     }
+
+
+def test_problems_are_counted_by_event_up_to_a_bound(capsys, monkeypatch):
+    counted = Counter()
+    monkeypatch.setattr(log, "PROBLEMS", counted)
+    monkeypatch.setattr(log, "PROBLEMS_MAX", 2)
+    set_up_log(level="info", shape="json")
+    get_log().info("dump_started")
+    for event in ("purge_failed", "purge_failed", "store_failed", "dump_failed", "purge_failed"):
+        get_log().error(event)
+    get_log().warning("dump_dropped")
+    assert counted == {
+        ("error", "purge_failed"): 3,
+        ("error", "store_failed"): 1,
+        ("error", "other"): 1,
+        ("warning", "other"): 1,
+    }
+    assert capsys.readouterr().err.count("\n") == 7
 
 
 @pytest.mark.parametrize("shape", ["text", "json"])

@@ -9,7 +9,7 @@ from prometheus_client.core import InfoMetricFamily
 
 from ibb import __version__
 from ibb.server.latencies import MICROSECONDS
-from ibb.server.log import LINES
+from ibb.server.log import LINES, PROBLEMS
 from ibb.server.relay.relay_figures import ERROR_KINDS, OTHER
 
 from .families import counter, counters, gauge, gauges, histogram
@@ -67,6 +67,12 @@ def server_metrics(server: Server) -> Iterator[Metric]:
     yield gauge("ibb_start_time_seconds", "When the server began.", server.now() - server.uptime())
     yield counters(
         "ibb_log_lines", "Lines of the log.", ("level",), [((one,), LINES[one]) for one in _LEVELS]
+    )
+    yield counters(
+        "ibb_log_problems",
+        "Of these, warnings and worse by what they tell of; a line appears with its first one.",
+        ("level", "event"),
+        sorted(PROBLEMS.copy().items()),
     )
     yield from _semi_sync(status)
     if server.upstream is not None and server.upstream.is_configured:

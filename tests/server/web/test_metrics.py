@@ -1,5 +1,7 @@
 """`/metrics`: that its numbers are those of the server, who may have it, and how much there is."""
 
+from collections import Counter
+
 import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -13,7 +15,7 @@ from ibb.server.relay.relay_control import RelayControl
 from ibb.server.relay.relay_figures import RelayFigures
 from ibb.server.relay.upstream import UpstreamAddress
 from ibb.server.relay.upstream_tls import UpstreamTls
-from ibb.server.web import reader_metrics
+from ibb.server.web import reader_metrics, server_metrics
 from ibb.storage.errors import StoreFull
 
 from ..conftest import publish
@@ -183,6 +185,14 @@ def test_durations_are_counted_up_to_each_bound():
     up_to, seconds = latencies.counted()
     assert (up_to[0], up_to[1], up_to[-2], up_to[-1]) == (2, 3, 3, 4)
     assert seconds == pytest.approx(99.0 + BOUNDS[0] + BOUNDS[1])
+
+
+async def test_what_the_log_warned_of_is_counted_by_event(pages, store, monkeypatch):
+    found = {("warning", "dump_dropped"): 2, ("error", "dump_dropped"): 1}
+    monkeypatch.setattr(server_metrics, "PROBLEMS", Counter(found))
+    values = await scrape(await pages(store))
+    assert values["ibb_log_problems_total", "dump_dropped", "warning"] == 2
+    assert values["ibb_log_problems_total", "dump_dropped", "error"] == 1
 
 
 def test_what_interrupts_a_relay_is_counted_by_kind():
