@@ -211,10 +211,10 @@ def why_behind(reader: PlacedReader, row: Row) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time as people say it."""
-    if seconds < 60:
+    """Return a time as people say it, rounded where the dashboard's scripts round it."""
+    if seconds < 120:
         return f"{max(1, round(seconds))} s"
-    if seconds < 3600:
+    if seconds < 7200:
         return f"{round(seconds / 60)} min"
     if seconds < 2 * 86_400:
         return f"{seconds / 3600:.1f} h"

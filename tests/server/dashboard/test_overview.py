@@ -124,8 +124,8 @@ async def test_each_trouble_has_its_alert_errors_first(server, store, monkeypatc
     ]
     assert [alert.level for alert in found] == [ERROR] * 2 + [WARNING] * 6
     assert "START SLAVE" in found[0].text
-    assert "a sync has not come back for 1 min: see the disk" in found[1].text
-    assert "server 3 at h:1 is 2 min behind: does not read" in found[6].text
+    assert "a sync has not come back for 75 s: see the disk" in found[1].text
+    assert "server 3 at h:1 is 90 s behind: does not read" in found[6].text
     store.purger.last_automatic = lapsed._replace(failure="disk on fire")
     assert any(alert == (ERROR, "purge", "files could not go by themselves: disk on fire")
                for alert in alerts(server))  # fmt: skip
