@@ -68,12 +68,15 @@ def test_no_data_without_a_login(browser, shown):
         assert stranger.get("/").status_code == 401
         stranger.cookies.set("ibb_session", "made up")
         assert stranger.get("/api/readers").status_code == 401
-    opened = Window(browser, shown.url)
-    opened.page.goto(f"{shown.url}/")
-    expect(opened.page).to_have_url(f"{shown.url}/login")
-    assert "binlog-" not in opened.page.content()
-    opened.check()
-    opened.close()
+    for colours in ("light", "dark"):
+        opened = Window(browser, shown.url, color_scheme=colours)
+        opened.page.goto(f"{shown.url}/")
+        expect(opened.page).to_have_url(f"{shown.url}/login")
+        expect(opened.page.locator("html")).to_have_attribute("data-theme", colours)
+        assert "binlog-" not in opened.page.content()
+        opened.check()
+        opened.close()
+        assert opened.errors == []
 
 
 def test_the_overview_shows_who_is_behind_and_why(window, shown):

@@ -33,13 +33,17 @@ _PAGE: Final = """<!doctype html>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
 <title>Log in - ibb</title>
 <link rel="icon" href="/static/dashboard/icon.svg" type="image/svg+xml">
+<link rel="stylesheet" href="/static/dashboard/style.css">
 <link rel="stylesheet" href="/static/login.css">
+<script src="/static/dashboard/theme.js"></script>
 </head>
 <body>
 <main>
 <h1>ibb</h1>
+<p class="note">With an account of this server that has REPLICATION CLIENT (BINLOG MONITOR).</p>
 <form method="post" action="/login">
 {message}<label for="user">User</label>
 <input id="user" name="user" autocomplete="username" autofocus required maxlength="128">
