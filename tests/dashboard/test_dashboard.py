@@ -135,6 +135,21 @@ def test_the_history_leads_to_files_groups_and_events(window, shown):
     expect(window.table("Groups in binlog-000000.ibb")).to_be_visible()
 
 
+def test_the_history_is_followed_and_what_stays_keeps_the_keyboard(window, shown):
+    page = window.go("history").page
+    needs = window.table("Who needs files")
+    expect(needs).to_contain_text("server id 11")
+    link = page.get_by_role("link", name="binlog-000001.ibb")
+    link.focus()
+    with page.expect_response(re.compile("/api/leases")):
+        pass  # it asks again by itself
+    expect(link).to_be_focused()
+    third = Reader(shown.ibb.port, 13, start=shown.newest())
+    expect(needs).to_contain_text("server id 13", timeout=MILLISECONDS)
+    third.close()
+    expect(needs).not_to_contain_text("server id 13", timeout=MILLISECONDS)
+
+
 def test_a_group_has_its_rows(window, shown):
     specs = [integer(4), varchar(20)]
     table = table_map([("id", specs[0]), ("what", specs[1])])

@@ -21,6 +21,11 @@ export function fill(node, ...children) {
   node.replaceChildren(...children.flat(2).filter((child) => child !== null && child !== undefined));
 }
 
+/** Put *text* into a node that is read aloud when it changes, if it does. */
+export function say(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+
 /** Return a section with a heading. */
 export function section(title, ...children) {
   const id = `h-${title.toLowerCase().replace(/[^a-z]+/g, "-")}`;

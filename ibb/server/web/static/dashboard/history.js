@@ -1,11 +1,12 @@
 // The files, what keeps them from a purge, and the groups that begin in one.
 
 import { ask } from "./api.js";
-import { facts, fill, h, section } from "./dom.js";
+import { facts, fill, h, say, section } from "./dom.js";
 import { bytes, duration, moment, number, text } from "./format.js";
 import { pager, table } from "./table.js";
 
 const LIMIT = 50;
+const LOOKS = 5;  // of the server at itself, between two of ours
 const code = (name) => ({ name, kind: "code name", show: (row) => text(row[name]) });
 const plain = (name) => ({ name, kind: "text wide", show: (row) => text(row[name]) });
 
@@ -57,13 +58,18 @@ function files() {
         ...Object.entries(page.settings),
       ]));
       const more = page.more_needs ? `${page.more_needs} more need newer files. ` : "";
-      words.textContent = `${more}${page.last_purge}`;
+      say(words, `${more}${page.last_purge}`);
     } catch (error) {
-      words.textContent = error.message;
+      say(words, error.message);
     }
   }
   load();
-  return { element };
+  let looks = 0;
+  function tick() {
+    looks += 1;
+    if (looks % LOOKS === 0) load();
+  }
+  return { element, tick };
 }
 
 function groupsOf(file, offset) {

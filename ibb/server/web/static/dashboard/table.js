@@ -1,6 +1,6 @@
 // Tables: headings that sort, rows that are replaced as a whole, and a frame that scrolls.
 
-import { fill, h } from "./dom.js";
+import { fill, h, say } from "./dom.js";
 
 /**
  * Return a table.
@@ -36,7 +36,11 @@ export function table(columns, options) {
   const element = h("div", { class: "frame", tabindex: "0", role: "region", "aria-label": caption },
     h("table", {}, h("caption", {}, caption), h("thead", {}, h("tr", {}, heads)), body));
 
+  let told = null;
   function show(rows) {
+    const key = JSON.stringify(rows);
+    if (key === told) return;  // so that a link keeps the keyboard, and a selection stays
+    told = key;
     if (!rows.length) {
       const text = options.empty ?? "none";
       fill(body, h("tr", {}, h("td", { colspan: columns.length, class: "empty" }, text)));
@@ -63,7 +67,7 @@ export function pager(go) {
     limit = size;
     back.disabled = at === 0;
     on.disabled = at + count >= total;
-    where.textContent = total ? `${at + 1} to ${at + count} of ${total}` : "none";
+    say(where, total ? `${at + 1} to ${at + count} of ${total}` : "none");
   }
   return { element, show };
 }
