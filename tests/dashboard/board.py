@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 import threading
@@ -29,6 +30,9 @@ MILLISECONDS = 60_000  # for whatever is waited for, on a busy machine
 SMALL_BUFFER = 4096
 AGE_SECONDS = 90  # of groups: whoever lacks one is late
 COLOURS = 64  # of a picture
+PAUSE_SECONDS = 0.02  # between two small groups
+TEXT_BYTES_MAX = 20_000  # of a small group
+LOOKS_SHOT = 20  # of the server at itself, in a picture
 SERIOUS = ("serious", "critical")
 WIDE, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 
@@ -93,6 +97,28 @@ def board():
         for number in range(40):
             publisher.change(f"INSERT INTO orders VALUES ({number}, 'tea')")
         yield shown
+
+
+@contextmanager
+def writing(shown):
+    """Let the publisher commit small groups of now, one after the other, meanwhile."""
+    ended = threading.Event()
+
+    def write():
+        number = 1000
+        while not ended.wait(PAUSE_SECONDS):
+            number += 1
+            shown.publisher.timestamp = int(time.time())
+            text = "x" * (number * 7919 % TEXT_BYTES_MAX)
+            shown.publisher.change(f"INSERT INTO orders VALUES ({number}, '{text}')")
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        writer.join()
 
 
 def keep_reading(shown, server_id):
@@ -173,9 +199,12 @@ class Window:
         ]
         assert serious == []
 
-    def shoot(self, name):
-        """Make a picture for the documents, if pictures are wanted."""
+    def shoot(self, name, line=None):
+        """Make a picture for the documents, if wanted; with a plot once its *line* is long."""
         if os.environ.get("IBB_SCREENSHOTS"):
+            if line is not None:
+                long = re.compile(rf"(\S+ ){{{LOOKS_SHOT},}}")
+                expect(line).to_have_attribute("points", long, timeout=2 * MILLISECONDS)
             IMAGES.mkdir(exist_ok=True)
             picture = Image.open(BytesIO(self.page.screenshot(full_page=True)))
             small = picture.convert("RGB").quantize(COLOURS)

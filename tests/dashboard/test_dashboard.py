@@ -21,6 +21,7 @@ from .board import (
     board,
     chromium,
     keep_reading,
+    writing,
 )
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("dashboard")]
@@ -97,8 +98,12 @@ def test_the_overview_shows_who_is_behind_and_why(window, shown):
     expect(lines).to_have_count(4)
     assert len(lines.first.get_attribute("points").split()) > 1
     assert re.search("written .*/s", page.get_by_role("img").first.get_attribute("aria-label"))
+    expect(page).to_have_title(re.compile(r"^\([1-9]\d*\) Overview - ibb$"))
     window.check()
-    window.shoot("overview")
+    with writing(shown):
+        expect(picture.locator(".arrow.flows")).to_have_count(3, timeout=MILLISECONDS)
+        expect(page.locator("dl")).to_contain_text(re.compile(r"A sync takes[\d.]+ ms"))
+        window.shoot("overview", lines.first)
     stuck.close()
     expect(picture).not_to_contain_text("server 66", timeout=MILLISECONDS)
 
@@ -210,7 +215,8 @@ def test_dark_colours_have_contrast_and_a_phone_has_room(browser, shown, view):
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     expect(page.locator("h1")).to_have_text(view.capitalize())
     opened.check()
-    opened.shoot(f"{view}-phone")
+    if view == "overview":
+        opened.shoot("overview-phone")
     width = page.evaluate("document.documentElement.scrollWidth")
     assert width <= PHONE["width"]
     page.get_by_role("button", name="Dark").click()

@@ -43,9 +43,10 @@ export function moment(seconds) {
   return new Date(seconds * 1000).toISOString().slice(0, 19).replace("T", " ");
 }
 
-/** The time of day in the reader's zone, for plots. */
-export function clock(seconds) {
-  return new Date(seconds * 1000).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
+/** The time of day in the reader's zone, for plots; to the second where all of one is within minutes. */
+export function clock(seconds, span) {
+  const second = span < 600 ? { second: "2-digit" } : {};
+  return new Date(seconds * 1000).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", ...second });
 }
 
 export const text = (value) => (value === null || value === undefined || value === "" ? "–" : String(value));

@@ -20,15 +20,22 @@ const live = document.getElementById("live");
 // Shared by the views: the newest overview and the samples of the last hour.
 const state = { overview: null, samples: [] };
 let shown = { tick: () => null, close: () => null };
+let title = "";
+
+/** Name the window, with how many alerts there are: it may be one tab of many. */
+function nameWindow() {
+  const alerts = state.overview?.alerts.length ?? 0;
+  document.title = `${alerts ? `(${alerts}) ` : ""}${title} - ibb`;
+}
 
 async function show() {
-  const [name, ...rest] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
-  const make = VIEWS[name] ?? VIEWS.overview;
-  const title = TITLES[name] ?? document.querySelector(`nav a[href="#/${name || "overview"}"]`)?.textContent ?? "Overview";
+  const [view, ...rest] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
+  const make = VIEWS[view] ?? VIEWS.overview;
+  title = TITLES[view] ?? document.querySelector(`nav a[href="#/${view || "overview"}"]`)?.textContent ?? "Overview";
   shown.close?.();
-  document.title = `${title} - ibb`;
+  nameWindow();
   for (const link of document.querySelectorAll("nav a")) {
-    const chosen = link.hash === `#/${name || "overview"}` || (name === "group" && link.hash === "#/history");
+    const chosen = link.hash === `#/${view || "overview"}` || (view === "group" && link.hash === "#/history");
     if (chosen) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
@@ -43,6 +50,7 @@ function take(found) {
   if (!newest || found.sample.time > newest.time) state.samples.push(found.sample);
   while (state.samples.length && state.samples[0].time < found.sample.time - KEPT_SECONDS) state.samples.shift();
   document.getElementById("where").textContent = `${found.server.hostname}:${found.server.port}`;
+  nameWindow();
   if (!document.hidden) shown.tick?.(found);
 }
 

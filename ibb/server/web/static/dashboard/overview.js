@@ -32,7 +32,7 @@ export function overview(state) {
       { name: "seconds_behind", title: "furthest reader" },
       { name: "seconds_behind_upstream", title: "relay" }], duration),
   ];
-  const worst = readerTable({ caption: "Readers that are furthest behind" });
+  const worst = readerTable({ caption: "Readers that are furthest behind" }, "Gtid_pos");
   let seconds = 900;
   const choice = h("select", { id: "span", onchange: () => { seconds = Number(choice.value); draw(); } },
     SPANS.map(([label, value]) => h("option", { value, selected: value === seconds }, label)));
@@ -75,7 +75,6 @@ export function overview(state) {
       ["Threads_connected", number(found.server.Threads_connected)],
       ["Uptime", duration(found.server.Uptime)],
       ["server_id", found.server.server_id],
-      ["version", found.server.version],
     ]));
     worst.show(found.readers.rows.filter((row) => row.Why !== "" && row.Why !== "keeps up"));
     draw();

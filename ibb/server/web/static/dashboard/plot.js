@@ -40,8 +40,8 @@ export function plot(title, lines, unit) {
     });
     fill(svg, grid, drawn,
       h("text", { x: LEFT + 2, y: TOP + 9 }, unit(highest / 1.05)),
-      h("text", { x: LEFT, y: HEIGHT - 4 }, samples.length ? clock(first) : ""),
-      h("text", { x: WIDTH - LEFT, y: HEIGHT - 4, class: "end" }, samples.length ? clock(samples.at(-1).time) : ""));
+      h("text", { x: LEFT, y: HEIGHT - 4 }, samples.length ? clock(first, span) : ""),
+      h("text", { x: WIDTH - LEFT, y: HEIGHT - 4, class: "end" }, samples.length ? clock(samples.at(-1).time, span) : ""));
     describe();
   }
 

@@ -1,7 +1,7 @@
 // Who reads: a page of them at a time, sorted and searched by the server.
 
 import { ask } from "./api.js";
-import { debounced, h } from "./dom.js";
+import { debounced, h, say } from "./dom.js";
 import { bytes, number, rate, text } from "./format.js";
 import { pager, table } from "./table.js";
 
@@ -24,9 +24,10 @@ const COLUMNS = [
 ];
 const SIZES = [25, 50, 100, 200];
 
-/** Return a table of readers; see `table` for the options. */
-export function readerTable(options) {
-  return table(COLUMNS, {
+/** Return a table of readers, with columns up to *last* or all; see `table` for the options. */
+export function readerTable(options, last = COLUMNS.at(-1).name) {
+  const until = COLUMNS.findIndex((column) => column.name === last);
+  return table(COLUMNS.slice(0, until + 1), {
     empty: options.sort ? "No reader has that." : "Every reader keeps up.",
     rowClass: (row) => (row.Why && row.Why !== "keeps up" ? "late" : null),
     ...options,
@@ -51,8 +52,8 @@ export function readers() {
     SIZES.map((value) => h("option", { value, selected: value === query.limit }, value)));
   const element = h("div", {},
     h("div", { class: "controls" },
-      h("label", { for: "filter" }, "Only with"), input,
-      h("label", { for: "size" }, "Rows"), size, pages.element),
+      h("span", { class: "field" }, h("label", { for: "filter" }, "Only with"), input),
+      h("span", { class: "field" }, h("label", { for: "size" }, "Rows"), size), pages.element),
     words, shown.element);
 
   function change(part, keepOffset = false) {
@@ -70,7 +71,8 @@ export function readers() {
       const page = await ask("readers", query, asked.signal);
       shown.show(page.rows);
       pages.show(query.offset, page.rows.length, page.found, query.limit);
-      words.textContent = page.found === page.total ? `${page.total} readers` : `${page.found} of ${page.total} readers`;
+      const all = `${page.total} ${page.total === 1 ? "reader" : "readers"}`;
+      say(words, page.found === page.total ? all : `${page.found} of ${all}`);
     } catch (error) {
       if (!asked.signal.aborted) words.textContent = error.message;
     }
