@@ -25,7 +25,7 @@ RUN: dict[str, dict[str, Any] | None] = {
 ELSEWHERE = {
     "docs/accounts.md": "tests/cli/test_account.py has these commands, with files of its own",
     "docs/backup.md": "its drill is docs/runbooks/restore-a-backup.md",
-    "docs/containers.md": "scripts/test-compose runs all of it",
+    "docs/containers.md": "scripts/test-compose drives the stack; the page says what it leaves out",
     "docs/dashboard.md": "tests/server/web/test_dashboard_views.py asks for these pages",
     "docs/monitoring.md": "tests/server/web asks for these pages over HTTP and HTTPS",
     "docs/operations.md": "tests/server/test_config_check.py, test_reloading.py, test_systemd.py",
