@@ -6,6 +6,7 @@ from typing import Any
 
 from ibb.server.automatic_purge import PURGE_VARIABLES
 from ibb.server.config import Config, size_text
+from ibb.server.reloading import RELOADED
 from ibb.server.sql.system_variables import SYSTEM_VARIABLES
 from ibb.server.statements.live_settings import SETTINGS
 from ibb.storage import StoreOptions
@@ -28,7 +29,8 @@ require_tls = true
 ```
 
 `SHOW VARIABLES` tells the settings that have an SQL variable; where it says *SET*, `SET GLOBAL`
-changes it in a running server ([SQL](sql.md)).
+changes it in a running server ([SQL](sql.md)). SIGHUP takes those with *yes* from the file; a
+change of the others waits for a restart ([Reloading](../operations.md#reloading)).
 
 ## ibb serve
 """
@@ -42,7 +44,7 @@ concern files have the same names. Sizes are bytes.
 
 def options_page() -> str:
     """Return the page."""
-    head = ("setting", "default", "meaning", "SQL")
+    head = ("setting", "default", "meaning", "SQL", "SIGHUP")
     return "\n".join(
         [
             NOTICE,
@@ -54,13 +56,14 @@ def options_page() -> str:
     )
 
 
-def _setting(setting: Any) -> tuple[str, str, str, str]:
+def _setting(setting: Any) -> tuple[str, str, str, str, str]:
     text = setting.metadata["help"]
     if setting.metadata.get("choices"):
         text += " One of " + ", ".join(map(code, setting.metadata["choices"])) + "."
     if setting.metadata.get("file_only"):
         text += " In the file alone, of mode 0600."
-    return code(setting.name), _default(setting), text, _sql(setting.name)
+    taken = "*yes*" if setting.name in RELOADED else ""
+    return code(setting.name), _default(setting), text, _sql(setting.name), taken
 
 
 def _default(setting: Any) -> str:
