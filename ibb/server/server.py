@@ -27,6 +27,7 @@ from .connections.refusal_log import RefusalLog
 from .dump.lease_renewals import LeaseRenewals
 from .dump.pacing import Pacing
 from .dump.readers import IDLE, lease_lines, process_line, reader_lines
+from .dump.refused_dumps import RefusedDumps
 from .dump.semi_sync import SemiSync
 from .dump.shared_blocks import SharedBlocks
 from .dump.tails import Tails
@@ -110,7 +111,7 @@ class Server:
         self.access_denied_errors = 0
         self.aborted_connects = 0
         self.aborted_clients = 0
-        self.dumps_refused = 0
+        self.refused_dumps = RefusedDumps()
         self.accounts = self._make_up_account() if accounts is None else accounts
         self.methods = make_methods()
         self.tls: ServerTls | None = None

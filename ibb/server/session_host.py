@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ibb.storage.page_runs import PageRuns
 
     from .connections.refusal_log import RefusalLog
+    from .dump.refused_dumps import RefusedDumps
     from .dump.semi_sync import SemiSync
     from .dump.shared_blocks import SharedBlocks
     from .dump.tails import Tails
@@ -46,7 +47,7 @@ class SessionHost(ServerFacts, Protocol):
     access_denied_errors: int  # answers that the client, or its account, may not do that
     aborted_connects: int  # logins that failed
     aborted_clients: int  # sessions that ended without a goodbye
-    dumps_refused: int  # dumps that ended with error 1236
+    refused_dumps: RefusedDumps
 
     def uptime(self) -> float:
         """Return seconds since the start."""

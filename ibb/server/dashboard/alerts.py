@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ibb.storage.read_only import ReadOnlyHistory
@@ -72,6 +73,7 @@ def find_alerts(
         *_of_purge(server),
         *_of_leases(leases),
         *_of_readers(readers),
+        *_of_refused(server),
         *_of_server(server),
     ]
     return sorted(found, key=lambda alert: alert.level != ERROR)[:ALERTS_MAX]
@@ -150,6 +152,14 @@ def _of_readers(readers: Iterable[Row]) -> Iterator[Alert]:
         if isinstance(behind, int) and behind > LAG_SECONDS:
             name = f"server {row['Server_id']} at {row['Host']}"
             yield Alert(WARNING, "reader", f"{name} is {duration(behind)} behind: {why}")
+
+
+def _of_refused(server: Server) -> Iterator[Alert]:
+    now = time.time()
+    for refused in server.refused_dumps.lately(now):
+        name = f"server {refused.server_id} at {refused.peer}"
+        text = f"{name} was refused {duration(now - refused.at)} ago and stands still"
+        yield Alert(ERROR, "reader", f"{text}: {refused.text}")
 
 
 def _of_server(server: Server) -> Iterator[Alert]:

@@ -24,6 +24,7 @@ from .dump_request import heartbeat_period
 from .dump_session import DumpSession
 from .dump_terms import DumpTerms
 from .readers import HeldUpBy
+from .refused_dumps import RefusedDump
 from .run_stream import RunStream
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from .lease_renewals import LeaseRenewals
     from .pacing import Pace
     from .readers import Progress
+    from .refused_dumps import RefusedDumps
     from .semi_sync import SemiSync
     from .shared_blocks import SharedBlocks
     from .tails import Tails
@@ -55,7 +57,7 @@ if TYPE_CHECKING:
         pools: Pools
         semi_sync: SemiSync
         tails: Tails | None
-        dumps_refused: int  # dumps that ended with error 1236, so far
+        refused_dumps: RefusedDumps
 
 
 PACKET_BYTES_MAX: Final = 4096  # of what a client sends during a dump; a reply has at most 521
@@ -107,7 +109,7 @@ class DumpService:
             heartbeat_period=lambda: heartbeat_period(variables),
             non_block=request.non_block,
             pace=pace,
-            accepted=self._begin_leasing,
+            accepted=self._accepted,
             tails=host.tails,
         )
         self._log = get_log().bind(peer=connection.peer, replica_server_id=request.server_id)
@@ -174,11 +176,13 @@ class DumpService:
     def _note_refusal(self, error: SqlError) -> None:
         """Tell of a client that will not come back by itself: a replica stops at this error."""
         if error.code == MASTER_FATAL_ERROR_READING_BINLOG.code:
-            self._host.dumps_refused += 1
+            refused = RefusedDump(self.server_id, self._connection.peer, error.message, time.time())
+            self._host.refused_dumps.note(refused)
             self._log.warning("dump_refused", error=error.message)
 
-    def _begin_leasing(self) -> None:
+    def _accepted(self) -> None:
         """Keep a lease from now on: not before the replica's position proved to be one."""
+        self._host.refused_dumps.forget(self.server_id)
         if self._request.connect_state is not None and self._host.renewals is not None:
             keeping = self._keep_lease(self._host.renewals, self._request.connect_state)
             self._leasing = asyncio.create_task(keeping)

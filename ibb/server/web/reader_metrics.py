@@ -34,7 +34,7 @@ def reader_metrics(server: Server) -> Iterator[Metric]:
     yield counter(
         "ibb_dumps_refused",
         "Dumps that ended with error 1236: a replica stops at it until somebody helps.",
-        server.dumps_refused,
+        server.refused_dumps.count,
     )
     for name, text, value in (
         ("groups", "Groups that a reader has not been sent.", _groups),

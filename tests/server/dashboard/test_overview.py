@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from unittest.mock import Mock
 
 import pytest
@@ -13,6 +14,7 @@ from ibb.server.dashboard.live import LOOKS_MAX, Dashboard, TooManyLooks
 from ibb.server.dashboard.overview import UPSTREAM_SHOWN, Observer
 from ibb.server.dashboard.reader_table import KEEPS_UP, LATE_ON_PURPOSE
 from ibb.server.dashboard.statement_rows import statement_rows
+from ibb.server.dump.refused_dumps import RefusedDump
 from ibb.server.measured_disk import MeasuredDisk
 from ibb.server.storage_figures import StorageFigures
 from ibb.storage.purge import PurgeResult
@@ -129,6 +131,13 @@ async def test_each_trouble_has_its_alert_errors_first(server, store, monkeypatc
     store.purger.last_automatic = lapsed._replace(failure="disk on fire")
     assert any(alert == (ERROR, "purge", "files could not go by themselves: disk on fire")
                for alert in alerts(server))  # fmt: skip
+
+
+async def test_a_replica_that_was_refused_is_an_alert(server):
+    server.refused_dumps.note(RefusedDump(5, "10.0.0.7:4711", "no such GTID", time.time() - 600))
+    (found,) = alerts(server)
+    text = "server 5 at 10.0.0.7:4711 was refused 10 min ago and stands still: no such GTID"
+    assert found == (ERROR, "reader", text)
 
 
 async def test_a_disk_without_room_is_an_alert(server, tmp_path, monkeypatch):

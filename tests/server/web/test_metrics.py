@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 from ibb.protocol.errors import SqlError
 from ibb.protocol.gtid import Gtid
 from ibb.server.dump.readers import ReaderLine
+from ibb.server.dump.refused_dumps import RefusedDumps
 from ibb.server.latencies import BOUNDS, Latencies
 from ibb.server.relay.relay_control import RelayControl
 from ibb.server.relay.relay_figures import RelayFigures
@@ -143,7 +144,7 @@ def as_lists(values, name):
 
 def test_readers_with_the_same_labels_have_one_line(store):
     class Twins:
-        dumps_refused = 0
+        refused_dumps = RefusedDumps()
 
         def readers(self):
             for behind in (3, 7, 5):
