@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from .dump.socket_pump import PumpTurns
+from .worker_threads import WorkerThreads
 
 STATEMENT_THREADS: Final = 4
 LONG_STATEMENT_THREADS: Final = 2  # more wait for these; each takes its share from who dumps
@@ -28,13 +28,11 @@ class Pools:
     """
 
     def __init__(self, dump_threads: int) -> None:
-        self.dumps = ThreadPoolExecutor(dump_threads, thread_name_prefix="dump")
+        self.dumps = WorkerThreads(dump_threads, "dump")
         self.turns = PumpTurns(dump_threads)
-        self.logins = ThreadPoolExecutor(LOGIN_THREADS, thread_name_prefix="login")
-        self.statements = ThreadPoolExecutor(STATEMENT_THREADS, thread_name_prefix="statement")
-        self.long_statements = ThreadPoolExecutor(
-            LONG_STATEMENT_THREADS, thread_name_prefix="long-statement"
-        )
+        self.logins = WorkerThreads(LOGIN_THREADS, "login")
+        self.statements = WorkerThreads(STATEMENT_THREADS, "statement")
+        self.long_statements = WorkerThreads(LONG_STATEMENT_THREADS, "long-statement")
 
     def close(self) -> None:
         """Return when no thread works any more; blocking."""

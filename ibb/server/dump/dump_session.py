@@ -16,6 +16,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from ibb.server.worker_threads import run_in
+
 from .dump_batch import Outcome
 from .socket_pump import TURNS_MAX, SocketPump
 
@@ -221,7 +223,7 @@ class DumpSession:
         self._at = batch.end
 
     def _in_pool(self, call: Callable[[], T]) -> asyncio.Future[T]:
-        return asyncio.get_running_loop().run_in_executor(self._pool, call)
+        return run_in(self._pool, call)
 
     async def _rest(self, seconds_left: Callable[[], float]) -> None:
         """

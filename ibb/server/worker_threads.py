@@ -1,0 +1,198 @@
+"""
+A pool of threads that is cheap to ask: one thread is woken for each call, the one that worked last.
+
+`ThreadPoolExecutor` wakes a second one each time, which only finds that there is nothing to do; and
+its futures, which threads can wait for, cost more than what the loop needs. Both stand in the way
+of whoever waits for an answer, since they take the interpreter from who makes it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from concurrent.futures import Executor, Future
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class WorkerThreads(Executor):
+    """
+    Up to some threads, made when they are needed first.
+
+    Args:
+        threads: how many at most.
+        name: begins their names.
+    """
+
+    def __init__(self, threads: int, name: str) -> None:
+        self._most = threads
+        self._name = name
+        self._mutex = threading.Lock()
+        self._workers: list[_Worker] = []
+        self._idle: list[_Worker] = []  # who worked last is the last
+        self._waiting: deque[_Call] = deque()
+        self._closed = False
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Have a thread call *fn*; from any thread."""
+        call = _FutureCall(lambda: fn(*args, **kwargs))
+        self._begin(call)
+        return call.future
+
+    def run(self, call: Callable[[], T]) -> asyncio.Future[T]:
+        """Have a thread do a call for the running loop; one cancelled before it began is not."""
+        looped = _LoopCall(call, asyncio.get_running_loop())
+        self._begin(looped)
+        return looped.future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Take no calls any more; with *wait*, return when no thread works any more."""
+        with self._mutex:
+            self._closed = True
+            dropped = list(self._waiting) if cancel_futures else []
+            if cancel_futures:
+                self._waiting.clear()
+            idle, self._idle = self._idle, []
+        for call in dropped:
+            call.cancel()
+        for worker in idle:
+            worker.wake(None)
+        if wait:
+            for worker in self._workers:
+                worker.join()
+
+    def _begin(self, call: _Call) -> None:
+        with self._mutex:
+            if self._closed:
+                raise RuntimeError("cannot schedule new futures after shutdown")
+            if self._idle:
+                self._idle.pop().wake(call)
+            elif len(self._workers) < self._most:
+                worker = _Worker(f"{self._name}_{len(self._workers)}", self._next, call)
+                self._workers.append(worker)
+                worker.start()
+            else:
+                self._waiting.append(call)
+
+    def _next(self, worker: _Worker) -> _Call | None:
+        """Return what waits for a thread; None: nothing, the worker will be woken."""
+        with self._mutex:
+            if self._waiting:
+                return self._waiting.popleft()
+            if self._closed:
+                worker.wake(None)
+            else:
+                self._idle.append(worker)
+            return None
+
+
+class _Worker(threading.Thread):
+    """
+    One thread.
+
+    Args:
+        name: its own.
+        more: returns what it is to do next, or None when it is to wait for `wake`.
+        call: the first.
+    """
+
+    def __init__(self, name: str, more: Callable[[_Worker], _Call | None], call: _Call) -> None:
+        super().__init__(name=name, daemon=True)
+        self._more = more
+        self._call: _Call | None = call
+        self._woken = threading.Lock()
+        self._woken.acquire()
+
+    def wake(self, call: _Call | None) -> None:
+        """Have a worker that waits, or is about to, do a call; None: end."""
+        self._call = call
+        self._woken.release()
+
+    def run(self) -> None:
+        """Work until told to end."""
+        call = self._call
+        while call is not None:
+            call.work()
+            call = self._call = None  # what it holds may go
+            call = self._more(self)
+            if call is None:
+                self._woken.acquire()
+                call = self._call
+
+
+class _FutureCall:
+    """A call whose outcome any thread can wait for."""
+
+    def __init__(self, call: Callable[[], Any]) -> None:
+        self.future: Final[Future[Any]] = Future()
+        self._call = call
+
+    def cancel(self) -> None:
+        self.future.cancel()
+
+    def work(self) -> None:
+        future = self.future
+        if not future.set_running_or_notify_cancel():
+            return
+        try:
+            result = self._call()
+        except BaseException as error:  # noqa: BLE001 - it is whoever waits who is told
+            future.set_exception(error)
+        else:
+            future.set_result(result)
+
+
+class _LoopCall:
+    """A call whose outcome an event loop is told."""
+
+    __slots__ = ("_call", "_loop", "future")
+
+    def __init__(self, call: Callable[[], Any], loop: asyncio.AbstractEventLoop) -> None:
+        self.future: Final[asyncio.Future[Any]] = loop.create_future()
+        self._call = call
+        self._loop = loop
+
+    def cancel(self) -> None:
+        self._tell(self.future.cancel)
+
+    def work(self) -> None:
+        future = self.future
+        if future.cancelled():  # else it may be from now on, and is done all the same
+            return
+        try:
+            result = self._call()
+        except BaseException as error:  # noqa: BLE001 - as above
+            self._tell(_fail, future, error)
+        else:
+            self._tell(_finish, future, result)
+
+    def _tell(self, callback: Callable[..., object], *values: object) -> None:
+        with suppress(RuntimeError):  # the loop is closed: nobody waits
+            self._loop.call_soon_threadsafe(callback, *values)
+
+
+_Call = _FutureCall | _LoopCall
+
+
+def _finish(future: asyncio.Future[Any], result: object) -> None:
+    if not future.done():
+        future.set_result(result)
+
+
+def _fail(future: asyncio.Future[Any], error: BaseException) -> None:
+    if not future.done():
+        future.set_exception(error)
+
+
+def run_in(pool: Executor, call: Callable[[], T]) -> asyncio.Future[T]:
+    """Have a thread of a pool of any kind do a call for the running loop."""
+    if isinstance(pool, WorkerThreads):
+        return pool.run(call)
+    return asyncio.get_running_loop().run_in_executor(pool, call)
