@@ -26,6 +26,7 @@ class DirectSender:
 
     def __init__(self, descriptor: int) -> None:
         self._mutex = threading.Lock()  # a descriptor that is closed may be somebody else's next
+        self._ends = False
         self._descriptor = os.dup(descriptor)
 
     def send(self, data: Buffer) -> int:
@@ -35,27 +36,46 @@ class DirectSender:
         Raises:
             OSError: the connection is gone, or closed.
         """
-        with self._mutex:
-            if self._descriptor < 0:
-                raise ConnectionAbortedError("the connection was closed")
-            try:
+        try:
+            with self._mutex:
+                if self._ends:
+                    raise ConnectionAbortedError("the connection was closed")
                 return os.write(self._descriptor, data)
-            except BlockingIOError:
-                return 0
+        except BlockingIOError:
+            return 0
+        finally:
+            if self._ends:
+                self.close()  # who wanted that has not waited for us
 
     def wait(self, seconds: float) -> bool:
         """Return whether the system may take more within some seconds, or would say why not."""
-        poll = select.poll()
-        with self._mutex:
-            if self._descriptor < 0:
-                return True
-            poll.register(self._descriptor, select.POLLOUT)
-        # It may be closed meanwhile, and be another's: who believes that only asks too often.
-        return bool(poll.poll(max(0.0, seconds) * 1000))
+        return bool(self._events(select.POLLOUT, seconds))
 
     def close(self) -> None:
-        """Give the descriptor up, from any thread; a second call does nothing."""
-        with self._mutex:
-            if self._descriptor >= 0:
-                os.close(self._descriptor)
-                self._descriptor = -1
+        """
+        Give the descriptor up, from any thread; a second call does nothing.
+
+        It waits for nobody: who sends just then gives it up behind that.
+        """
+        self._ends = True
+        if self._mutex.acquire(blocking=False):
+            try:
+                if self._descriptor >= 0:
+                    os.close(self._descriptor)
+                    self._descriptor = -1
+            finally:
+                self._mutex.release()
+
+    def _events(self, wanted: int, seconds: float) -> int:
+        """Return which of some events are there within some seconds, or an end; 0: none."""
+        poll = select.poll()
+        try:
+            with self._mutex:
+                if self._ends:
+                    return select.POLLHUP
+                poll.register(self._descriptor, wanted)
+        finally:
+            if self._ends:
+                self.close()  # as above
+        # It may be closed meanwhile, and be another's: who believes that only asks too often.
+        return sum(events for _, events in poll.poll(max(0.0, seconds) * 1000))

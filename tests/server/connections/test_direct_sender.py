@@ -1,8 +1,10 @@
 """Bytes past a transport: as many as the system takes, never more than one connection's."""
 
 import os
+import select
 import socket
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -79,6 +81,32 @@ def test_its_descriptor_is_its_own_until_its_end(ends):
     sender.close()
     assert ends[1].recv(1) == b"x"
     assert ends[1].recv(1) == b""
+
+
+def test_to_close_it_waits_for_nobody_who_sends(sender, ends, monkeypatch):
+    writes, may_write, descriptors = threading.Event(), threading.Event(), []
+
+    def slow_write(descriptor, data):
+        descriptors.append(descriptor)
+        writes.set()
+        assert may_write.wait(SECONDS)
+        return os.write(descriptor, data)
+
+    slow = SimpleNamespace(write=slow_write, close=os.close)
+    monkeypatch.setattr("ibb.server.connections.direct_sender.os", slow)
+    sending = threading.Thread(target=sender.send, args=(b"x",))
+    sending.start()
+    assert writes.wait(SECONDS)
+    sender.close()
+    os.fstat(descriptors[0])  # it is still ours: what is sent goes to nobody else
+    assert select.select([ends[1]], [], [], 0.0)[0] == []
+    may_write.set()
+    sending.join(SECONDS)
+    assert ends[1].recv(1) == b"x"
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(descriptors[0])
+    with pytest.raises(ConnectionAbortedError):
+        sender.send(b"x")
 
 
 def test_a_client_that_has_gone_is_told_of(sender, ends):
