@@ -170,6 +170,9 @@ class DumpStream:
         data, end = out[0] if len(out) == 1 else b"".join(out), self._at
         return Batch(data, outcome, None, self._written_at, self._sent, start=start, end=end)
 
+    def forget_batch(self) -> None:
+        """Take it that nobody looks at the last batch any more: what it lies in is free again."""
+
     def close(self) -> None:
         """Let the files that the dump was reading go; from any thread, may wait for a purge."""
         self._closed = True
@@ -251,7 +254,7 @@ class DumpStream:
         """Add packets to *out* until there are enough, or no more."""
         self._check_generation()
         size = looked_at = 0
-        wanted, self._most = min(BATCH_BYTES, self._most), BATCH_BYTES
+        self._most = 4 * (wanted := min(BATCH_BYTES, self._most))
         while size < wanted:
             if self._parts is None:
                 quick = self._send_run(wanted - size, out)
@@ -310,8 +313,7 @@ class DumpStream:
 
     def _send_parts(self, parts: Iterator[WirePart], wanted: int, out: list[Buffer]) -> int:
         """Add events of the open group until *wanted* bytes are there; return how many came."""
-        size = 0
-        seq = self.seq
+        size, seq = 0, self.seq
         try:
             for part in parts:
                 data = part.data
@@ -360,9 +362,8 @@ class DumpStream:
         if self._filter.skipping:
             return 0
         described = FormatDescription.parse(event, has_checksum=False)
-        packet = self._framed(described.to_wire(self._checksum_alg, described.created))
-        out.append(packet)
-        return len(packet)
+        out.append(self._framed(described.to_wire(self._checksum_alg, described.created)))
+        return len(out[-1])
 
     def _until_reached(self) -> bytes:
         """Return the list that tells a replica to stop: without it, it would connect for ever."""

@@ -21,7 +21,14 @@ from ibb.storage.position import Position
 from . import encoder_state, event_packets, run_encoder
 from .dump_batch import Outcome, Place
 from .dump_stream import DumpStream
-from .packet_buffers import LONG_BUFFER_BYTES, LONG_BYTES, give_buffer, take_buffer
+from .packet_buffers import (
+    BLOCK_BYTES,
+    BUFFER_BYTES,
+    LONG_BUFFER_BYTES,
+    LONG_BYTES,
+    give_buffer,
+    take_buffer,
+)
 from .page_feed import PageFeed
 from .sequence_ids import renumber
 from .shared_blocks import Block, BlockPlace, Seat, SharedBlocks
@@ -99,14 +106,18 @@ class RunStream(DumpStream):
 
     def next_batch(self) -> Batch:
         """Return the next packets; those of the batch before are gone then."""
-        if isinstance(self._lent, Block):
-            self._blocks.release(self._lent)
-        elif self._lent is not None:
-            give_buffer(self._lent)
-        self._lent = None
+        self.forget_batch()
         batch = super().next_batch()
         self._first_file = None
         return batch
+
+    def forget_batch(self) -> None:
+        """Take it that nobody looks at the last batch any more: what it lies in is free again."""
+        lent, self._lent = self._lent, None
+        if isinstance(lent, Block):
+            self._blocks.release(lent)
+        elif lent is not None:
+            give_buffer(lent)
 
     @property
     def may_be_served(self) -> bool:
@@ -177,7 +188,8 @@ class RunStream(DumpStream):
         if self._feed.is_alone:
             kernel.stop_at = run_encoder.NOWHERE
             much = min(self._much * 2, LONG_BYTES)  # little for who leaves behind a few groups
-            return self._send_made(much, out, take_buffer(LONG_BUFFER_BYTES))
+            size = LONG_BUFFER_BYTES if much > BLOCK_BYTES else BUFFER_BYTES
+            return self._send_made(much, out, take_buffer(size))
         if not self._passes_over:
             kernel.stop_at = kernel.border - kernel.border % GRID_BYTES + GRID_BYTES
         if out or self.stopping or self._passes_over:

@@ -97,6 +97,7 @@ class SocketPump:
                             continue
                 return replace(batch, data=bytes(left))
         finally:
+            self._stream.forget_batch()
             sender.close()
 
     def _is_over(self, begun: float) -> bool:

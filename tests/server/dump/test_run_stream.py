@@ -1,6 +1,7 @@
 """What the kernel makes of a history is, byte for byte, what is made of it as ever."""
 
 import random
+from collections import deque
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
@@ -10,12 +11,12 @@ import pytest
 from ibb.protocol.event import EventFlag, EventType, build_event
 from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.server.config import FIRST_BATCH_BYTES
-from ibb.server.dump import dump_stream, event_packets, run_encoder
+from ibb.server.dump import dump_stream, event_packets, packet_buffers, run_encoder
 from ibb.server.dump.dump_batch import Outcome
 from ibb.server.dump.dump_stream import DumpStream
 from ibb.server.dump.dump_terms import DumpTerms
 from ibb.server.dump.pacing import Pacing
-from ibb.server.dump.packet_buffers import LONG_BUFFER_BYTES, LONG_BYTES
+from ibb.server.dump.packet_buffers import BUFFER_BYTES, LONG_BUFFER_BYTES, LONG_BYTES
 from ibb.server.dump.run_stream import RunStream
 from ibb.server.dump.shared_blocks import SharedBlocks
 from ibb.storage import Store, StoreOptions
@@ -275,7 +276,7 @@ def test_who_reads_alone_as_fast_as_it_can_is_sent_more_at_a_time():
 
         assert_same(store, request())
         ((first, second, *rest),) = sizes_of([reader()])
-        assert first < 4 * FIRST_BATCH_BYTES < second < 2 * dump_stream.BATCH_BYTES
+        assert first < 4 * FIRST_BATCH_BYTES < second < 8 * FIRST_BATCH_BYTES
         for size, next_size in pairwise((second, *rest[:3])):  # who goes soon costs little
             assert 1.5 * size < next_size < 2.5 * size
         assert LONG_BYTES <= max(rest) < LONG_BUFFER_BYTES
@@ -288,6 +289,26 @@ def test_who_reads_alone_as_fast_as_it_can_is_sent_more_at_a_time():
         assert max(limited) < 2 * dump_stream.BATCH_BYTES
 
 
+def test_who_leaves_after_a_few_groups_has_cost_no_large_buffer(monkeypatch):
+    kept = {size: deque() for size in (BUFFER_BYTES, LONG_BUFFER_BYTES)}
+    monkeypatch.setattr(packet_buffers, "_buffers", kept)
+    with made_up(SimDisk(), random.Random(5), 16384, 0, max_binlog_size=32 << 20) as store:
+        publish_rows(store, groups=40, events=1, size=30_000)
+        for _ in range(3):
+            leaving = stream(RunStream, store, request())
+            leaving.start()
+            for _ in range(3):
+                assert leaving.next_batch().outcome is Outcome.MORE
+            assert not kept[BUFFER_BYTES]
+            leaving.forget_batch()
+            leaving.forget_batch()
+            assert {size: len(free) for size, free in kept.items()} == {
+                BUFFER_BYTES: 1,
+                LONG_BUFFER_BYTES: 0,
+            }
+            leaving.close()
+
+
 def test_pages_are_read_once_for_who_reads_alone(monkeypatch):
     """Also those of a group that is begun in its pieces and read again from its commit record."""
     read, real = [], PageRuns._read
@@ -297,7 +318,7 @@ def test_pages_are_read_once_for_who_reads_alone(monkeypatch):
         return real(runs, header, first, count)
 
     with made_up(SimDisk(), random.Random(6), 16384, 0, max_binlog_size=16 << 20) as store:
-        publish_rows(store, groups=11, events=120, size=8000)
+        publish_rows(store, groups=15, events=120, size=8000)
         monkeypatch.setattr(PageRuns, "_read", note)
         made = assert_same(store, request())
     assert len(made.data) > 10 << 20

@@ -24,7 +24,7 @@ class Batches:
     """A stream that makes batches of one size, each of other bytes in the same place."""
 
     def __init__(self, count, size=BATCH_BYTES, last=Outcome.IDLE):
-        self.left, self.made, self.last = count, 0, last
+        self.left, self.made, self.last, self.forgotten = count, 0, last, 0
         self._place = bytearray(size)
 
     def next_batch(self):
@@ -34,6 +34,10 @@ class Batches:
         self.made += 1
         self._place[:] = bytes([self.made % 251]) * len(self._place)
         return Batch(memoryview(self._place), Outcome.MORE, sent={0: Gtid(0, 1, self.made)})
+
+    def forget_batch(self):
+        self.forgotten += 1
+        self._place[:] = bytes(len(self._place))  # it may be another's by now
 
 
 @pytest.fixture
@@ -104,8 +108,9 @@ def test_a_turn_is_over_when_its_time_is(ends, monkeypatch):
 
 
 @pytest.mark.parametrize("fails", [True, False])
-def test_every_turn_gives_its_descriptor_up(ends, fails):
-    pump, _ = pump_of(Batches(3))
+def test_every_turn_gives_its_descriptor_up_and_where_it_made_batches(ends, fails):
+    stream = Batches(3)
+    pump, _ = pump_of(stream)
     sender = DirectSender(ends[0].fileno())
     ends[0].close()
     if fails:
@@ -120,6 +125,7 @@ def test_every_turn_gives_its_descriptor_up(ends, fails):
         assert not reading.is_alive()
     with pytest.raises(ConnectionAbortedError):
         sender.send(b"x")
+    assert stream.forgotten == 1
 
 
 def test_a_dump_that_is_dropped_in_its_turn_sends_nothing_more(ends):
