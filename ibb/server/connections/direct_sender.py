@@ -51,6 +51,10 @@ class DirectSender:
         """Return whether the system may take more within some seconds, or would say why not."""
         return bool(self._events(select.POLLOUT, seconds))
 
+    def has_reader(self) -> bool:
+        """Return whether the client is still there, as far as the system knows by now."""
+        return not self._events(select.POLLRDHUP, 0.0)
+
     def close(self) -> None:
         """
         Give the descriptor up, from any thread; a second call does nothing.

@@ -12,6 +12,8 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from ibb.server.connections.connection import PeerGone
+
 from .dump_batch import Outcome
 
 if TYPE_CHECKING:
@@ -80,7 +82,7 @@ class SocketPump:
             the last batch, less what was sent of it.
 
         Raises:
-            OSError: the client has gone.
+            OSError: the client has gone; nothing is made for it any more.
         """
         self.taken = 0
         begun = time.monotonic()
@@ -94,6 +96,8 @@ class SocketPump:
                     if not left:
                         self._took(batch)
                         if not self._is_over(begun):
+                            if not sender.has_reader():
+                                raise PeerGone("the client closed the connection")
                             continue
                 return replace(batch, data=bytes(left))
         finally:

@@ -116,6 +116,21 @@ def test_a_client_that_has_gone_is_told_of(sender, ends):
         sender.send(b"x")
 
 
+@pytest.mark.parametrize("half", [True, False])
+def test_whether_the_client_is_there_can_be_seen(sender, ends, half):
+    ends[1].send(b"it may say what it likes")
+    assert sender.has_reader()
+    fill(sender)
+    assert sender.has_reader()
+    if half:
+        ends[1].shutdown(socket.SHUT_WR)
+    else:
+        ends[1].close()
+    assert not sender.has_reader()
+    sender.close()
+    assert not sender.has_reader()
+
+
 def test_without_a_descriptor_there_is_none():
     closed = os.dup(0)
     os.close(closed)

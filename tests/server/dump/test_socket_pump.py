@@ -6,6 +6,7 @@ import threading
 import pytest
 
 from ibb.protocol.gtid import Gtid
+from ibb.server.connections.connection import PeerGone
 from ibb.server.connections.direct_sender import DirectSender
 from ibb.server.dump import dump_session, socket_pump
 from ibb.server.dump.dump_batch import Batch, Outcome
@@ -85,6 +86,15 @@ def test_what_a_client_does_not_take_is_returned_and_can_be_sent_later(ends):
     assert batch.outcome is Outcome.MORE
     assert batch.data == b"\1" * (LARGE - pump.taken)
     assert pump.taken > 0
+
+
+def test_nothing_is_made_for_a_client_that_has_left(ends):
+    stream = Batches(9, 10)
+    pump, took = pump_of(stream)
+    ends[1].shutdown(socket.SHUT_WR)  # it has had the first batch, and goes
+    with pytest.raises(PeerGone):
+        pump.turn(DirectSender(ends[0].fileno()))
+    assert (stream.made, took) == (1, [1])
 
 
 def test_while_others_wait_nobody_keeps_a_thread_for_a_client(ends, monkeypatch):
