@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
+from ibb.storage.errors import DiskError
+
 from . import event_packets
 
 if TYPE_CHECKING:
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
 
     from .run_encoder import RunEncoder
 
+FIRST_BYTES: Final = 64 << 10  # read at first: who seeks waits for them, and perhaps leaves
 RUNS_KEPT: Final = 3  # of an encoder that goes back from a commit record to its pieces
 
 
@@ -33,6 +36,7 @@ class PageFeed:
         self.known: PageRun | None = None
         self.is_alone = False
         self._before: deque[PageRun] = deque(maxlen=RUNS_KEPT)  # where it may go back to
+        self._has_begun = False
 
     def forget(self) -> None:
         """Let all pages go."""
@@ -61,6 +65,11 @@ class PageFeed:
 
     def _next(self, header: FileHeader, page: int) -> PageRun | None:
         """Return pages from the one wanted on, more of them than are known."""
+        if not self._has_begun:
+            self._has_begun = True
+            few = self._first(header, page)
+            if few is not None:
+                return few
         known = self.known
         known_end = known.first + known.pages if known and known.first <= page else 0
         if not self.is_alone:
@@ -72,3 +81,13 @@ class PageFeed:
                 return run
         wanted_end = known_end if page < known_end else 0
         return self._runs.load(header, page, wanted_end, is_alone=self.is_alone)
+
+    def _first(self, header: FileHeader, page: int) -> PageRun | None:
+        """Return a few pages, if they are whole and right."""
+        runs, count = self._runs, max(FIRST_BYTES // header.page_size, 1)
+        try:
+            whole = runs._whole_pages(header, page + count)  # noqa: SLF001 - as the runs are read
+            run = runs._read(header, page, count) if whole == page + count else None  # noqa: SLF001
+        except DiskError:
+            return None  # it is seen again, and told
+        return run if run is not None and run.pages == count else None

@@ -197,7 +197,8 @@ class RunStream(DumpStream):
         block = self._blocks.find(self._seat, self._block_place(self._header))
         if block is not None:
             return self._send_block(block, out)
-        return self._send_made(wanted + wanted // 2, out, take_buffer())
+        more = wanted // 2 if first is None else 0
+        return self._send_made(wanted + more, out, take_buffer())
 
     def _wants_long(self, out: list[Buffer]) -> bool:
         """Tell whether to make much at a time: for who catches up, alone and as fast as it can."""
@@ -273,19 +274,21 @@ class RunStream(DumpStream):
 
     def _begin_run(self) -> bool:
         """Have the kernel lead if it can; return whether it does."""
-        if self._header is None and self._held is None and self._is_usual():
+        if self._header is None and self._held is None:
             position = self._reader.position
-            self._header = self._runs.header(position.file_no)
-            if self._header is not None:
+            header = self._runs.header(position.file_no)
+            if header is not None and self._is_usual(header, position):
+                self._header = header
                 self._led_from = position
                 self._move_hold(position)
                 self._kernel.seek(*position)
         return self._header is not None
 
-    def _is_usual(self) -> bool:
-        """Tell whether the reader knows where records begin, and all groups go, or are passed."""
-        if not self._reader._records.met_boundary:  # noqa: SLF001 - the start may be inside one
-            return False
+    def _is_usual(self, header: FileHeader, at: Position) -> bool:
+        """Tell whether the reader is where a record begins, and all groups go, or are passed."""
+        is_inside_page = at.offset > header.page_size and at.offset % header.page_size > 0
+        if not is_inside_page and not self._reader._records.met_boundary:  # noqa: SLF001
+            return False  # the page may begin inside a record
         if self._request.until is not None or self._pace.delay:
             return False
         starts = list(self._filter._start)  # noqa: SLF001 - where its rule is, `run_encoder` says

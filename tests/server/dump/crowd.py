@@ -1,7 +1,7 @@
 """Readers of one history who share what is made for them."""
 
 from ibb.protocol.gtid import Gtid, GtidPosition
-from ibb.server.dump import dump_stream, run_stream
+from ibb.server.dump import dump_stream, page_feed, run_stream
 from ibb.server.dump.dump_batch import Outcome
 from ibb.server.dump.dump_stream import DumpStream
 from ibb.server.dump.run_stream import RunStream
@@ -84,7 +84,9 @@ class Crowd:
         monkeypatch.setattr(run_stream, "GRID_BYTES", grid or rng.choice((2048, 16384, 1 << 18)))
         size = batch or rng.choice((700, 5000, 60_000, 1 << 18))
         monkeypatch.setattr(dump_stream, "BATCH_BYTES", size)
-        monkeypatch.setattr(page_runs, "RUN_BYTES", rng.choice((4096, 1 << 18)))
+        run = rng.choice((4096, 1 << 18))
+        monkeypatch.setattr(page_runs, "RUN_BYTES", run)
+        monkeypatch.setattr(page_feed, "FIRST_BYTES", run // 4)
         self.readers = []
 
     def add(self, *, start=None, **changes):

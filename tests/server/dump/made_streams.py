@@ -4,7 +4,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from ibb.protocol.gtid import Gtid, GtidPosition
-from ibb.server.dump import dump_stream
+from ibb.server.dump import dump_stream, page_feed
 from ibb.server.dump.dump_batch import Outcome
 from ibb.server.dump.dump_request import DumpRequest
 from ibb.server.dump.dump_stream import DumpStream
@@ -118,6 +118,7 @@ def often(monkeypatch, batch, run):
     with monkeypatch.context() as patch:
         patch.setattr(dump_stream, "BATCH_BYTES", batch)
         patch.setattr(page_runs, "RUN_BYTES", run)
+        patch.setattr(page_feed, "FIRST_BYTES", run // 2)
         yield
 
 

@@ -326,6 +326,32 @@ def test_pages_are_read_once_for_who_reads_alone(monkeypatch):
     assert sum(map(len, read)) < 1.1 * len(once)
 
 
+def test_who_seeks_waits_for_a_few_pages_and_for_the_kernel_alone(monkeypatch, quick_bytes):
+    read, real = [], PageRuns._read
+
+    def note(runs, header, first, count):
+        read.append(count * header.page_size)
+        return real(runs, header, first, count)
+
+    with made_up(SimDisk(), random.Random(6), 16384, 0, max_binlog_size=16 << 20) as store:
+        publish_rows(store, groups=1500, events=2, size=3000)
+        monkeypatch.setattr(PageRuns, "_read", note)
+        for number in (1, 700, 1299, 1480):
+            quick_bytes.clear()
+            read.clear()
+            made = stream(
+                RunStream, store, request(connect_state=GtidPosition([Gtid(0, 1, number)]))
+            )
+            made.start()
+            batch = made.next_batch()
+            made.close()
+            assert FIRST_BATCH_BYTES <= len(batch.data) < FIRST_BATCH_BYTES + 7000
+            assert quick_bytes == [len(batch.data)]
+            assert sum(read) <= 64 << 10
+        made = assert_same(store, request(connect_state=GtidPosition([Gtid(0, 1, 700)])))
+        assert len(made.data) > 800 * 6000
+
+
 def test_what_is_durable_by_its_own_flush_is_sent_although_the_kernel_cannot():
     """It leads at the end, where the reader has seen less of the page than there is by then."""
     options = {"flush_log_at_commit": 0, "flush_log_interval": 1e6}
