@@ -218,16 +218,35 @@ class DumpService:
         return RunStream(terms, runs=host.page_runs, blocks=host.shared_blocks)
 
     async def _until_either_ends(self, dumping: Coroutine[None, None, None]) -> None:
-        """Run the dump while listening for the client's end, which raises PeerGone."""
-        tasks = [asyncio.create_task(dumping), asyncio.create_task(self._listen())]
+        """
+        Run the dump while listening for the client's end, which raises PeerGone.
+
+        It runs in the session's own task, so that it begins at once; that is cancelled when the
+        client's end is heard.
+        """
+        task, is_over, is_heard = asyncio.current_task(), False, False
+        assert task is not None
+        cancels = task.cancelling()
+
+        def heard(_: asyncio.Task[None]) -> None:
+            nonlocal is_heard
+            if not is_over:
+                is_heard = task.cancel()
+
+        listening = asyncio.create_task(self._listen())
+        listening.add_done_callback(heard)
         try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            await dumping
+        except asyncio.CancelledError:
+            if not is_heard or task.cancelling() > cancels + 1:  # the session is to end as well
+                raise
+            await listening
         finally:
-            ended = [task for task in tasks if task.done()]
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-        await ended[0]
+            is_over = True
+            if is_heard:
+                task.uncancel()
+            listening.cancel()
+            await asyncio.gather(listening, return_exceptions=True)
 
     async def _listen(self) -> None:
         """
