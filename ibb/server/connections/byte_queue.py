@@ -1,46 +1,74 @@
-"""A queue of received pieces between two tasks, bounded by their bytes."""
+"""Pieces from the event loop to one thread, in order, which is woken for the first of them."""
 
 from __future__ import annotations
 
-import asyncio
+import threading
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class ByteQueue:
     """
-    Pieces from one task to another, in order.
+    Pieces that wait for a thread.
 
     Args:
-        bytes_max: bytes that may wait; `put` blocks above that.
+        bytes_max: bytes from which on there is no room; who puts should wait then.
+        on_room: called, by the thread, when there is again.
     """
 
-    def __init__(self, bytes_max: int) -> None:
+    def __init__(self, bytes_max: int, on_room: Callable[[], None]) -> None:
         self._bytes_max = bytes_max
+        self._on_room = on_room
+        self._mutex = threading.Lock()
         self._pieces: list[bytes] = []
         self._bytes = 0
         self._end: BaseException | None = None
-        self._changed = asyncio.Condition()
+        self._is_closed = False
+        self._is_awaited = False  # the thread waits for `_woken`
+        self._woken = threading.Lock()
+        self._woken.acquire()
 
-    async def put(self, piece: bytes) -> None:
-        """Add *piece* once there is room."""
-        async with self._changed:
-            await self._changed.wait_for(lambda: self._bytes < self._bytes_max)
+    def put(self, piece: bytes) -> bool:
+        """Add *piece*; return whether there is room for more."""
+        with self._mutex:
+            if self._is_closed:
+                return False
             self._pieces.append(piece)
             self._bytes += len(piece)
-            self._changed.notify_all()
+            self._wake()
+            return self._bytes < self._bytes_max
 
-    async def end(self, reason: BaseException) -> None:
-        """Have `take` raise *reason* when everything has been taken."""
-        async with self._changed:
-            self._end = reason
-            self._changed.notify_all()
+    def end(self, reason: BaseException) -> None:
+        """Have `take` raise *reason* when everything has been taken; the first reason counts."""
+        with self._mutex:
+            self._end = self._end or reason
+            self._wake()
 
-    async def take(self) -> list[bytes]:
-        """Return everything that waits, at least one piece; raises what `end` said."""
-        async with self._changed:
-            await self._changed.wait_for(lambda: self._pieces or self._end is not None)
-            if not self._pieces:
-                assert self._end is not None
-                raise self._end
-            pieces, self._pieces, self._bytes = self._pieces, [], 0
-            self._changed.notify_all()
-            return pieces
+    def close(self, reason: BaseException) -> None:
+        """Have `take` raise *reason* from now on, whatever waits."""
+        with self._mutex:
+            self._pieces, self._bytes, self._end, self._is_closed = [], 0, reason, True
+            self._wake()
+
+    def take(self) -> list[bytes]:
+        """Wait for pieces; return all there are, at least one. Raises what `end` said."""
+        while True:
+            with self._mutex:
+                if self._pieces:
+                    pieces, self._pieces = self._pieces, []
+                    was_full, self._bytes = self._bytes >= self._bytes_max, 0
+                    break
+                if self._end is not None:
+                    raise self._end
+                self._is_awaited = True
+            self._woken.acquire()
+        if was_full:
+            self._on_room()
+        return pieces
+
+    def _wake(self) -> None:
+        if self._is_awaited:
+            self._is_awaited = False
+            self._woken.release()

@@ -8,8 +8,12 @@ from ibb.protocol.errors import ProtocolError
 from ibb.protocol.packet import PacketReader, frame, next_seq
 from ibb.server.config import READ_BYTES
 
+from .tapped_reader import TappedReader
+from .tls_channel import TlsFailed
+
 if TYPE_CHECKING:
     import asyncio
+    from collections.abc import Callable
 
     from .tls_channel import TlsChannel
 
@@ -84,9 +88,47 @@ class PacketLink:
         self._seq = next_seq(packet.seq)
         return packet.payload
 
-    async def read(self) -> bytes:
-        """Return the next bytes, packets cut anywhere, none at the end; no more `receive` then."""
-        return self._packets.detach() or await self._read()
+    def hand_on(
+        self, take: Callable[[bytes], object], end: Callable[[BaseException], None]
+    ) -> None:
+        """
+        Give away all bytes from now on, packets cut anywhere, as they come; no `receive` any more.
+
+        Args:
+            take: is given them.
+            end: is told why nothing comes any more; TlsFailed among the reasons.
+        """
+
+        def take_plain(data: bytes) -> None:
+            if self.tls is not None:
+                try:
+                    data = self._decrypted(self.tls, data)
+                except TlsFailed as error:
+                    end(error)
+                    return
+            if data:
+                take(data)
+            if self.tls is not None and self.tls.ended:
+                tell(None)
+
+        def tell(error: BaseException | None) -> None:
+            end(error or ConnectionResetError("the upstream closed the connection"))
+
+        if rest := self._packets.detach():
+            take(rest)
+        self._tapped().hand_on(take_plain, tell)
+
+    def pause(self) -> None:
+        """Have nothing come for a while, behind `hand_on`."""
+        self._tapped().pause()
+
+    def resume(self) -> None:
+        """Go on behind `pause`."""
+        self._tapped().resume()
+
+    def _tapped(self) -> TappedReader:
+        assert isinstance(self._reader, TappedReader)
+        return self._reader
 
     async def close(self) -> None:
         """Drop the connection."""
@@ -98,9 +140,13 @@ class PacketLink:
 
     async def _read(self) -> bytes:
         while (data := await self._reader.read(READ_BYTES)) and self.tls is not None:
-            plain = self.tls.receive(data)
-            if due := self.tls.outgoing():
-                self._writer.write(due)
+            plain = self._decrypted(self.tls, data)
             if plain or self.tls.ended:
                 return plain
         return data
+
+    def _decrypted(self, tls: TlsChannel, data: bytes) -> bytes:
+        plain = tls.receive(data)
+        if due := tls.outgoing():
+            self._writer.write(due)
+        return plain

@@ -10,20 +10,19 @@ from __future__ import annotations
 
 import asyncio
 import time
-from concurrent.futures import ThreadPoolExecutor
 from enum import Enum, auto
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from ibb.protocol import error_codes as codes
 from ibb.protocol.errors import IbbError, SqlError
-from ibb.server.config import INGEST_BYTES_MAX
-from ibb.server.connections.byte_queue import ByteQueue
 from ibb.server.log import get_log
 from ibb.server.sql.system_variables import OF_UPSTREAM
+from ibb.server.worker_threads import WorkerThreads
 from ibb.storage.errors import DiskError, StoreFailed, StoreFull
 
 from .ingest import Ingest, NotAscending
+from .intake import Intake
 from .relay_figures import RelayFigures
 from .upstream import Upstream
 from .upstream_login import UpstreamRefused
@@ -147,7 +146,7 @@ class Relay:
         self._port = port
         self._sleep = sleep
         self._learn = learn
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="storage")
+        self._thread = WorkerThreads(1, "storage")
         self._progress = False  # something was received since the last connect
         self._log = get_log().bind(upstream=str(address))
 
@@ -196,7 +195,7 @@ class Relay:
         async with asyncio.timeout(config.slave_net_timeout):
             upstream = await Upstream.connect(self._address)
         ingest: Ingest | None = None
-        reading: asyncio.Task[None] | None = None
+        intake: Intake | None = None
         try:
             async with asyncio.timeout(config.slave_net_timeout):
                 if self._learn is not None:
@@ -229,26 +228,44 @@ class Relay:
             )
             ingest = await self._in_thread(partial(make, self._store))
             self._ingest = ingest
-            queue = ByteQueue(INGEST_BYTES_MAX)
-            reading = asyncio.create_task(self._read(upstream, queue))
-            while True:
-                self._storing = False
-                pieces = await queue.take()
-                self._storing = True
-                acknowledgement = await self._in_thread(partial(self._feed, ingest, pieces))
-                if acknowledgement is not None:
-                    async with asyncio.timeout(config.slave_net_timeout):
-                        await upstream.acknowledge(acknowledgement)
-                    self.acknowledged += 1
-                self._progress = self._progress or ingest.groups > 0
+            intake = Intake(upstream, lambda: self.config.slave_net_timeout)
+            following, loop = asyncio.current_task(), asyncio.get_running_loop()
+
+            def acknowledge(what: SemiSyncAck) -> None:
+                told = self._acknowledge(following, upstream, what)
+                asyncio.run_coroutine_threadsafe(told, loop).result()
+
+            await self._in_thread(partial(self._store_all, ingest, intake, acknowledge))
         finally:
             self.connected = self.acknowledges = False
-            if reading is not None:
-                reading.cancel()
-                await asyncio.gather(reading, return_exceptions=True)
+            if intake is not None:
+                intake.close()
             await upstream.close()
             if ingest is not None:
                 await self._in_thread(ingest.close)
+
+    def _store_all(
+        self, ingest: Ingest, intake: Intake, acknowledge: Callable[[SemiSyncAck], None]
+    ) -> None:
+        """Store what comes; never returns, raises what ends it; in the storage thread."""
+        while True:
+            self._storing = False
+            pieces = intake.take()
+            self._storing = True
+            acknowledgement = self._feed(ingest, pieces)
+            if acknowledgement is not None:
+                acknowledge(acknowledgement)
+            self._progress = self._progress or ingest.groups > 0
+
+    async def _acknowledge(
+        self, following: asyncio.Task[None] | None, upstream: Upstream, what: SemiSyncAck
+    ) -> None:
+        """Tell the upstream what is safe here; not when the relay ends, which lets all go."""
+        if following is None or following.cancelling():
+            return
+        async with asyncio.timeout(self.config.slave_net_timeout):
+            await upstream.acknowledge(what)
+        self.acknowledged += 1
 
     def _feed(self, ingest: Ingest, pieces: Sequence[Buffer]) -> SemiSyncAck | None:
         """Store what has come, and count it; in the storage thread."""
@@ -265,15 +282,5 @@ class Relay:
             figures.received += sum(map(len, pieces))
             figures.written = ingest.written or figures.written
 
-    async def _read(self, upstream: Upstream, queue: ByteQueue) -> None:
-        """Bring what the upstream sends to the queue, until it ends."""
-        try:
-            while data := await upstream.read(self.config.slave_net_timeout):
-                await queue.put(data)
-        except (OSError, TimeoutError) as error:
-            await queue.end(error)
-        else:
-            await queue.end(ConnectionResetError("the upstream closed the connection"))
-
     async def _in_thread(self, call: Callable[[], _T]) -> _T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, call)
+        return await self._thread.run(call)

@@ -6,7 +6,6 @@ Source: dump-protocol 1, 2.1, 8.
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -20,12 +19,13 @@ from ibb.protocol.rotate import FIRST_POSITION
 from ibb.server.config import READ_BYTES, ConfigError
 from ibb.server.connections.connection import keep_alive
 from ibb.server.connections.packet_link import PacketLink
+from ibb.server.connections.tapped_reader import open_tapped
 
 from .upstream_login import UpstreamRefused, log_in
 from .upstream_tls import UpstreamTls
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from ibb.protocol.command import SemiSyncAck
     from ibb.protocol.gtid import GtidPosition
@@ -118,7 +118,7 @@ class Upstream:
             UntrustedPrimary: its certificate is not the right one.
             OSError, ProtocolError, FormatError: it is not there, or no MariaDB.
         """
-        ends = await asyncio.open_connection(address.host, address.port, limit=READ_BYTES)
+        ends = await open_tapped(address.host, address.port, READ_BYTES)
         link = PacketLink(*ends)
         try:
             keep_alive(ends[1])
@@ -222,15 +222,19 @@ class Upstream:
         """Tell the primary what is safe here; there is no answer."""
         await self._link.send(acknowledgement.encode(), new_command=True)
 
-    async def read(self, timeout_seconds: float) -> bytes:
-        """
-        Return the next bytes of the dump, packets cut anywhere; none when the primary closed.
+    def hand_on(
+        self, take: Callable[[bytes], object], end: Callable[[BaseException], None]
+    ) -> None:
+        """Give away the bytes of the dump as they come, see `PacketLink.hand_on`."""
+        self._link.hand_on(take, end)
 
-        Raises:
-            TimeoutError: nothing came, not even a heartbeat.
-        """
-        async with asyncio.timeout(timeout_seconds):
-            return await self._link.read()
+    def pause(self) -> None:
+        """Have nothing come for a while."""
+        self._link.pause()
+
+    def resume(self) -> None:
+        """Go on behind `pause`."""
+        self._link.resume()
 
     async def close(self) -> None:
         """Drop the connection."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from ibb.protocol.event import EventHeader, EventType, build_event, with_checksu
 from ibb.protocol.gtid import Gtid
 from ibb.protocol.packet import frame, frame_all
 from ibb.protocol.rotate import Rotate
+from ibb.server.relay.ingest import Ingest
 from ibb.server.relay.upstream_place import UpstreamPlace
 from ibb.storage.store import Store
 
@@ -147,6 +149,39 @@ async def test_a_commit_upstream_waits_until_the_relay_has_it(serve, store, targ
     status = server.status()
     assert status["Rpl_semi_sync_master_yes_tx"] == "20"
     assert status["Rpl_semi_sync_master_no_tx"] == "0"
+
+
+async def test_a_relay_that_is_to_end_acknowledges_nothing_more(serve, store, target, monkeypatch):
+    """What it stores just then may have been let go without a replica."""
+    feeds, may_end, feed = threading.Event(), threading.Event(), Ingest.feed
+
+    def slow(ingest, pieces):
+        answer = feed(ingest, pieces)
+        if answer is not None:
+            feeds.set()
+            assert may_end.wait(20)
+        return answer
+
+    monkeypatch.setattr(Ingest, "feed", slow)
+    server = await serve(
+        store, rpl_semi_sync_master_enabled=True, rpl_semi_sync_master_timeout=1_000_000
+    )
+    following = Following(
+        target, server.port(), password="secret", rpl_semi_sync_slave_enabled=True
+    )
+    async with following:
+        await until(lambda: following.relay.acknowledges)
+        committing = asyncio.create_task(
+            asyncio.to_thread(publish, store, Gtid(0, 1, 11), wait=True)
+        )
+        await until(feeds.is_set)
+        following.task.cancel()
+        may_end.set()
+    assert following.relay.acknowledged == 0
+    assert not committing.done()
+    server.semi_sync.enabled = False
+    await committing
+    assert target.state().contains(Gtid(0, 1, 11))
 
 
 async def test_a_primary_that_does_not_know_of_it_gets_no_acknowledgement(target):

@@ -1,0 +1,76 @@
+"""What an upstream sends, from the event loop to the thread that stores it."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from ibb.server.config import INGEST_BYTES_MAX
+from ibb.server.connections.byte_queue import ByteQueue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .upstream import Upstream
+
+
+class Intake:
+    """
+    One dump's bytes; belongs to the running loop, but for `take`.
+
+    What has come wakes the thread by itself: no task of the loop stands between.
+
+    Args:
+        upstream: sends them, from now on.
+        silence: returns for how many seconds it may say nothing.
+    """
+
+    def __init__(self, upstream: Upstream, silence: Callable[[], float]) -> None:
+        self._upstream = upstream
+        self._silence = silence
+        self._loop = asyncio.get_running_loop()
+        self._heard_at = self._loop.time()
+        self._is_full = False
+        self._queue = ByteQueue(INGEST_BYTES_MAX, self._emptied)
+        self._watching = asyncio.create_task(self._watch())
+        upstream.hand_on(self._received, self._queue.end)
+
+    def take(self) -> list[bytes]:
+        """
+        Wait for what comes, in the one thread that does; return all there is, cut anywhere.
+
+        Raises:
+            TimeoutError: nothing came, not even a heartbeat.
+            OSError, ProtocolError: the connection ended, or was closed here.
+        """
+        return self._queue.take()
+
+    def close(self) -> None:
+        """Have `take` end, whatever has come."""
+        self._watching.cancel()
+        self._queue.close(ConnectionAbortedError("the relay has left its upstream"))
+
+    def _received(self, piece: bytes) -> None:
+        self._heard_at = self._loop.time()
+        if not self._queue.put(piece):
+            self._is_full = True
+            self._upstream.pause()
+
+    def _emptied(self) -> None:
+        with suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self._go_on)
+
+    def _go_on(self) -> None:
+        self._is_full, self._heard_at = False, self._loop.time()
+        self._upstream.resume()
+
+    async def _watch(self) -> None:
+        """Return when the upstream has been silent for too long, or what it says is not heard."""
+        while True:
+            limit = self._silence()
+            left = limit if self._is_full else self._heard_at + limit - self._loop.time()
+            if left <= 0:
+                self._queue.end(TimeoutError())
+                return
+            await asyncio.sleep(left)
