@@ -122,6 +122,21 @@ class BinlogState:
                 return False
         return True
 
+    def rises_to(self, later: BinlogState) -> bool:
+        """
+        Tell whether a later state has all pairs of this one, with numbers that are no lower.
+
+        Then whatever position the later state is before, this one is before it as well.
+        """
+        for domain, servers in self._domains.items():
+            then = later._domains.get(domain, {})
+            if any(then.get(server, -1) < seq for server, seq in servers.items()):
+                return False
+            last = next(reversed(then))
+            if servers.get(last) == then[last] and last != next(reversed(servers)):
+                return False  # it was logged once more
+        return True
+
     def __len__(self) -> int:
         return sum(map(len, self._domains.values()))
 

@@ -109,8 +109,7 @@ class Server:
         self.server_id = self.config.server_id or derived_server_id(socket.gethostname(), place)
         self.questions = 0
         self.access_denied_errors = 0
-        self.aborted_connects = 0
-        self.aborted_clients = 0
+        self.aborted_connects = self.aborted_clients = 0
         self.refused_dumps = RefusedDumps()
         self.accounts = self._make_up_account() if accounts is None else accounts
         self.methods = make_methods()
@@ -171,6 +170,7 @@ class Server:
         self.gtid_waits = GtidWaits(self.history, self.signal, self.pools.statements)
         self.history.pages.healed.tell = _log_healed
         if isinstance(self.history, Store):
+            self.semi_sync.enabled = self.config.rpl_semi_sync_master_enabled  # a stop ends it
             self.semi_sync.guard(self.history.commits)
             self.tails = Tails(self.history, self.page_runs, self.signal, self.pools.statements)
             self.renewals = LeaseRenewals(self.history.leases, self.pools.statements)

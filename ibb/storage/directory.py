@@ -17,6 +17,7 @@ from .early_end import EarlyEnds
 from .errors import DiskError
 from .file_header import FileHeader
 from .file_name import binlog_name
+from .file_states import FileStates
 from .healed_reads import HealedReads
 from .history import BinlogFileInfo
 from .listing import NOTHING_LISTED, Listing, list_files, modified_at
@@ -58,9 +59,8 @@ class BinlogDirectory:
         self.warnings: list[str] = []
         self.generation = 0
         self.unreadable: DiskError | None = None
-        self._disk = disk
-        self._path = path
-        self.healed = HealedReads()
+        self._disk, self._path = disk, path
+        self.healed, self.file_states = HealedReads(), FileStates()
         self.early_ends = EarlyEnds(lambda: BinlogDirectory(disk, path), self._warn)
         self._newest = WatchedFile(disk)
         self._files = self._files_beside(self._newest)
@@ -114,6 +114,7 @@ class BinlogDirectory:
             if newest is not self._newest:
                 self._files.close()  # what was opened before there was a newest file to watch
                 self.generation += 1  # last: who has read by then has read of what is gone
+                self.file_states = FileStates()
                 self._newest.close()
                 self._newest = newest
 
@@ -130,8 +131,7 @@ class BinlogDirectory:
 
     def first_file(self) -> int:
         """Return the lowest file number that exists; 0 when there is none."""
-        numbers = self._listing.numbers
-        return numbers[0] if numbers else 0
+        return next(iter(self._listing.numbers), 0)
 
     def last_file(self) -> int:
         """Return the highest number that holds data before the limit, or `first_file` - 1."""
@@ -168,8 +168,7 @@ class BinlogDirectory:
         generation, header = self.generation, self._headers.get(file_no)
         if header is not None or (header := self._stored_header(file_no)) is None:
             return header
-        size = self._files.size(file_no)
-        if size < 2 * header.page_size:
+        if (size := self._files.size(file_no)) < 2 * header.page_size:
             raise FormatError(f"file too short: {size} bytes", file=binlog_name(file_no), page=0)
         with self._mutex:
             if self.generation == generation:  # else it may be of a history that is gone
@@ -374,6 +373,7 @@ class BinlogDirectory:
     def _forget(self, file_no: int) -> None:
         self._headers.pop(file_no, None)
         self._used.pop(file_no, None)
+        self.file_states.forget(file_no)
         self.early_ends.forget(file_no)
         self._files.drop(file_no)
 

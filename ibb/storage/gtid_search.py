@@ -1,12 +1,13 @@
 """
 Where a replica's stream begins: the newest state record that is not after its position.
 
-Files are searched from the newest back, in steps that double and then halve, by the full state on
-their page 1; inside the file found, the differential states are bisected. The groups behind that
+Files are searched from the newest back by the full state on their page 1, which is read once;
+inside the file found, the differential states are bisected. The groups behind that
 place are everything the position needs, and at most an interval's worth that it does not; where
 one server alone has logged these, not even that. Source: ibb-format 8.3, 8.4.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from ibb.protocol.binlog_state import BinlogState
@@ -21,6 +22,8 @@ from .position import Position
 from .record import RecordType
 from .record_reader import RecordReader
 from .state_scan import read_state
+
+NEWER_MAX = 64  # files behind those with known states that are looked for without a list of all
 
 
 class TooOld(IbbError):  # noqa: N818 - a state of the world
@@ -42,8 +45,8 @@ class Newest(NamedTuple):
     What was the newest a moment ago.
 
     Attributes:
-        end: of the history.
-        state: of all before that end, and perhaps of more.
+        end: of the history of our own writer.
+        state: of all before that end, and perhaps of more; taken behind it.
     """
 
     end: Position
@@ -61,16 +64,15 @@ def find_start(
         position: what the reader has.
         newest: what there was a moment ago, if it is known.
 
-    Where states do not only grow, since a domain was deleted or a file is damaged, the files are
-    looked at one by one. Those that are damaged or cannot be read are stepped over backward like
-    files without a full state; whoever reads from the place found meets the damage when it is due.
+    Files that are damaged or cannot be read are stepped over backward like those without a full
+    state; whoever reads from the place found meets the damage when it is due.
 
     Raises:
         TooOld: files that it needs have been purged.
         FormatError, DiskError: it would be found, were it not for this damage.
     """
     first, oldest = source.first_file(), find_oldest(source).file_no
-    found = _search_files(source, position) or _walk_files(source, position)
+    found = _search_files(source, position)
     if found is None:
         if source.last_file() < first:
             return StartPlace(Position(first, 0), BinlogState())
@@ -78,7 +80,7 @@ def find_start(
     file_no, base = found
     if base is None:
         return StartPlace(Position(file_no, _page_size(source, file_no)), BinlogState())
-    place = _search_file(source, file_no, base, position, newest)
+    place = _search_file(source, file_no, base.copy(), position, newest)
     if file_no < oldest and _lacks_pieces(source, place, position, oldest):
         raise TooOld(position, oldest)
     return place
@@ -93,49 +95,26 @@ class _File(NamedTuple):
 
 def _search_files(source: PageSource, position: GtidPosition) -> _File | None:
     """
-    Return the newest file whose state is before *position*, by a few of the files.
+    Return the newest file whose state is before *position*.
 
-    A state that is too late makes all behind it too late, as long as no domain was deleted.
-
-    Returns:
-        None if all may be too late, or it cannot be told so: walk over all files then.
-    """
-    first, newest, found = source.first_file(), None, None
-    low, high, step = first, source.last_file() + 1, 1  # the file is one of these, or none is
-    while low < high:
-        # Most positions are of the newest file; only who is far behind is looked for far away.
-        file_no = (low + high) // 2 if found is not None else max(high - step, low)
-        try:
-            file = _file_with_state(source, file_no)
-        except (FormatError, DiskError):
-            return None
-        if file is None:
-            if newest is not None or file_no < source.last_file():
-                return None
-            high = file_no  # begun, and nothing of it is durable
-            continue
-        if file.base is None or file.base.is_before(position):
-            found, low = file, file_no + 1
-            continue
-        if newest is None:
-            newest = file.base
-        if any(newest.newest(domain) is None for domain in file.base.domains()):
-            return None  # one was deleted since
-        high, step = file_no, step * 2
-    return found
-
-
-def _walk_files(source: PageSource, position: GtidPosition) -> _File | None:
-    """
-    Return the newest file whose state is before *position*, looking at one after the other.
+    From the newest back, one after the other; over those whose states are known to rise, in steps.
 
     Raises:
         FormatError, DiskError: there is none, and this damage may be why.
     """
-    damage: FormatError | DiskError | None = None
-    for file_no in reversed(source.file_numbers()):
+    states, last, damage = source.file_states, source.last_file(), None
+    rising = states.rising
+    known = range(max(rising.start, source.first_file()), min(rising.stop, last + 1))
+    for file_no in _walk(source, last, known):
         try:
+            if known and file_no == known.stop - 1:
+                found = states.newest_before(known, position)
+                if found is not None:
+                    return _File(*found)
+                continue
             file = _file_with_state(source, file_no)
+        except KeyError:
+            return _search_files(source, position)  # files were removed
         except (FormatError, DiskError) as error:
             damage = error
             continue
@@ -146,12 +125,29 @@ def _walk_files(source: PageSource, position: GtidPosition) -> _File | None:
     return None
 
 
+def _walk(source: PageSource, last: int, known: range) -> Iterator[int]:
+    """Yield the numbers of the files from the last one back, of some *known* ones the newest."""
+    if known and last < known.stop + NEWER_MAX:
+        yield from range(last, known.stop - 2, -1)
+        last = known.start - 1
+        if last < source.first_file():
+            return
+    for file_no in reversed(source.file_numbers()):
+        if file_no <= last and file_no not in known[:-1]:
+            yield file_no
+
+
 def _file_with_state(source: PageSource, file_no: int) -> _File | None:
     """Return a file with the state before it; None if that was left out. Raises as it reads."""
-    full = read_state(source, file_no, 1)
-    if full is not None:
-        return _File(file_no, BinlogState(full.entries))
-    return _File(0, None) if file_no == 0 else None  # nothing was before it
+    states = source.file_states  # before the look: another history has others
+    base = states.get(file_no)
+    if base is None:
+        full = read_state(source, file_no, 1)
+        if full is None:
+            return _File(0, None) if file_no == 0 else None  # nothing was before it
+        base = BinlogState(full.entries)
+    states.add(file_no, base)
+    return _File(file_no, base)
 
 
 def _lacks_pieces(
@@ -232,18 +228,21 @@ def _search_file(
     """Search a file whose full state, *base*, is early enough."""
     header = source.header(file_no)
     assert header is not None  # its page 1 was read
+    if newest is not None and newest.end.file_no != file_no:
+        newest = None
     late, count = _state_behind(source, file_no, newest), header.page_count
-    if newest is not None and newest.end.file_no == file_no:
-        count = newest.end.offset // header.page_size + 1
-    pages = range(1, count)
-    near = _nearer(source, file_no, pages, (base, late), position)
+    if newest is not None:
+        count = min(newest.end.offset // header.page_size + 1, count)
+    pages, end = range(1, count), None if newest is None else newest.end
+    near = _nearer(source, file_no, pages, (base, late), position, end)
     if near is not None:
         return near
     stretch, state, too_late = _bisect_states(source, file_no, base, position)
     place = StartPlace(Position(file_no, stretch.start * header.page_size), state)
     if stretch == pages:
         return place
-    return _nearer(source, file_no, stretch, (state, too_late or late), position) or place
+    states = state, too_late or late
+    return _nearer(source, file_no, stretch, states, position, end) or place
 
 
 def _bisect_states(
@@ -286,6 +285,7 @@ def _nearer(
     pages: range,
     states: tuple[BinlogState, BinlogState | None],
     position: GtidPosition,
+    end: Position | None,
 ) -> StartPlace | None:
     """
     Return the place behind the position's own group, if it can be found in some pages.
@@ -296,6 +296,7 @@ def _nearer(
         pages: those of it that are searched.
         states: before them, and behind them if it is known.
         position: what the reader has, which is not before the first state.
+        end: up to where the second state surely holds everything; None: in all those pages.
     """
     state, late = states
     if late is None:
@@ -306,9 +307,11 @@ def _nearer(
     wanted = position.get(logged[0].domain)
     if wanted is None or wanted.server != logged[0].server or wanted == state.newest(wanted.domain):
         return None
+    if not late.contains(wanted):
+        return None  # others may have logged before it, behind that state
     numbers = state.seq(wanted.domain, wanted.server), logged[0].seq
     behind = find_behind(source, file_no, pages, wanted, numbers)
-    if behind is None:
+    if behind is None or (end is not None and behind > end):
         return None
     there = state.copy()
     there.update(wanted)

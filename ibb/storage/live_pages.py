@@ -14,6 +14,7 @@ from .durable import DurableOffset
 from .errors import DiskError
 from .file_header import FileHeader
 from .file_name import binlog_name
+from .file_states import FileStates
 from .healed_reads import HealedReads
 from .listing import list_files
 from .open_files import OpenFiles
@@ -46,6 +47,7 @@ class LivePages:
         healed: HealedReads | None = None,
     ) -> None:
         self.healed = healed or HealedReads()
+        self.file_states = FileStates()
         self._fifo = fifo
         self._durable = durable
         self._disk = disk
@@ -66,6 +68,7 @@ class LivePages:
         self._files.drop(file_no)
         self._headers.pop(file_no, None)
         self._sizes.pop(file_no, None)
+        self.file_states.forget(file_no)
         self._removal = object()
 
     def first_file(self) -> int:

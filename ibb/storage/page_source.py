@@ -4,6 +4,7 @@ from enum import Enum, auto
 from typing import NamedTuple, Protocol
 
 from .file_header import FileHeader
+from .file_states import FileStates
 from .healed_reads import HealedReads
 
 
@@ -41,10 +42,12 @@ class PageSource(Protocol):
     Attributes:
         tail_is_final: data never ends inside a record, because the writer is in this process.
         healed: pages that were wrong when read first.
+        file_states: what files were seen to begin with.
     """
 
     tail_is_final: bool
     healed: HealedReads
+    file_states: FileStates
 
     def first_file(self) -> int:
         """Return the lowest file number that exists; 0 when there is none."""

@@ -17,6 +17,7 @@ from .early_end import told_gtids
 from .errors import BackupError
 from .file_header import FileHeader
 from .file_name import binlog_name
+from .file_states import FileStates
 from .group_reader import GroupReader, read_list
 from .page_source import NO_MORE_DATA, PageRead, PageSource, PageStatus
 from .position import Position
@@ -130,7 +131,7 @@ class _UpTo:
         self._source = source
         self._end = end
         self._last = end.file_no if end.offset else end.file_no - 1
-        self.healed = source.healed
+        self.healed, self.file_states = source.healed, FileStates()
 
     def first_file(self) -> int:
         return self._source.first_file()

@@ -12,6 +12,7 @@ from ibb.storage.chunk import used_end
 from ibb.storage.directory import BinlogDirectory
 from ibb.storage.errors import LeaseError
 from ibb.storage.file_header import FileHeader
+from ibb.storage.file_states import FileStates
 from ibb.storage.group_reader import GroupReader
 from ibb.storage.gtid_search import TooOld, find_file_start, find_oldest, find_start
 from ibb.storage.os_disk import OsDisk
@@ -85,6 +86,7 @@ class InMemory:
 
     def __init__(self, builder, page_count):
         self.builder, self.page_count = builder, page_count
+        self.file_states = FileStates()
 
     def first_file(self):
         return 0

@@ -61,6 +61,14 @@ def filled(store, kind, rng, groups=700):
     return logged
 
 
+def publish_all(store, *gtids):
+    for gtid in gtids:
+        with store.begin() as group:
+            group.write(transaction("t", 20))
+            group.commit(gtid, wait=False)
+    store.sync()
+
+
 def sent_from(store, place, position):
     """Return the GTIDs that a dump sends which begins at a place."""
     wanted = DumpFilter(
@@ -137,3 +145,31 @@ def test_few_pages_are_read_and_not_many_more_where_guesses_are_wrong(
             assert len(set(read)) <= reads_max
             assert place.state.newest(0) == logged[index]
             assert sent_from(store, place, position)[0] == logged[index + 1]
+
+
+@pytest.mark.parametrize("is_switched", [False, True])
+def test_a_group_that_came_behind_what_is_known_hides_nobody_elses(is_switched):
+    with Store.open(PLACE, WIDE, disk=SimDisk()) as store:
+        publish_all(store, Gtid(0, 1, 1), Gtid(5, 1, 5))
+        store.switch_file()
+        publish_all(store, Gtid(0, 1, 2))
+        newest = Newest(store.end(), store.state())
+        if is_switched:
+            publish_all(store, Gtid(0, 1, 3))
+            store.switch_file()
+        publish_all(store, Gtid(5, 1, 6), Gtid(0, 1, 4), Gtid(0, 1, 5))
+        position = GtidPosition([Gtid(0, 1, 4), Gtid(5, 1, 5)])
+        place = find_start(store.pages, position, newest)
+        assert sent_from(store, place, position) == [Gtid(5, 1, 6), Gtid(0, 1, 5)]
+
+
+def test_a_lower_number_that_came_behind_what_is_known_hides_nobody_elses():
+    with Store.open(PLACE, WIDE, disk=SimDisk()) as store:
+        publish_all(store, Gtid(0, 1, 1), Gtid(5, 1, 5), Gtid(0, 1, 9))
+        store.switch_file()
+        publish_all(store, Gtid(0, 1, 12))
+        newest = Newest(store.end(), store.state())
+        publish_all(store, Gtid(5, 1, 6), Gtid(0, 1, 11), Gtid(0, 1, 13))
+        position = GtidPosition([Gtid(0, 1, 11), Gtid(5, 1, 5)])
+        place = find_start(store.pages, position, newest)
+        assert place.position <= newest.end

@@ -184,6 +184,7 @@ class DumpSession:
         if first.outcome is Outcome.END:
             return first
         self._has_begun = True
+        self._reached.update(first.sent)  # it has that already, whatever comes of the rest
         batch = self._stream.next_batch()
         sent = {**first.sent, **batch.sent}
         return replace(batch, data=b"".join((first.data, batch.data)), sent=sent, start=first.start)

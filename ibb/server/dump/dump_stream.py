@@ -192,22 +192,23 @@ class DumpStream:
 
     def _find_start(self) -> StartPlace:
         """Return where to read from, with the filter set up; raises SqlError 1236."""
-        if not self._history.pages.tail_is_final:  # nobody may have looked for a while
-            self._history.refresh()
-        request, self._generation = self._request, self._history.generation
-        position = request.connect_state
+        request, history, pages = self._request, self._history, self._history.pages
+        if not pages.tail_is_final:  # nobody may have looked for a while
+            history.refresh()
+        self._generation, position = history.generation, request.connect_state
         empty_domains: frozenset[int] = frozenset()
         try:
             if position is None:
                 position = GtidPosition()
-                place = find_named_start(self._history, request.file_name, request.position)
+                place = find_named_start(history, request.file_name, request.position)
             else:
-                newest = Newest(self._history.end(), self._history.state())  # in this order
-                duplicates = request.ignore_duplicates
+                newest, ours = Newest(history.end(), history.state()), pages.tail_is_final
+                known, duplicates = newest.state, request.ignore_duplicates
                 empty_domains = check_position(
-                    newest.state, position, ignore_duplicates=duplicates, until=request.until
+                    known, position, ignore_duplicates=duplicates, until=request.until
                 )
-                place = find_start(self._history.pages, position, newest)
+                # Of another program's files, the state is that of the last look.
+                place = find_start(pages, position, newest if ours else None)
         except TooOld as error:
             raise MASTER_FATAL_ERROR_READING_BINLOG.error(PURGED) from error
         self._reached = position.copy()
@@ -219,7 +220,7 @@ class DumpStream:
             request.until_before,
             request.strict,
             empty_domains=empty_domains,
-            state_now=self._history.state,
+            state_now=history.state,
         )
         self._reader = GroupReader(self._history.pages, place.position)
         self._move_hold(place.position)
@@ -296,10 +297,8 @@ class DumpStream:
 
     def _here(self) -> Place:
         """Return how far the batches so far have come."""
-        unsent = self._held if self._parts is None else self._group
-        if unsent is None:
-            position = self._reader.position
-        else:  # its first pieces may lie behind the last group that was sent
+        unsent, position = self._held if self._parts is None else self._group, self._reader.position
+        if unsent is not None:  # its first pieces may lie behind the last group that was sent
             position = self._begun_at if self._last is None else self._last.position
         return Place(position, unsent, self._filter.skipping)
 

@@ -1,6 +1,7 @@
 """Semi-synchronous dumps over a real socket: framing, positions, and commits that wait."""
 
 import asyncio
+import socket
 import threading
 
 import pytest
@@ -10,6 +11,8 @@ from ibb.protocol.event import EventHeader, EventType
 from ibb.protocol.gtid import Gtid
 from ibb.protocol.rotate import Rotate
 from ibb.protocol.stream_position import StreamPosition
+from ibb.server.config import Config
+from ibb.server.server import Server
 
 from ..conftest import publish
 from ..raw_client import RawClient, until_sessions
@@ -242,3 +245,16 @@ async def test_a_server_that_cannot_start_leaves_no_commit_waiting(serve, store)
         await serve(store, listen=f"{host}:{port}", **options)
     commit = Commit(store, Gtid(0, 1, 11))
     await commit.returned()
+
+
+async def test_a_server_that_is_started_again_has_commits_wait(store, tmp_path):
+    taken = socket.create_server(("127.0.0.1", 0))
+    config = Config(listen=f"127.0.0.1:{taken.getsockname()[1]}", rpl_semi_sync_master_enabled=True)
+    server = Server(store, config=config, place=str(tmp_path))
+    with pytest.raises(OSError, match="in use"):
+        await server.start()
+    taken.close()
+    await server.start()
+    assert server.semi_sync.enabled
+    assert store.commits.gate is not None
+    await server.stop()
