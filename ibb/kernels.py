@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 KERNELS: Final = (
     "ibb.protocol.fast_checksum",
     "ibb.protocol.group_run",
+    "ibb.protocol.plain_events",
     "ibb.protocol.rows.moment_values",
     "ibb.protocol.rows.number_values",
     "ibb.protocol.rows.row_stage",

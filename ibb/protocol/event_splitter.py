@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from .errors import FormatError
-from .event import EVENT_BYTES_MAX, HEADER_SIZE, EventHeader, type_name
+from .event import EVENT_BYTES_MAX, HEADER_SIZE, LENGTH_OFFSET, EventHeader, type_name
+from .fields import U32
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,6 +71,15 @@ class EventSplitter:
     def at_boundary(self) -> bool:
         """Whether the bytes so far end where an event ends."""
         return not self._held and not self._left
+
+    def step(self, piece: Buffer) -> int:
+        """Return how much of *piece* to feed in order not to pass the end of an event."""
+        if self._left or self._held:
+            return min(self._left or self._wanted - len(self._held), len(piece))
+        if len(piece) < HEADER_SIZE:
+            return len(piece)
+        length: int = U32.unpack_from(piece, LENGTH_OFFSET)[0]
+        return min(max(length, HEADER_SIZE), len(piece))
 
     def feed(self, piece: Buffer) -> Iterator[EventPart]:
         """

@@ -195,7 +195,7 @@ class Engine:
         return place_of(self.writer, record, self._next_shape, self._redo.group_size_max)
 
     def append_run(
-        self, run: RecordRun, bound: RecordBound, newest: Callable[[], BinlogState]
+        self, run: RecordRun, bound: RecordBound, newest: Callable[[], BinlogState | None]
     ) -> Appended | None:
         """
         Write records of a run, as `append` would one by one; None: the next one is for `append`.
@@ -203,7 +203,7 @@ class Engine:
         Args:
             run: it tells then how far it came.
             bound: what it takes at most.
-            newest: returns the GTIDs of what was written, then.
+            newest: returns the GTIDs of what was written, then; None: it has none.
 
         Raises:
             GroupError, StoreFull, StoreFailed: as `append`; nothing was written.
@@ -216,7 +216,7 @@ class Engine:
                 if lsn is None:
                     return None
                 gtids = newest()
-                for gtid in gtids.entries():
+                for gtid in gtids.entries() if gtids is not None else ():
                     self.writer.note(gtid)
                 return self._appended(lsn, gtids)
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from ibb.protocol.event import LOG_POS_OFFSET
 from ibb.protocol.event_splitter import EventPart, EventSplitter
+from ibb.protocol.plain_events import clear_positions, count_plain
 
 from .group_shape import GroupShape
 from .oob import ForestMark, OobForest
@@ -21,7 +22,7 @@ _NO_LOG_POS = bytes(4)
 class ListMark(NamedTuple):
     """A savepoint of a list; it shares the bytes that it keeps."""
 
-    kept: tuple[bytes, ...]
+    kept: tuple[bytes | bytearray, ...]
     size: int
     forest: ForestMark
     shape: GroupShape | None
@@ -41,7 +42,7 @@ class EventList:
         self.size = 0
         self.forest = OobForest()
         self.shape: GroupShape | None = None
-        self._kept: list[bytes] = []
+        self._kept: list[bytes | bytearray] = []
         self._splitter = EventSplitter()
 
     @property
@@ -54,7 +55,7 @@ class EventList:
         """At least one event, or the beginning of one, was written."""
         return self.shape is not None or not self._splitter.at_boundary
 
-    def feed(self, data: bytes) -> Iterator[EventPart]:
+    def feed(self, data: bytes | memoryview) -> Iterator[EventPart]:
         """
         Cut the next bytes into events; `keep` those parts that belong to the list.
 
@@ -70,17 +71,37 @@ class EventList:
         else:
             self._append(bytes(part.data))
 
-    def take(self, size_min: int, piece_size: int, write: Callable[[memoryview], None]) -> None:
+    @property
+    def takes_plain(self) -> bool:
+        """Plain events, see `count_plain`, may be kept as they are."""
+        return self.at_boundary and self.shape is not None and self.shape.is_in_transaction
+
+    def keep_plain(self, events: memoryview) -> int:
+        """Keep the plain events at the beginning, and return how many bytes they have."""
+        assert self.shape is not None
+        size = count_plain(events)
+        if size:
+            kept = bytearray(events[:size])
+            clear_positions(kept)
+            self.shape.pass_plain()
+            self._append(kept)
+        return size
+
+    def step(self, data: memoryview) -> int:
+        """Return how much of *data* to feed in order not to pass the end of an event."""
+        return self._splitter.step(data)
+
+    def take(self, size_min: int, piece_size: int, write: Callable[[memoryview], int]) -> None:
         """
         Hand out what is kept in pieces while at least *size_min* bytes are left.
 
-        A piece counts as gone when *write* has returned.
+        Those count as gone of which *write* returns the bytes.
         """
-        kept = memoryview(b"".join(self._kept))
+        kept = memoryview(self._kept[0] if len(self._kept) == 1 else b"".join(self._kept))
         try:
             while len(kept) >= size_min:
-                write(kept[:piece_size])
-                kept = kept[piece_size:]
+                whole = len(kept) if size_min < piece_size else len(kept) // piece_size * piece_size
+                kept = kept[write(kept[:whole]) :]
         finally:
             self._kept = [bytes(kept)] if kept else []
             self.size = len(kept)
@@ -103,7 +124,7 @@ class EventList:
         self.shape = None if mark.shape is None else mark.shape.copy()
         self._splitter = EventSplitter()
 
-    def _append(self, data: bytes) -> None:
+    def _append(self, data: bytes | bytearray) -> None:
         self._kept.append(data)
         self.size += len(data)
 

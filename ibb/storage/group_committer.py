@@ -16,6 +16,7 @@ from .engine import Engine
 from .errors import GroupError
 from .new_record import Appended, NewRecord
 from .oob import OobForest
+from .oob_run import plan_run
 from .record import (
     NO_LISTS,
     OobReference,
@@ -31,6 +32,8 @@ from .record import (
 from .record_bound import RecordBound, run_bound
 from .record_run import RecordRun
 from .xa import PreparedXa
+
+RUN_BYTES_MAX = 512 << 10  # of pieces of a group that are written together
 
 
 class GroupCommitter:
@@ -51,13 +54,36 @@ class GroupCommitter:
         self._engine = engine
         self._prepared: dict[Xid, PreparedXa] = dict(engine.opened.prepared_xa)
 
-    def write_oob(self, group: Hashable, forest: OobForest, piece: bytes | memoryview) -> None:
-        """Write one out-of-band piece of an open group."""
+    def write_oob(
+        self, group: Hashable, forest: OobForest, piece_size: int, pieces: memoryview
+    ) -> int:
+        """Write out-of-band pieces of an open group, one at least; return the bytes of them."""
         with self._engine.writing:
             writer = self._engine.writer
             writer.pins.pin(group, writer.file_no)
+            count = max(RUN_BYTES_MAX // piece_size, 1)
+            if done := self._write_run(forest, piece_size, pieces[: count * piece_size]):
+                return done
+            piece = pieces[:piece_size]
             data = encode_oob_header(forest.next_node()) + piece
             self._engine.append(NewRecord(RecordType.OOB, data, on_start=forest.add))
+            return len(piece)
+
+    def _write_run(self, forest: OobForest, piece_size: int, pieces: memoryview) -> int:
+        """Write as many pieces as go into the file's pages just so; return the bytes of them."""
+        engine = self._engine
+        start, page_size = engine.writer.next_start, engine.writer.page_size
+        planned = plan_run(forest, start, page_size, piece_size, pieces)
+        count = len(planned.bounds) - 1
+        bound = run_bound(count, len(planned.data), page_size)
+        if bound.redo_bytes > engine.redo_group_size_max:
+            return 0
+        run = RecordRun(RecordType.OOB, b"", memoryview(planned.data), planned.bounds, 0, count)
+        if engine.append_run(run, bound, lambda: None) is None:
+            return 0
+        for place in planned.starts[: run.next]:
+            forest.add(place)
+        return min(run.next * piece_size, len(pieces))
 
     def commit_group(
         self, group: Hashable, gtid: Gtid, lists: list[OobReference], payload: bytes

@@ -36,7 +36,7 @@ _ROWS = frozenset(
 )
 
 
-def is_whole_transaction(events: bytes) -> bool:
+def is_whole_transaction(events: bytes | bytearray) -> bool:
     """
     Tell quickly whether *events* are a transaction as most are, whole, with no log positions.
 
@@ -57,7 +57,7 @@ def is_whole_transaction(events: bytes) -> bool:
     return False
 
 
-def _goes_on(query: bytes) -> bool:
+def _goes_on(query: bytes | bytearray) -> bool:
     """Tell whether a QUERY event is whole and surely does not end its transaction."""
     if len(query) < HEADER_SIZE + QUERY_SIZES.size:
         return False
@@ -97,6 +97,16 @@ class GroupShape:
     def is_open(self) -> bool:
         """The events so far can be followed by more of the group."""
         return bool(self._trackers)
+
+    @property
+    def is_in_transaction(self) -> bool:
+        """A group of any other kind would have ended."""
+        return bool(self._trackers) and all(tracker.in_transaction for _, tracker in self._trackers)
+
+    def pass_plain(self) -> None:
+        """Take events that leave a transaction as it is, see `count_plain`."""
+        assert self.is_in_transaction
+        self._ended = None
 
     def add(self, part: EventPart) -> None:
         """

@@ -33,8 +33,10 @@ ENGINES_MAX = 255
 class GroupSink(Protocol):
     """What a group writer needs of its store."""
 
-    def write_oob(self, group: object, forest: OobForest, piece: bytes | memoryview) -> None:
-        """Write one out-of-band piece."""
+    def write_oob(
+        self, group: object, forest: OobForest, piece_size: int, pieces: memoryview
+    ) -> int:
+        """Write out-of-band pieces, one at least; return the bytes of them."""
 
     def commit_group(
         self, group: object, gtid: Gtid, lists: list[OobReference], payload: bytes
@@ -103,7 +105,7 @@ class GroupWriter:
         After an error the group can only be rolled back, or to a savepoint.
         """
         self._check_complete()
-        data = bytes(events)
+        data = events if isinstance(events, bytes) else bytearray(events)
         if (
             self._both is None
             and self._whole is None
@@ -111,7 +113,7 @@ class GroupWriter:
             and len(data) < self._piece_size
             and is_whole_transaction(data)
         ):
-            self._whole = data
+            self._whole = bytes(data)
             return
         try:
             self._feed(self._statement if statement else self._transaction, data)
@@ -246,10 +248,17 @@ class GroupWriter:
                 self._feed(self._transaction, whole)
         return self._both
 
-    def _feed(self, target: EventList, data: bytes) -> None:
+    def _feed(self, target: EventList, data: bytes | bytearray) -> None:
+        rest = memoryview(data)
         try:
-            for part in target.feed(data):
-                self._add(target, part)
+            while rest:
+                if target.takes_plain:
+                    rest = rest[target.keep_plain(rest) :]
+                    self._write_full(target)
+                size = target.step(rest)
+                for part in target.feed(rest[:size]):
+                    self._add(target, part)
+                rest = rest[size:]
         except FormatError as error:
             raise GroupError(f"not the events of one group: {error}") from error
 
@@ -276,8 +285,7 @@ class GroupWriter:
                 target.shape = self._new_shape(part)
             target.shape.add(part)
         target.keep(part)
-        if target.size >= self._piece_size:
-            self._write_pieces(target, self._piece_size)
+        self._write_full(target)
 
     def _take_gtid_event(self, part: EventPart) -> bool:
         """Set the GTID event aside if this is one, and the first event of all."""
@@ -295,12 +303,17 @@ class GroupWriter:
         self._timestamp = part.header.timestamp
         return GroupShape(None)
 
+    def _write_full(self, events: EventList) -> None:
+        """Write what makes whole pieces."""
+        if events.size >= self._piece_size:
+            self._write_pieces(events, self._piece_size)
+
     def _write_pieces(self, events: EventList, size_min: int) -> None:
         """Write out-of-band records while at least *size_min* bytes of a list are kept."""
         events.take(
             size_min,
             self._piece_size,
-            lambda piece: self._store.write_oob(self, events.forest, piece),
+            lambda pieces: self._store.write_oob(self, events.forest, self._piece_size, pieces),
         )
 
     def _head(self, gtid: Gtid) -> bytes:

@@ -217,6 +217,14 @@ class Writer:
             page.complete = page.room == 0
         return lsn
 
+    @property
+    def next_start(self) -> Position:
+        """Where a record begins that no state and no other file comes before."""
+        header, tail = self._header, self._tail
+        if tail is None or tail.room >= CHUNK_SIZE_MIN:
+            return self.end
+        return Position(header.file_no, (self._page_no + 1) * header.page_size)
+
     def _pages_to_state(self, page_no: int) -> int:
         """Return how many pages from *page_no* on begin with neither a state nor a file."""
         if page_no == 1 or self._is_behind_state:

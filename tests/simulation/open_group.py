@@ -9,7 +9,7 @@ from ibb.protocol.gtid import Gtid
 from ibb.protocol.gtid_event import GtidEvent
 from ibb.storage.group_writer import GroupWriter, Savepoint
 
-from ..storage.events import query, xid
+from ..storage.events import annotation, query, xid
 
 GTID_FLAGS = 0x0C  # transactional, may run in parallel
 
@@ -50,7 +50,8 @@ class OpenGroup:
 
     def add(self, text: str, rng: random.Random, *, statement: bool) -> None:
         """Add an event; its end may be sent later."""
-        self._extend(query(text), statement=statement)
+        event = annotation(text) if len(text) % 2 else query(text)  # the store tells them apart
+        self._extend(event, statement=statement)
         unsent = self._unsent[statement]
         cut = len(unsent) if rng.random() < 0.5 else rng.randrange(len(unsent) + 1)
         self._unsent[statement] = unsent[cut:]

@@ -12,6 +12,12 @@ def query(text: str, *, database: bytes = b"test", server: int = 1) -> bytes:
     return build_event(EventType.QUERY, body, timestamp=TIMESTAMP, server_id=server)
 
 
+def annotation(text: str) -> bytes:
+    """Return the statement that rows come from, an event that changes nothing for its group."""
+    body = text.encode()
+    return build_event(EventType.ANNOTATE_ROWS, body, timestamp=TIMESTAMP, server_id=1)
+
+
 def xid(number: int, *, server: int = 1) -> bytes:
     return build_event(
         EventType.XID, struct.pack("<Q", number), timestamp=TIMESTAMP, server_id=server

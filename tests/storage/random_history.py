@@ -20,7 +20,7 @@ from ibb.storage.position import Position
 from ibb.storage.record import Xid
 
 from ..faults.sim_disk import PowerLost, SimDisk
-from .events import query, xid
+from .events import annotation, query, xid
 
 DIRECTORY = "/s"
 FILE_BYTES_MAX = 1 << 20
@@ -265,13 +265,14 @@ class RandomHistory:
             group.pending = b""
         else:
             page = self._page_size
-            self._write(group, rng.choice((0, 10, 100, page // 3, page, 3 * page)))
+            self._write(group, rng.choice((0, 11, 100, page // 3, page, 3 * page + 1)))
         return True
 
     def _write(self, group: OpenGroup, size: int) -> None:
         """Add an event; in the transaction list it may be cut anywhere."""
         marker = marker_of(group.number)
-        event = query(marker * (1 + size // len(marker)) + "." * (size % len(marker)))
+        text = marker * (1 + size // len(marker)) + "." * (size % len(marker))
+        event = annotation(text) if size % 2 else query(text)
         if not group.pending and self.rng.random() < 0.2:
             group.writer.write(event, statement=True)
             group.statement += event

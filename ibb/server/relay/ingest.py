@@ -354,7 +354,8 @@ class Ingest:
 
     def _hand_over(self) -> None:
         if self._writer is not None and self._staged:
-            self._writer.write(b"".join(self._staged))
+            whole = self._staged[0] if len(self._staged) == 1 else b"".join(self._staged)
+            self._writer.write(whole)
         self._staged.clear()
         self._staged_bytes = 0
 
