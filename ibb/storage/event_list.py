@@ -17,6 +17,7 @@ from .oob import ForestMark, OobForest
 
 _LOG_POS = slice(LOG_POS_OFFSET, LOG_POS_OFFSET + 4)
 _NO_LOG_POS = bytes(4)
+PLAIN_BYTES_MAX = 512 << 10  # that are kept before they leave: what is written may be of any size
 
 
 class ListMark(NamedTuple):
@@ -77,9 +78,9 @@ class EventList:
         return self.at_boundary and self.shape is not None and self.shape.is_in_transaction
 
     def keep_plain(self, events: memoryview) -> int:
-        """Keep the plain events at the beginning, and return how many bytes they have."""
+        """Keep plain events from the beginning, and return how many bytes they have."""
         assert self.shape is not None
-        size = count_plain(events)
+        size = count_plain(events[:PLAIN_BYTES_MAX])
         if size:
             kept = bytearray(events[:size])
             clear_positions(kept)

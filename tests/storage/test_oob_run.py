@@ -1,6 +1,7 @@
 """Pieces that are written many at a time are those that one by one would be."""
 
 import random
+import tracemalloc
 
 import pytest
 
@@ -182,3 +183,18 @@ def test_an_event_that_ends_the_group_is_found_among_plain_ones():
             group.write(query("insert") + rows_event(10))
             with pytest.raises(GroupError, match="behind the end"):
                 group.write(rows_event(5000) + xid(7) + more)
+
+
+def test_a_write_of_any_size_is_kept_in_little_memory(tmp_path):
+    with Store.open(tmp_path, options_for(16384, 4096, 128, 32 << 10)) as store:
+        rows = rows_event(8000) * 2000
+        with store.begin() as group:
+            group.write(query("insert"))
+            tracemalloc.start()
+            group.write(rows)
+            _, most = tracemalloc.get_traced_memory()
+            tracemalloc.stop()
+            group.write(xid(7))
+            group.commit(Gtid(0, 1, 1))
+        assert contents(store) == [(Gtid(0, 1, 1), query("insert") + rows + xid(7))]
+    assert most < 6 << 20  # the log keeps up to 4 MiB; a copy of all would be 16
