@@ -320,7 +320,7 @@ def test_a_cut_event_is_refused_and_leaves_no_row(data):
 )
 def test_moments_of_old_servers(moment, hours):
     number = int(f"{moment.year:04}{moment:%m%d%H%M%S}")
-    seconds = int(moment.replace(year=2001).timestamp())
+    seconds = int(moment.replace(year=2004).timestamp())  # which has a 29 February
     specs = [enc.Spec(12, b"", bytes), enc.Spec(11, b"", bytes), enc.Spec(7, b"", bytes)]
     table = TableMap.parse(enc.table_map(list(zip("abc", specs, strict=True)), metadata=False))
     names = ("datetime", "time", "timestamp")
