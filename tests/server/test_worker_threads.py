@@ -2,12 +2,13 @@
 
 import asyncio
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
 
 from ibb.server.worker_threads import WorkerThreads, run_in
+
+from ..integration.waiting import wait_until
 
 SECONDS = 20.0
 
@@ -36,10 +37,7 @@ def busy(pool, count, may_end):
 
 def settled(pool, idle=3):
     """Wait until so many threads have nothing to do."""
-    end = time.monotonic() + SECONDS
-    while len(pool._idle) < idle:
-        assert time.monotonic() < end
-        time.sleep(0.001)
+    wait_until(lambda: len(pool._idle) >= idle, SECONDS)
 
 
 def all_idle(pool):

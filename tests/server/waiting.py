@@ -22,3 +22,9 @@ async def answer_of(ask: Callable[[], Awaitable[Answer]]) -> Answer:
         while not (answer := await ask()):  # noqa: ASYNC110 - nothing tells when there is one
             await asyncio.sleep(POLL_SECONDS)
         return answer
+
+
+async def turns(count: int = 10) -> None:
+    """Let the event loop look *count* times what there is to do."""
+    for _ in range(count):
+        await asyncio.sleep(0)

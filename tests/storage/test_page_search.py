@@ -14,6 +14,7 @@ from ibb.storage.gtid_search import Newest, find_start
 from ..faults.sim_disk import SimDisk
 from ..tiny import SMALL
 from .events import transaction
+from .test_file_search import publish
 
 WIDE = replace(
     SMALL,
@@ -59,14 +60,6 @@ def filled(store, kind, rng, groups=700):
             break
     store.sync()
     return logged
-
-
-def publish_all(store, *gtids):
-    for gtid in gtids:
-        with store.begin() as group:
-            group.write(transaction("t", 20))
-            group.commit(gtid, wait=False)
-    store.sync()
 
 
 def sent_from(store, place, position):
@@ -150,14 +143,14 @@ def test_few_pages_are_read_and_not_many_more_where_guesses_are_wrong(
 @pytest.mark.parametrize("is_switched", [False, True])
 def test_a_group_that_came_behind_what_is_known_hides_nobody_elses(is_switched):
     with Store.open(PLACE, WIDE, disk=SimDisk()) as store:
-        publish_all(store, Gtid(0, 1, 1), Gtid(5, 1, 5))
+        publish(store, Gtid(0, 1, 1), Gtid(5, 1, 5))
         store.switch_file()
-        publish_all(store, Gtid(0, 1, 2))
+        publish(store, Gtid(0, 1, 2))
         newest = Newest(store.end(), store.state())
         if is_switched:
-            publish_all(store, Gtid(0, 1, 3))
+            publish(store, Gtid(0, 1, 3))
             store.switch_file()
-        publish_all(store, Gtid(5, 1, 6), Gtid(0, 1, 4), Gtid(0, 1, 5))
+        publish(store, Gtid(5, 1, 6), Gtid(0, 1, 4), Gtid(0, 1, 5))
         position = GtidPosition([Gtid(0, 1, 4), Gtid(5, 1, 5)])
         place = find_start(store.pages, position, newest)
         assert sent_from(store, place, position) == [Gtid(5, 1, 6), Gtid(0, 1, 5)]
@@ -165,11 +158,11 @@ def test_a_group_that_came_behind_what_is_known_hides_nobody_elses(is_switched):
 
 def test_a_lower_number_that_came_behind_what_is_known_hides_nobody_elses():
     with Store.open(PLACE, WIDE, disk=SimDisk()) as store:
-        publish_all(store, Gtid(0, 1, 1), Gtid(5, 1, 5), Gtid(0, 1, 9))
+        publish(store, Gtid(0, 1, 1), Gtid(5, 1, 5), Gtid(0, 1, 9))
         store.switch_file()
-        publish_all(store, Gtid(0, 1, 12))
+        publish(store, Gtid(0, 1, 12))
         newest = Newest(store.end(), store.state())
-        publish_all(store, Gtid(5, 1, 6), Gtid(0, 1, 11), Gtid(0, 1, 13))
+        publish(store, Gtid(5, 1, 6), Gtid(0, 1, 11), Gtid(0, 1, 13))
         position = GtidPosition([Gtid(0, 1, 11), Gtid(5, 1, 5)])
         place = find_start(store.pages, position, newest)
         assert place.position <= newest.end

@@ -1,11 +1,12 @@
 """The queue between the loop that receives and the thread that stores."""
 
 import threading
-import time
 
 import pytest
 
 from ibb.server.connections.byte_queue import ByteQueue
+
+from ...integration.waiting import wait_until
 
 SECONDS = 20.0
 
@@ -37,10 +38,7 @@ class Taker:
             self.ended_by = str(error)
 
     def waits(self):
-        end = time.monotonic() + SECONDS
-        while not self._queue._is_awaited:
-            assert time.monotonic() < end
-            time.sleep(0.001)
+        wait_until(lambda: self._queue._is_awaited, SECONDS)
 
 
 def test_everything_that_waits_is_taken_in_order(queue):

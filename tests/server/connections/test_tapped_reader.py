@@ -1,12 +1,13 @@
 """A reader whose bytes are given away: nothing is lost where it begins, nor said twice."""
 
 import asyncio
+import select
 
 import pytest
 
 from ibb.server.connections.tapped_reader import open_tapped
 
-from ..waiting import until
+from ..waiting import turns, until
 
 
 @pytest.fixture
@@ -50,19 +51,21 @@ async def test_a_reader_that_had_enough_goes_on(ends):
     reader, _, theirs = ends
     theirs.write(b"x" * 2_000_000)
     assert await reader.readexactly(1) == b"x"
-    await asyncio.sleep(0.05)  # its transport is paused by now
+    await until(lambda: reader._paused)
     heard = Heard()
     reader.hand_on(heard.pieces.append, heard.ends.append)
     await until(lambda: len(heard.data) == 1_999_999)
 
 
 async def test_nothing_comes_while_it_is_paused(ends):
-    reader, _, theirs = ends
+    reader, writer, theirs = ends
     heard = Heard()
     reader.hand_on(heard.pieces.append, heard.ends.append)
     reader.pause()
     theirs.write(b"x")
-    await asyncio.sleep(0.05)
+    arrived = writer.get_extra_info("socket").fileno()
+    await until(lambda: select.select([arrived], [], [], 0)[0])
+    await turns()  # in which the loop would take it
     assert heard.pieces == []
     reader.resume()
     await until(lambda: heard.data == b"x")

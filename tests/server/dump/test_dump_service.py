@@ -8,6 +8,8 @@ import pytest
 from ibb.server.connections.connection import PeerGone
 from ibb.server.dump.dump_service import DumpService
 
+from ..waiting import turns
+
 
 class Ends:
     """A client's end that can be heard, and a dump that can be ended; both note their own."""
@@ -32,6 +34,12 @@ class Ends:
     def run(self):
         return DumpService._until_either_ends(SimpleNamespace(_listen=self._listen), self.dump())
 
+    async def begun(self):
+        """Return the task of `session`, once it and who listens wait."""
+        task = asyncio.create_task(self.session())
+        await turns(2)
+        return task
+
     async def session(self):
         """Run both as a session does, which goes on behind them; return what they raised."""
         try:
@@ -41,8 +49,7 @@ class Ends:
         except OSError as error:
             return error
         finally:
-            await asyncio.sleep(0)
-            await asyncio.sleep(0)
+            await turns(2)
             task = asyncio.current_task()
             self.over.append(task.cancelling())
         return None
@@ -68,9 +75,7 @@ async def test_when_the_client_is_heard_to_go_the_dump_is_over():
 @pytest.mark.parametrize("error", [None, BrokenPipeError("no pipe")])
 async def test_when_the_dump_ends_nobody_listens(error):
     ends = Ends()
-    session = asyncio.create_task(ends.session())
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
+    session = await ends.begun()
     if error is None:
         ends.done.set_result(None)
     else:
@@ -82,9 +87,7 @@ async def test_when_the_dump_ends_nobody_listens(error):
 @pytest.mark.parametrize("heard_first", [True, False])
 async def test_when_both_end_at_once_nothing_of_it_is_left(heard_first):
     ends = Ends()
-    session = asyncio.create_task(ends.session())
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
+    session = await ends.begun()
     told = [
         lambda: ends.heard.set_exception(PeerGone("quit")),
         lambda: ends.done.set_exception(BrokenPipeError("no pipe")),
@@ -98,9 +101,7 @@ async def test_when_both_end_at_once_nothing_of_it_is_left(heard_first):
 @pytest.mark.parametrize("heard", [True, False])
 async def test_a_session_that_is_cancelled_ends_as_one(heard):
     ends = Ends()
-    session = asyncio.create_task(ends.session())
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
+    session = await ends.begun()
     if heard:
         ends.heard.set_exception(PeerGone("quit"))
         await asyncio.sleep(0)

@@ -10,14 +10,14 @@ from ibb.protocol.command import SemiSyncAck
 from ibb.protocol.gtid import Gtid
 from ibb.server.connections.byte_queue import ByteQueue
 
-from ..waiting import until
+from ..waiting import turns, until
 from .fake_primary import HANG, FakePrimary, group, preamble
 from .test_relay import SECONDS_MAX, Following
 
 
 async def test_no_more_is_received_than_may_wait_for_the_store(target, monkeypatch):
     monkeypatch.setattr("ibb.server.relay.intake.INGEST_BYTES_MAX", 100_000)
-    may_store, waits, received = threading.Event(), [], []
+    may_store, waits, received, had_room = threading.Event(), [], [], []
     commit_run, put = target.commit_run, ByteQueue.put
 
     def slow(groups):
@@ -27,7 +27,8 @@ async def test_no_more_is_received_than_may_wait_for_the_store(target, monkeypat
 
     def note(queue, piece):
         received.append(len(piece))
-        return put(queue, piece)
+        had_room.append(put(queue, piece))
+        return had_room[-1]
 
     monkeypatch.setattr(target, "commit_run", slow)
     monkeypatch.setattr(ByteQueue, "put", note)
@@ -36,8 +37,9 @@ async def test_no_more_is_received_than_may_wait_for_the_store(target, monkeypat
         FakePrimary([*preamble(), *group(Gtid(0, 1, 1)), *rest, HANG]) as primary,
         Following(target, primary.port) as following,
     ):
-        await until(lambda: waits and sum(received) > 100_000)
-        await asyncio.sleep(0.1)
+        await until(lambda: waits and False in had_room)
+        await turns()  # in which more would come
+        assert had_room[-1] is False
         assert sum(received) < 4_000_000
         may_store.set()
         await until(lambda: len(target.state()) and target.state().contains(Gtid(0, 1, 899)))
