@@ -265,7 +265,7 @@ class RandomHistory:
             group.pending = b""
         else:
             page = self._page_size
-            self._write(group, rng.choice((0, 10, 100, page // 3, page, 3 * page)))
+            self._write(group, rng.choice((0, 11, 100, page // 3, page, 3 * page + 1)))
         return True
 
     def _write(self, group: OpenGroup, size: int) -> None:
