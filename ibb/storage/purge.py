@@ -151,7 +151,7 @@ class Purger:
         self._is_closed = False
         self.settings = settings
         self.last_automatic: PurgeResult | None = None
-        self.tell: Callable[[PurgeResult], None] = _keep_quiet
+        self.tell: Callable[[PurgeResult], None] = _tell_of_lapsed
 
     @contextmanager
     def kept_out(self) -> Iterator[None]:
@@ -394,5 +394,7 @@ def _result(removed: list[BinlogFileInfo], lapsed: list[Lease]) -> PurgeResult:
     return PurgeResult(names, None, [], [], lapsed, freed)
 
 
-def _keep_quiet(_: PurgeResult) -> None:
-    """Nobody wants to know."""
+def _tell_of_lapsed(result: PurgeResult) -> None:
+    for lease in result.lapsed:
+        text = "lease '%s' has lapsed, not renewed in %g seconds: it holds no file any more"
+        _log.warning(text, lease.name, lease.age_limit)

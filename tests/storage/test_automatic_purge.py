@@ -7,7 +7,7 @@ from ibb.storage.holds import HoldKind
 from ibb.storage.purge import TOO_FEW_REPLICAS, PurgeResult, PurgeSettings
 
 from ..faults.sim_disk import Fault, SimDisk
-from .test_purge import fill_to, names, options
+from .test_purge import FakeClock, fill_to, names, options
 
 FILE = 16 * 512  # bytes
 
@@ -100,3 +100,22 @@ def test_who_cannot_be_told_ends_no_work(store: Store, caplog: pytest.LogCapture
 def test_settings_below_zero_are_refused(name: str) -> None:
     with pytest.raises(ValueError, match=f"{name} must be a whole number from 0 to"):
         StoreOptions(**{name: -1})
+
+
+def test_a_lease_that_an_automatic_purge_lets_lapse_is_told_of(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """In a program that has no server to say so."""
+    clock = FakeClock()
+    settings = options(max_binlog_total_size=4 * FILE, slave_connections_needed_for_purge=0)
+    with Store.open("/s", settings, disk=SimDisk(now=clock.now), clock=clock) as store:
+        fill_to(store, 2)
+        store.leases.renew("spark", store.state().position(), age_limit=60)
+        fill_to(store, 6)
+        assert names(store)[0] == 2
+        assert [record for record in caplog.records if "lapsed" in record.message] == []
+        clock.time += 61
+        fill_to(store, 7)
+        assert names(store)[0] > 2
+    (told,) = [record for record in caplog.records if "lapsed" in record.message]
+    assert "lease 'spark' has lapsed, not renewed in 60 seconds" in told.message
