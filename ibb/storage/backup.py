@@ -79,7 +79,7 @@ def copy_store(source: BackupSource, disk: Disk, target: str, backup: Backup, ho
         raise BackupError(f"the backup's directory {target} is not empty")
     marker = f"{target}/{UNFINISHED_NAME}"
     replace_small_file(disk, marker, b"This backup was begun and is not whole.\n")
-    sidecar = read_small_file(disk, source.sidecar)
+    sidecar = read_small_file(disk, source.sidecar, bytes)
     for file in files:
         _copy_file(source.pages, disk, target, file, backup.end)
         hold.move(file.file_no)

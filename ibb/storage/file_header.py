@@ -22,6 +22,11 @@ _FIELDS = struct.Struct("<IIIIQQQQQQ")
 _CHECKSUM = struct.Struct("<I")
 
 
+def has_magic(page0: bytes) -> bool:
+    """Tell whether bytes begin as a header does."""
+    return int.from_bytes(page0[:4], "little") == MAGIC
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileHeader:
     """

@@ -228,13 +228,14 @@ def read_sidecar(disk: Disk, path: str) -> tuple[list[FormatEntry], Position] | 
         FormatError: it is damaged.
         DiskError: it cannot be read.
     """
-    text = read_small_file(disk, path)
-    if text is None:
-        return None
-    try:
-        return _parse(text)
-    except (ValueError, KeyError, TypeError, RecursionError, binascii.Error) as error:
-        raise FormatError(f"not a list of format descriptions: {error}", file=path) from error
+
+    def parse(text: bytes) -> tuple[list[FormatEntry], Position]:
+        try:
+            return _parse(text)
+        except (ValueError, KeyError, TypeError, RecursionError, binascii.Error) as error:
+            raise FormatError(f"not a list of format descriptions: {error}", file=path) from error
+
+    return read_small_file(disk, path, parse)
 
 
 def _format_description(record: Record) -> bytes | None:

@@ -13,7 +13,15 @@ from typing import NamedTuple
 from ibb.protocol.errors import FormatError
 
 from .aside import is_used_from, set_aside
-from .chunk import CHUNK_HEADER_SIZE, FILLER, LAST, chunk_area_end, chunk_header
+from .chunk import (
+    CHUNK_HEADER_SIZE,
+    CHUNK_SIZE_MIN,
+    FILLER,
+    LAST,
+    chunk_area_end,
+    chunk_header,
+    chunks_end,
+)
 from .directory import BinlogDirectory
 from .disk import Disk
 from .errors import DiskError
@@ -70,7 +78,7 @@ def close_given_up_files(disk: Disk, directory: str, active: int) -> list[str]:
 
 def full_page(data: bytes, end: int, page_size: int) -> bytearray:
     """
-    Return a page, sealed, with a dummy record in what is left of it, as a flush leaves the last.
+    Return a page, sealed, with what is left of it filled up as a flush does with the last.
 
     Args:
         data: the page.
@@ -79,7 +87,11 @@ def full_page(data: bytes, end: int, page_size: int) -> bytearray:
     """
     page = bytearray(page_size)
     page[:end] = data[:end]
-    if room := chunk_area_end(page_size) - end:
+    end = min(end, chunks_end(bytes(page)))  # its last bytes may not have been filled up
+    room = chunk_area_end(page_size) - end
+    if room < CHUNK_SIZE_MIN:
+        page[end:-CHECKSUM_SIZE] = bytes([FILLER]) * room
+    else:
         length = room - CHUNK_HEADER_SIZE
         filler = bytes([FILLER]) * length
         page[end:-CHECKSUM_SIZE] = chunk_header(RecordType.DUMMY | LAST, length) + filler
@@ -102,7 +114,8 @@ def _look(pages: BinlogDirectory, file_no: int) -> _GivenUp | None:
             return None
         page_no = max(last_page(pages, file_no), 1)
         read = pages.read_page(file_no, page_no)
-        return _GivenUp(file_no, page_size, page_no, read.data, read.end)
+        end = min(read.end, chunks_end(read.data)) if read.data else 0
+        return _GivenUp(file_no, page_size, page_no, read.data, end)
     except (FormatError, DiskError) as error:
         _log.warning("%s stays as it is, though others follow: %s", binlog_name(file_no), error)
         return None

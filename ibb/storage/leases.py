@@ -107,17 +107,17 @@ class Leases:
         self._frozen = frozen
         self._pages = pages
         self._mutex = threading.Lock()
-        self._leases: dict[str, Lease] = {}
         self._ahead: dict[tuple[str, float], float] = {}  # see `_is_over`
         self._is_closed = False
         self._is_stored = True  # the file holds the same, nothing else
-        text = read_small_file(disk, self._path)
-        if text is not None:
-            try:
-                self._leases = _parse(text)
-            except (ValueError, RecursionError) as error:
-                what = f"not a file of leases: {error}; mend it, or move it away to hold nothing"
-                raise FormatError(what, file=self._path) from error
+        self._leases = read_small_file(disk, self._path, self._parse) or {}
+
+    def _parse(self, text: bytes) -> dict[str, Lease]:
+        try:
+            return _parse(text)
+        except (ValueError, RecursionError) as error:
+            what = f"not a file of leases: {error}; mend it, or move it away to hold nothing"
+            raise FormatError(what, file=self._path) from error
 
     def close(self) -> None:
         """Change nothing any more: the directory will be somebody else's."""

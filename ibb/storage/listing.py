@@ -7,6 +7,9 @@ from .disk import Disk
 from .errors import DiskError
 from .file_name import binlog_name, is_misspelt, parse_binlog_name
 
+EMPTY_FILES_MAX = 2  # at the end of a directory that can be recovered. Source: ibb-format 11.1
+NEWEST_EMPTY = "Last 3 binlog tablespace files are all empty"  # MariaDB's words
+
 
 class Listing(NamedTuple):
     """

@@ -27,7 +27,7 @@ from .end_at_rest import find_end_at_rest, find_end_of_data
 from .file_header import FileHeader
 from .file_name import binlog_name, parse_binlog_name
 from .given_up_files import close_given_up_files
-from .listing import list_files
+from .listing import EMPTY_FILES_MAX, NEWEST_EMPTY, list_files
 from .live_pages import LivePages
 from .options import StoreOptions
 from .page import PAGE_SIZE_MAX, check_page, page_is_zero
@@ -38,6 +38,7 @@ from .recovery import Replayed, clear_behind, is_unused, replay
 from .redo import RedoLog
 from .redo_record import Change
 from .redo_segment import FIRST_LSN
+from .second_reads import read_checked
 from .state_scan import FoundState, find_state
 from .writer import Writer
 from .writer_place import NextFile, WriterPlace
@@ -233,7 +234,8 @@ def _clear(
 
 
 def _read_header(files: BinlogFiles, file_no: int) -> FileHeader:
-    return FileHeader.parse(files.file(file_no).read_at(0, PAGE_SIZE_MAX), file_no)
+    file = files.file(file_no)
+    return read_checked(file, 0, PAGE_SIZE_MAX, lambda start: FileHeader.parse(start, file_no))
 
 
 def _find_end(
@@ -266,7 +268,7 @@ def _find_end(
 
 def _newest_used(disk: Disk, directory: str, files: BinlogFiles, *, own: bool) -> int | None:
     """
-    Return the newest file that has a header, or None.
+    Return the newest file that has a header, or None. Source: ibb-format 11.1.
 
     Args:
         disk: where the directory is.
@@ -275,9 +277,10 @@ def _newest_used(disk: Disk, directory: str, files: BinlogFiles, *, own: bool) -
         own: there is a redo log, which tells where data ends; else only the files do.
 
     Raises:
-        FormatError: a file of another program has lost its header.
+        FormatError: a file of another program has lost its header, or so many newest ones are
+            empty that one of them should hold something.
     """
-    for file_no in reversed(list_files(disk, directory)):
+    for number, file_no in enumerate(reversed(list_files(disk, directory))):
         path = files.path(file_no)
         if not is_unused(disk, path):
             return file_no
@@ -285,6 +288,9 @@ def _newest_used(disk: Disk, directory: str, files: BinlogFiles, *, own: bool) -
             name = binlog_name(file_no)
             text = f"Invalid or corrupt file header in file '{name}': it is zero, what follows is"
             raise FormatError(f"{text} not; nothing was changed", file=name, page=0)
+        if not own and number == EMPTY_FILES_MAX:
+            text = f"{NEWEST_EMPTY}; nothing was changed"
+            raise FormatError(text, file=binlog_name(file_no))
     return None
 
 
@@ -337,9 +343,13 @@ def _load_tail(
     page_no, used = divmod(end.offset, page_size)
     if used == 0:
         return None
-    page = files.file(end.file_no).read_at(page_no * page_size, page_size)
-    page = page.ljust(page_size, b"\0")
-    check_page(page, end.file_no, page_no)
+
+    def check(page: bytes) -> bytes:
+        page = page.ljust(page_size, b"\0")
+        check_page(page, end.file_no, page_no)
+        return page
+
+    page = read_checked(files.file(end.file_no), page_no * page_size, page_size, check)
     tail = fifo.append(end.file_no, page_no, page_size)
     tail.data[:used] = page[:used]
     tail.used = used

@@ -6,26 +6,31 @@ modified, because the log holds every page from its start (whole images after a 
 torn page is simply written again, and doing all of it twice gives the same. No page reaches a
 file before its redo is durable, so a page in a file is a beginning of what the log says, and
 nothing lies behind the end of the log; should it be otherwise all the same, the file is copied
-aside before anything in it is overwritten or cleared.
+aside before anything in it is overwritten or cleared. The LSN in a file's header is that of its
+first change: a log that is older than the file tells of another one, and is not applied.
 Source: ibb-format 11.
 """
 
 from collections import deque
 from collections.abc import Iterable
+from contextlib import suppress
 from itertools import takewhile
 from typing import NamedTuple
+
+from ibb.protocol.errors import FormatError
 
 from .aside import discard, is_used_from, set_aside
 from .chunk import chunk_area_end
 from .disk import Disk, File
 from .errors import RecoveryError
-from .file_header import HEADER_UNIT, FileHeader
+from .file_header import HEADER_UNIT, FileHeader, has_magic
 from .file_name import binlog_name
 from .listing import list_files
-from .page import CHECKSUM_SIZE, page_is_zero, seal_page, sealed_page
+from .page import CHECKSUM_SIZE, PAGE_SIZE_MAX, page_is_zero, seal_page, sealed_page
 from .position import Position
 from .redo_record import CHANGE_HEADER_SIZE, Change, RedoGroup, unpack_change_header
 from .redo_segment import SEGMENT_NAMES, Segment, find_newest_segment, read_groups
+from .second_reads import read_again, read_checked
 from .synced_note import certain_lsn
 
 
@@ -53,7 +58,10 @@ def is_unused(disk: Disk, path: str) -> bool:
     """Tell whether a file has no header yet: made in advance, or not even that."""
     file = disk.open(path, read_only=True)
     try:
-        return page_is_zero(file.read_at(0, HEADER_UNIT))
+        start = file.read_at(0, HEADER_UNIT)
+        if not has_magic(start):
+            start = read_again(file, 0, HEADER_UNIT)
+        return page_is_zero(start)
     finally:
         file.close()
 
@@ -187,16 +195,16 @@ class _Replayer:
                     self._used = end
                     continue
             for change in group.changes():
-                self._apply(change)
+                self._apply(change, group.lsn)
 
-    def _apply(self, change: Change) -> None:
+    def _apply(self, change: Change, lsn: int) -> None:
         if self._existing and change.file_no < self._existing[0]:
             return  # purged since
         if change.file_no < self._first_file:
             self.skipped = True
             return
         if (change.file_no, change.page_no) != (self._file_no, self._page_no):
-            self._next_page(change)
+            self._next_page(change, lsn)
         elif change.offset not in (0, self._used):
             raise RecoveryError(
                 f"redo of {binlog_name(change.file_no)} page {change.page_no} goes on at "
@@ -214,7 +222,7 @@ class _Replayer:
         self._page[change.offset : end] = change.data
         self._used = end
 
-    def _next_page(self, change: Change) -> None:
+    def _next_page(self, change: Change, lsn: int) -> None:
         if change.offset != 0:
             raise RecoveryError(
                 f"Missing recovery record for {binlog_name(change.file_no)} page {change.page_no}: "
@@ -232,11 +240,11 @@ class _Replayer:
                 )
             self._write_page()
         if change.file_no != self._file_no:
-            self._enter_file(change)
+            self._enter_file(change, lsn)
         self._page_no, self._used = change.page_no, 0
         self._page = bytearray(self._page_size)
 
-    def _enter_file(self, change: Change) -> None:
+    def _enter_file(self, change: Change, lsn: int) -> None:
         if self._file is not None:
             # It was left for the next one: full, or cut here by FLUSH.
             cut = (self._page_no + 1) * self._page_size
@@ -252,14 +260,32 @@ class _Replayer:
         if change.page_no == 0:
             header = FileHeader.from_fields(change.data, change.file_no)
             self._file = self._disk.open(path, create=True)
+            with suppress(FormatError):  # it may have none yet, or a torn one
+                self._check_age(self._read_header(self._file, change.file_no), lsn)
             self._file.allocate(header.page_count * header.page_size)
             self._disk.sync_dir(self._directory)
         else:
             self._file = self._disk.open(path)
-            header = FileHeader.parse(self._file.read_at(0, 1 << 16), change.file_no)
+            header = self._read_header(self._file, change.file_no)
+            self._check_age(header, lsn)
         self._file_no = change.file_no
         self._page_size = header.page_size
         self._area_end = chunk_area_end(header.page_size)
+
+    @staticmethod
+    def _read_header(file: File, file_no: int) -> FileHeader:
+        return read_checked(file, 0, PAGE_SIZE_MAX, lambda start: FileHeader.parse(start, file_no))
+
+    @staticmethod
+    def _check_age(header: FileHeader, lsn: int) -> None:
+        """Check that the first change of a file is not older than the file."""
+        if lsn < header.lsn:
+            raise RecoveryError(
+                f"redo of {binlog_name(header.file_no)} has LSN {lsn}, but the file was begun at "
+                f"LSN {header.lsn}: the log is not that of this file, which was not changed (put "
+                "files and log of the same time back, or remove both ibb-redo-*.log to go on with "
+                "what the files hold)"
+            )
 
     def _write_page(self) -> None:
         assert self._file is not None

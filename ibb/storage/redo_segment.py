@@ -31,6 +31,7 @@ from .redo_record import (
     parse_groups,
     peek_lsns,
 )
+from .second_reads import read_again, tell_of_healed
 
 FORMAT_VERSION = 2
 SEGMENT_NAMES = ("ibb-redo-0.log", "ibb-redo-1.log")
@@ -41,6 +42,7 @@ MAKING_ORDER = (1, 0)  # of the slots: sequence number 1 is used in slot 1
 _SEGMENT_MAGIC = b"ibbRedo1"
 _SEGMENT_HEADER = struct.Struct("<8sIIQQQQ")
 _CRC = struct.Struct("<I")
+_WHOLE_HEADER = _SEGMENT_HEADER.size + _CRC.size
 _SCAN_WINDOW = 1 << 20
 _OVERLAP = GROUP_HEADER_SIZE - 1  # bytes of a window that the next one has again
 
@@ -140,8 +142,16 @@ def damaged_headers(disk: Disk, directory: str) -> list[str]:
         for slot, path in enumerate(paths)
         if disk.exists(path)
         and read_segment_header(disk, path, slot) is None
-        and any(_raw_header(disk, path))
+        and _begins_with_something(disk, path)
     ]
+
+
+def _begins_with_something(disk: Disk, path: str) -> bool:
+    file = disk.open(path, read_only=True)
+    try:
+        return any(file.read_at(0, _WHOLE_HEADER))
+    finally:
+        file.close()
 
 
 def encode_segment_header(sequence: int, first_lsn: int, begun_at: Position, size: int) -> bytes:
@@ -159,13 +169,16 @@ def read_segment_header(disk: Disk, path: str, slot: int) -> Segment | None:
     Raises:
         FormatError: it was written by a newer version of the log's format.
     """
-    raw = _raw_header(disk, path)
-    if len(raw) < _SEGMENT_HEADER.size + _CRC.size:
-        return None
-    magic, version, size, sequence, first_lsn, file_no, offset = _SEGMENT_HEADER.unpack_from(raw)
-    (crc,) = _CRC.unpack_from(raw, _SEGMENT_HEADER.size)
-    if magic != _SEGMENT_MAGIC or crc != crc32c(raw[: _SEGMENT_HEADER.size]):
+    file = disk.open(path, read_only=True)
+    try:
+        raw = file.read_at(0, _WHOLE_HEADER)
+        if not _is_header(raw):
+            raw = read_again(file, 0, _WHOLE_HEADER)
+    finally:
+        file.close()
+    if not _is_header(raw):
         return None  # never used, or torn when it was begun: nothing in it was promised
+    _, version, size, sequence, first_lsn, file_no, offset = _SEGMENT_HEADER.unpack_from(raw)
     if version != FORMAT_VERSION:
         raise FormatError(
             f"redo log format {version} is unknown, this program knows {FORMAT_VERSION}: "
@@ -175,12 +188,12 @@ def read_segment_header(disk: Disk, path: str, slot: int) -> Segment | None:
     return Segment(slot, sequence, first_lsn, Position(file_no, offset), size)
 
 
-def _raw_header(disk: Disk, path: str) -> bytes:
-    file = disk.open(path, read_only=True)
-    try:
-        return file.read_at(0, _SEGMENT_HEADER.size + _CRC.size)
-    finally:
-        file.close()
+def _is_header(raw: bytes) -> bool:
+    return (
+        len(raw) == _WHOLE_HEADER
+        and raw.startswith(_SEGMENT_MAGIC)
+        and raw[_SEGMENT_HEADER.size :] == _CRC.pack(crc32c(raw[: _SEGMENT_HEADER.size]))
+    )
 
 
 def read_groups(disk: Disk, directory: str, segment: Segment) -> Iterator[RedoGroup]:
@@ -194,15 +207,20 @@ def read_groups(disk: Disk, directory: str, segment: Segment) -> Iterator[RedoGr
     file = disk.open(path, read_only=True)
     try:
         offset, lsn = SEGMENT_DATA_OFFSET, segment.first_lsn
-        group: RedoGroup | None = None
         while True:
             window = file.read_at(offset, GROUP_SIZE_MAX + _SCAN_WINDOW)
+            if next(parse_groups(window, 0, lsn), None) is None:
+                # The end of the log, unless it was misread: nobody would miss what follows.
+                window = read_again(file, offset, GROUP_SIZE_MAX + _SCAN_WINDOW)
+                if next(parse_groups(window, 0, lsn), None) is None:
+                    break
+                tell_of_healed(f"{path}: the log seemed to end before LSN {lsn}")
+            end_lsn = lsn
             for group in parse_groups(window, 0, lsn):
                 yield group
-            if group is None or group.end_lsn == lsn:
-                break
-            offset += group.end_lsn - lsn
-            lsn = group.end_lsn
+                end_lsn = group.end_lsn
+            offset += end_lsn - lsn
+            lsn = end_lsn
         _check_torn_tail(file, path, offset, lsn)
     finally:
         file.close()

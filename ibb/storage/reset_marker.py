@@ -65,9 +65,9 @@ class ResetMarker:
         Raises:
             FormatError: the marker is damaged.
         """
-        data = read_small_file(self._disk, self._path)
-        if data is None:
-            return None
+        return read_small_file(self._disk, self._path, self._parse)
+
+    def _parse(self, data: bytes) -> BinlogState:
         if len(data) < 4 or crc32c(data[4:]) != int.from_bytes(data[:4], "little"):
             raise FormatError(
                 "the reset marker is damaged: remove it to keep the binlog as it is",

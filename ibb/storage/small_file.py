@@ -1,22 +1,32 @@
 """Small files beside the binlog, replaced as a whole: old or new after a crash, never between."""
 
+from collections.abc import Callable
+
 from .disk import Disk
+from .second_reads import Checked, read_checked
 
 SMALL_FILE_BYTES_MAX = 16 << 20
 
 
-def read_small_file(disk: Disk, path: str) -> bytes | None:
+def read_small_file(disk: Disk, path: str, parse: Callable[[bytes], Checked]) -> Checked | None:
     """
-    Return what a file holds, at most `SMALL_FILE_BYTES_MAX` bytes and one more; None: no file.
+    Return what a file holds; None: there is no file.
+
+    Args:
+        disk: where the file is.
+        path: of it.
+        parse: makes something of its bytes, at most `SMALL_FILE_BYTES_MAX` and one more; raises
+            FormatError if they are not what they should be. They are read again then.
 
     Raises:
+        FormatError: so it was twice.
         DiskError: it cannot be read.
     """
     if not disk.exists(path):
         return None
     file = disk.open(path, read_only=True)
     try:
-        return file.read_at(0, SMALL_FILE_BYTES_MAX + 1)
+        return read_checked(file, 0, SMALL_FILE_BYTES_MAX + 1, parse)
     finally:
         file.close()
 

@@ -42,6 +42,7 @@ _WORK: list[tuple[set[Call], str]] = [
     ({("engine", "close")}, "closing"),
     ({("room", "checkpoint")}, "checkpoint"),
     ({("engine", "switch_file")}, "FLUSH"),
+    ({("room", "make"), ("housekeeper", "make_file")}, "switch"),
 ]
 
 

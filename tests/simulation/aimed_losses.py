@@ -23,6 +23,7 @@ WEIGHT = 0.02  # of each step
 HARD_TO_REACH = ("checkpoint: partial page flush", "opening: partial page flush",
                  "take-over: truncate", "take-over: page flush")  # fmt: skip
 SEGMENT_GROUPS_MAX = 80  # enough to fill a segment of the redo log
+FILE_GROUPS_MAX = 80  # enough to fill a file
 ROLLED_BACK_BYTES = 10_000
 RESET_STARTED = ("RESET: reset delete", "RESET: redo preparation", "RESET: file create")
 
@@ -67,8 +68,20 @@ def leave_file(world: World, rng: random.Random, point: str) -> None:
     world.store._engine.settle()
 
 
+def fill_file(world: World, rng: random.Random, point: str) -> None:
+    """Publish until the writer goes on in the next file by itself."""
+    aim(world, rng, point)
+    file_no = world.written_end().file_no
+    for _ in range(FILE_GROUPS_MAX):
+        leave_unsynced(world, rng)
+        if world.written_end().file_no > file_no:
+            break
+    STEPS["publish one"](world, rng)
+
+
 def reset(world: World, rng: random.Random, point: str) -> None:
     end_transactions(world)
+    STEPS["renew lease"](world, rng)
     leave_unsynced(world, rng)
     aim(world, rng, point)
     STEPS["reset"](world, rng)
@@ -159,12 +172,15 @@ Scene = Callable[[World, random.Random, str], None]
 
 SCENES: dict[Scene, tuple[str, ...]] = {
     publish_some: ("redo append", "page flush"),
-    flush: ("FLUSH: redo append", "FLUSH: page flush", "FLUSH: truncate", "FLUSH: file create"),
+    flush: ("FLUSH: redo append", "FLUSH: page flush", "FLUSH: truncate", "FLUSH: file create",
+            "FLUSH: file close"),
     leave_file: ("file close", "file create"),
+    fill_file: ("switch: file create", "switch: file close", "switch: page flush",
+                "switch: redo append"),
     reset: ("RESET: redo append", "RESET: reset marker", "RESET: reset delete",
             "RESET: recovery read", "RESET: redo preparation", "RESET: file create",
             "RESET: redo header", "RESET: page flush", "RESET: partial page flush",
-            "RESET: checkpoint sync", "RESET: reset marker removed"),
+            "RESET: checkpoint sync", "RESET: reset marker removed", "RESET: lease file"),
     reset_then_open: ("opening: reset delete", "opening: file create", "opening: page flush",
                       "opening: partial page flush", "opening: redo append",
                       "opening: reset marker removed"),

@@ -16,9 +16,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 from rich.table import Table
 
+from .aimed_losses import SCENES
 from .run import STEPS_MIN, Outcome, run_seed, shrink
 
 COLLECTED_AFTER = 50_000  # objects made and not yet freed
+SEEDS_FOR_ALL_POINTS = 1000  # of 500 steps; fewer may miss a place
+COUNTED = ("crashes", "kills", "faults", "openings", "misreads while opening", "recoveries")
 
 
 class Summary:
@@ -35,11 +38,17 @@ class Summary:
         self.counts += outcome.counts
         self.steps += len(outcome.story)
 
+    @property
+    def unhit(self) -> list[str]:
+        """The places with a name at which no power was lost."""
+        points = [point for points in SCENES.values() for point in points]
+        return [point for point in points if not self.counts[f"at {point}"]]
+
     def table(self) -> Table:
         table = Table("what", "how often")
         table.add_row("seeds", f"{self.seeds:,}")
         table.add_row("steps", f"{self.steps:,}")
-        for name in ("crashes", "kills", "faults", "openings", "recoveries"):
+        for name in COUNTED:
             table.add_row(name, f"{self.counts[name]:,}")
         table.add_row("seconds", f"{time.monotonic() - self.begun_at:.1f}", end_section=True)
         self._add_rows(table, "fault ")
@@ -93,7 +102,7 @@ def tell(console: Console, failed: Outcome) -> None:
 
 
 def main() -> int:
-    """Run; return 1 if a seed failed."""
+    """Run; return 1 if a seed failed, or many have not lost their power at every place."""
     parser = argparse.ArgumentParser(prog="scripts/simulate", description=__doc__)
     parser.add_argument("--seeds", type=parse_seeds, default=parse_seeds("1..300"), metavar="A..B")
     parser.add_argument("--steps", type=int, default=STEPS_MIN, help="of each seed")
@@ -118,7 +127,11 @@ def main() -> int:
     console.print(summary.table())
     if failed is not None:
         tell(console, failed)
-    return 1 if failed is not None else 0
+        return 1
+    if summary.unhit and summary.seeds >= SEEDS_FOR_ALL_POINTS:
+        console.print(f"no power was lost at {', '.join(summary.unhit)}", style="bold red")
+        return 1
+    return 0
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from ibb.storage.position import Position
 from ibb.storage.redo_segment import SEGMENT_NAMES
 
 from ..faults.crash_points import Aim, name_crash_point
+from ..faults.one_lie import WAYS, OneLie
 from ..faults.sim_disk import PowerLost, SimDisk
 from .follower import Follower
 from .model import Found, Item, Model, Seen, WrongError
@@ -117,7 +118,12 @@ class World:
 
     def _open(self, at_least: int) -> None:
         self.counts["openings"] += 1
-        self.store = Store.open(STORE, self.options, disk=self.disk, clock=self.clock)
+        lie = self._misread_something()
+        try:
+            self.store = Store.open(STORE, self.options, disk=self.disk, clock=self.clock)
+        finally:
+            self.disk.lies.clear()
+            self.counts["misreads while opening"] += bool(lie.path)
         self._harmed = self.disk.harmed
         self.counts["recoveries"] += self.store._engine.opened.recovered
         if self.store.copies_set_aside and not self.disk.sync_failed:
@@ -125,6 +131,13 @@ class World:
         self._find_out_about_leases()
         self.verify(at_least)
         self.disk.sync_failed = False
+
+    def _misread_something(self) -> OneLie:
+        """Have one read wrong, perhaps: the opening must read it again."""
+        nth = self.rng.choice((0, self.rng.randrange(1, 12), self.rng.randrange(1, 60)))
+        lie = OneLie(nth, self.rng.random(), self.rng.choice(WAYS))
+        self.disk.lies.append(lie)
+        return lie
 
     def lose_power(self, lost: PowerLost) -> None:
         """Go down at an operation and come up again."""

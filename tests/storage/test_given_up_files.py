@@ -76,6 +76,30 @@ def test_a_file_whose_last_page_is_full_is_cut_behind_it(tmp_path):
     assert closed == given_up[: used_pages(given_up) * PAGE]
 
 
+@pytest.mark.parametrize("left", [1, 2, 3])
+def test_bytes_of_the_last_page_in_which_no_record_fits_are_filled_up(left, tmp_path):
+    first = BinlogBuilder(pages=8)
+    for seq in (1, 2, 3):
+        first.commit(numbered(seq), event(200))
+    first.prepare_page()
+    first.chunk(0x43, bytes(5) + b"x" * (first.room - 8 - left))
+    assert first.room == left
+    first.write(tmp_path, empty_next=False)
+    second = BinlogBuilder(pages=8, first=1)
+    second.full.update(numbered(3))
+    second.files, second.place = [], 0
+    second._new_file()
+    second.commit(numbered(4), event(200))
+    second.write(tmp_path)
+    with Store.open(tmp_path, OPTIONS) as store:
+        assert gtids(store) == [f"0-1-{seq}" for seq in (1, 2, 3, 4)]
+        store.backup(tmp_path / "copy")
+    for directory in (tmp_path, tmp_path / "copy"):
+        assert list(verify_directory(OsDisk(), str(directory))) == []
+        data = (directory / FIRST).read_bytes()
+        assert data[-4 - left : -4] == b"\xff" * left
+
+
 @pytest.mark.parametrize("copied", [False, True])
 def test_a_file_with_nothing_but_a_header_is_no_end(copied, tmp_path):
     directory = tmp_path / "store"
@@ -146,6 +170,21 @@ def test_a_file_that_is_damaged_inside_does_not_keep_the_store_from_being_opened
     before = path.read_bytes()
     with Store.open(tmp_path / "store", OPTIONS):
         assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("unused", [2, 3])
+def test_more_empty_files_than_there_can_be_are_not_taken_for_unused_ones(unused, tmp_path):
+    wanted = make(tmp_path / "store", unused=unused)
+    before = {path.name: path.read_bytes() for path in (tmp_path / "store").iterdir()}
+    if unused == 2:
+        with Store.open(tmp_path / "store", OPTIONS) as store:
+            assert gtids(store) == wanted
+        return
+    with pytest.raises(FormatError, match=r"Last 3 binlog .* all empty.*binlog-000002.ibb"):
+        Store.open(tmp_path / "store", OPTIONS)
+    after = {path.name: path.read_bytes() for path in (tmp_path / "store").iterdir()}
+    assert before.items() <= after.items()
+    assert not [name for name in after if name.startswith("binlog") and name not in before]
 
 
 @pytest.mark.parametrize("keep", [0.0, 0.5, 1.0])

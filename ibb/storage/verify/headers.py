@@ -19,12 +19,12 @@ from ibb.storage.file_header import (
     FileHeader,
 )
 from ibb.storage.file_name import binlog_name, is_misspelt, parse_binlog_name
+from ibb.storage.listing import EMPTY_FILES_MAX, NEWEST_EMPTY
 from ibb.storage.page import CHECKSUM_SIZE, PAGE_SIZE_MAX, PAGE_SIZE_MIN, check_page, page_is_zero
 
 from .finding import Finding, Kind
 from .holes import Holes
 
-EMPTY_FILES_MAX = 2  # at the end of a directory that can be recovered
 _WINDOW = 1 << 20  # bytes
 _ZEROS = bytes(_WINDOW)
 
@@ -190,8 +190,7 @@ def check_sequence(files: list[FileState], *, own_redo: bool) -> Iterator[Findin
             yield Finding.in_page(Kind.HEADER_LSN, after.file_no, 0, text)
     newest = files[-EMPTY_FILES_MAX - 1 :]
     if not own_redo and len(newest) > EMPTY_FILES_MAX and all(state.empty for state in newest):
-        text = "Last 3 binlog tablespace files are all empty"
-        yield Finding.in_file(Kind.NEWEST_EMPTY, newest[0].file_no, text)
+        yield Finding.in_file(Kind.NEWEST_EMPTY, newest[0].file_no, NEWEST_EMPTY)
 
 
 def newest_used(files: list[FileState]) -> int:
