@@ -129,9 +129,7 @@ class Stack:
 
     def assert_equal(self) -> None:
         """Fail unless both replicas end where the primary does and hold the same in every table."""
-        ((position,),) = self.sql("primary", "SELECT @@gtid_binlog_pos")
-        for replica in REPLICAS:
-            self.wait_for_position(replica, position)
+        self.wait_for_replicas()
         tables = self.sql(
             "primary",
             "SELECT CONCAT(table_schema, '.', table_name) FROM information_schema.tables"
@@ -142,6 +140,12 @@ class Stack:
         assert wanted
         for replica in REPLICAS:
             assert self.sql(replica, asked) == wanted
+
+    def wait_for_replicas(self) -> None:
+        """Wait until both replicas end where the primary does now."""
+        ((position,),) = self.sql("primary", "SELECT @@gtid_binlog_pos")
+        for replica in REPLICAS:
+            self.wait_for_position(replica, position)
 
     def wait_for_position(self, replica: str, position: str) -> None:
         """Wait until a replica has applied exactly *position*."""

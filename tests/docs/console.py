@@ -5,7 +5,8 @@ A line `$ command` is run, also over several lines, by `\\` or inside quotes; wh
 must be what it says. A server (`ibb serve`, `mariadbd`) goes on in the background, as in a terminal
 of its own, once it has said what stands behind it, among other lines. `...` stands for anything,
 alone on its line for any lines. Times, hashes, numbers of connections, files and pages, ports, and
-all of three digits and more may differ.
+all of three digits and more may differ. Folders of the system lie in the scratch folder, what
+belongs to the user `ibb` belongs to who runs the tests, and other machines are this one.
 """
 
 import os
@@ -27,6 +28,16 @@ COMMAND_SECONDS_MAX = 120
 SERVERS = re.compile(r"(?:ibb serve|(?:\S*/)?mariadbd) ")
 BLOCK = re.compile(r"^```console[^\n]*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 PORTS = ("3306", "3307", "3308", "3309")
+FOLDERS = re.compile(
+    r"(?<![\w./-])/(?:backups|etc/(?:ibb|mysql|systemd)|run/ibb|var/lib/ibb)(?![\w-])"
+)
+OWNER = f"{os.getuid()}:{os.getgid()}"
+_ELSEWHERE = (  # other users and machines, and who stands in for them
+    (re.compile(r"\bibb:ibb\b"), OWNER),
+    (re.compile(r"-o ibb -g ibb\b"), "-o {} -g {}".format(*OWNER.split(":"))),
+    (re.compile(r"\b(?:primary|relay)\.internal\b"), "localhost"),
+    (re.compile(r"\b10\.0\.7\."), "127.0.0."),
+)
 SAID_CHARACTERS_MAX = 4000  # of a server, quoted when it says something else
 DONE = "-- done: "
 END = f"status=$?; echo; echo '{DONE}'$status"
@@ -86,10 +97,12 @@ class Console:
     Args:
         folder: an existing folder, short enough for the names of sockets.
         wrapper: what the shell is started by, such as `unshare`.
+        folders: which of the system's lie in *folder*.
     """
 
-    def __init__(self, folder: Path, *wrapper: str) -> None:
+    def __init__(self, folder: Path, *wrapper: str, folders: re.Pattern[str] = FOLDERS) -> None:
         self.folder = folder
+        self._folders = folders
         self.ports = {port: str(free_port()) for port in PORTS}
         self._servers = 0
         self._shell = subprocess.Popen(
@@ -132,7 +145,8 @@ class Console:
         status, said = self.run(step.command)
         shown = f"$ {step.command}\n" + "\n".join(said)
         assert status == 0, f"exit status {status}: {shown}"
-        assert matches(step.output, said), f"the page says otherwise: {shown}"
+        expected = [self.here(line) for line in step.output]
+        assert matches(expected, said), f"the page says otherwise: {shown}"
 
     def run(self, command: str) -> tuple[int, list[str]]:
         """Return the exit status of a command and the lines that it said."""
@@ -160,7 +174,7 @@ class Console:
             command += f" --listen 127.0.0.1:{PORTS[1]}"
         path.touch()
         self.run(f"{{ {command}\n}} >{path.name} 2>&1 </dev/null &")
-        wanted = ["...", *step.output, "..."]
+        wanted = ["...", *map(self.here, step.output), "..."]
         wait_until(
             lambda: matches(wanted, path.read_text().splitlines()),
             COMMAND_SECONDS_MAX,
@@ -168,10 +182,12 @@ class Console:
         )
 
     def here(self, text: str) -> str:
-        """Return a text with the ports of this run."""
+        """Return a text with the ports, folders, users and machines of this run."""
         for written, port in self.ports.items():
             text = re.sub(rf"\b{written}\b", port, text)
-        return text
+        for pattern, place in _ELSEWHERE:
+            text = pattern.sub(place, text)
+        return self._folders.sub(rf"{self.folder}\g<0>", text)
 
 
 def matches(expected: list[str], said: list[str]) -> bool:

@@ -1,15 +1,23 @@
 """Which pages show commands, and how each is tried: run as it stands, or for a reason elsewhere."""
 
 import re
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[2]
+from .console import BLOCK, ROOT
+
 SMALL_DISK = "mkdir binlogs && mount -t tmpfs -o size=138M none binlogs"
+THREE_GROUPS = (
+    'mariadb -e "CREATE DATABASE shop; CREATE TABLE shop.orders (id INT PRIMARY KEY, what TEXT);'
+    " INSERT INTO shop.orders VALUES (1, 'tea')\" && "
+    "mariadb --defaults-file=relay.cnf -e \"SELECT MASTER_GTID_WAIT('0-1-3', 60)\""
+)
 # Run command by command, with what `estate` is to provide; None: the page starts all by itself.
 RUN: dict[str, dict[str, Any] | None] = {
     "README.md": {"relay": False, "replicas": 1},
     "docs/tutorial.md": None,
+    "docs/operations.md": {"running": False},
+    "docs/security.md": {"relay": False, "replicas": 1, "encrypted": True},
+    "docs/backup.md": {"after": THREE_GROUPS},
     "docs/runbooks/damaged-file.md": {"replicas": 1},
     "docs/runbooks/disk-full.md": {
         "wrapper": ("unshare", "--map-root-user", "--mount"),
@@ -24,23 +32,55 @@ RUN: dict[str, dict[str, Any] | None] = {
 }
 ELSEWHERE = {
     "docs/accounts.md": "tests/cli/test_account.py has these commands, with files of its own",
-    "docs/backup.md": "its drill is docs/runbooks/restore-a-backup.md",
-    "docs/containers.md": "scripts/test-compose drives the stack; the page says what it leaves out",
     "docs/dashboard.md": "tests/server/web/test_dashboard_views.py asks for these pages",
     "docs/monitoring.md": "tests/server/web asks for these pages over HTTP and HTTPS",
-    "docs/operations.md": "tests/server/test_config_check.py, test_reloading.py, test_systemd.py",
     "docs/performance.md": "measurements: minutes each; tests/measure runs small ones",
-    "docs/security.md": "users, groups and folders of the system; tests/cli and tests/integration",
     "docs/semi-sync.md": "tests/integration/test_semi_sync.py, and scripts/semi-sync-rounds there",
     "docs/spark.md": "tests/pipeline/jobs/test_spark_jobs.py runs the jobs on a history",
     "docs/sql.md": "tests/server/sql/test_sql_document.py sends every statement",
     "docs/testing.md": "the tests themselves, and what makes a machine ready for them",
     "docs/verify.md": "tests/cli/test_verify.py",
 }
+# Run by scripts/test-compose on its stack, tests/compose/test_pages.py.
+IN_CONTAINERS = ("docs/containers.md",)
+# What the pages that are run show outside of console blocks, by its beginning.
+NOT_RUN = {
+    "README.md": {
+        "scripts/demo ": "tests/demo runs the demonstration",
+        "scripts/test ": "the tests themselves",
+    },
+    "docs/containers.md": {
+        "docker compose up -d ": "what scripts/compose becomes where an engine answers",
+        "scripts/compose up -d ": "tests/compose/conftest.py brings its stack up so",
+        "docker compose --profile metrics up -d ": "a profile of the tests' stack",
+        "docker compose --profile grafana up -d ": "Grafana's image is on another registry",
+        "scripts/compose --profile grafana exec ": "Grafana's image is on another registry",
+        "docker volume create ": "the volume may be there: Stack.choose_passwords takes its own",
+        "docker run --rm -i --user 0 ": "Stack.choose_passwords runs it for its own volume",
+        "install -d -o 3307 ": "gives a folder away, as root alone can; the tests' is everybody's",
+        "docker build -t ibb ": "scripts/test-compose builds the image by another name",
+        "docker run --rm -it ": "asks for a password, and takes a volume that may be there",
+        "docker run -d ": "takes ports and a volume; the stack's relay has these arguments",
+        "git pull": "changes the checkout",
+        "scripts/compose build secrets ": "scripts/test-compose begins with it",
+        "scripts/compose up -d relay": "tests/compose/test_compose.py, with another image",
+        "scripts/test-compose": "the tests themselves",
+    },
+    "docs/operations.md": {
+        "ibb serve ": "what the unit starts, and so `systemctl enable` on this page",
+        "useradd ": "changes the machine; the files belong to who runs the tests",
+    },
+}
 _COMMAND = re.compile(
-    r"^(?:\$ | {4,})(?:ibb [a-z]|(?:scripts/|mariadb|uv |openssl |systemctl |\.venv/)\S*)",
+    r"^(?:\$ | {4,})((?:ibb [a-z]|docker |git |install |useradd |(?:cp|mv|chown) [-/\w]"
+    r"|(?:scripts/|mariadb|uv |openssl |systemctl |\.venv/)\S*).*)",
     re.MULTILINE,
 )
+
+
+def commands_not_run(page: str) -> list[str]:
+    """Return the first lines of the commands that a page shows outside of console blocks."""
+    return _COMMAND.findall(BLOCK.sub("", (ROOT / page).read_text()))
 
 
 def pages_with_commands() -> set[str]:

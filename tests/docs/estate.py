@@ -3,7 +3,7 @@ What the runbooks take for granted: a primary, a relay that runs as a service, r
 
 In the folder of a page lie `primary.cnf`, `relay.cnf`, `replica.cnf`, by which clients log in,
 and `systemctl` and `journalctl`, which stand in for the real ones: the tests' machine runs no
-services.
+services. What the first starts is what `deploy/ibb.service` says.
 """
 
 from collections.abc import Iterator
@@ -11,19 +11,25 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from ibb.demo.installation import Installation
+from ibb.server.connections.certificate import self_signed
 from ibb.server.login.accounts import AccountBook, make_account
 
 from ..integration.mariadb_server import PRIMARY_OPTIONS, REPLICA_OPTIONS, MariadbServer
-from .console import Console
+from .console import ROOT, Console
 
 PASSWORD = "sesame"
 ROWS = "--binlog-format=ROW"
 WRITING_REPLICA = ("--log-bin=bin", "--log-slave-updates", ROWS)
 SYSTEMCTL = """\
 #!/usr/bin/env bash
+words() { # what a unit starts, with the paths of this folder
+    sed -En 's:/(etc|var/lib)/ibb/::g; s:^'"$1"'=/opt/ibb/.venv/bin/::p' \\
+        "etc/systemd/system/$2.service"
+}
 start() {
+    $(words ExecStartPre "$1") >>ibb.log || exit 1
     : >ibb.out
-    ibb serve binlogs --config ibb.toml >>ibb.out 2>>ibb.log </dev/null &
+    $(words ExecStart "$1") >>ibb.out 2>>ibb.log </dev/null &
     echo $! >ibb.pid
     until grep -q ready ibb.out; do
         kill -0 "$(cat ibb.pid)" 2>/dev/null || { tail ibb.log; exit 1; }
@@ -37,6 +43,8 @@ case $1 in
         kill -HUP "$(cat ibb.pid)"
         until [ "$(grep -c reload ibb.log)" -gt "$before" ]; do sleep 0.1; done ;;
     restart) stop; start "$2" ;;
+    enable) start "$3" ;; # behind --now
+    daemon-reload) ;;
     *) "$1" "$2" ;;
 esac
 """
@@ -46,9 +54,9 @@ exec tail -n "${@: -1}" ibb.log
 """
 SETTINGS = """\
 listen = "127.0.0.1:3307"
-accounts = "accounts.toml"
+accounts = "/etc/ibb/accounts.toml"
 upstream = "mariadb://repl@127.0.0.1:3306"
-upstream_password_file = "upstream-password"
+upstream_password_file = "/etc/ibb/upstream-password"
 server_id = 10
 max_binlog_size = "1M"
 """
@@ -60,9 +68,12 @@ def estate(
     folder: Path,
     *,
     relay: bool = True,
+    running: bool = True,
+    encrypted: bool = False,
     replicas: int = 0,
     wrapper: tuple[str, ...] = (),
     before: str = "",
+    after: str = "",
 ) -> Iterator[Console]:
     """
     Lend a console beside running servers; all of them end with it.
@@ -70,28 +81,59 @@ def estate(
     Args:
         installation: the MariaDB of primary and replicas.
         folder: of the page, empty.
-        relay: whether the service runs, and has its account on the primary.
+        relay: whether the relay has its settings, and its account on the primary.
+        running: whether it is a service, and runs.
+        encrypted: whether there are certificates, and logins by ed25519.
         replicas: how many there are, `replica.cnf`, `replica2.cnf`; they follow the relay.
         wrapper: see `Console`.
         before: commands that come before the relay's first start.
+        after: commands that come after all starts.
     """
     with ExitStack() as ends:
         console = ends.enter_context(Console(folder, *wrapper))
-        primary = _server(installation, folder, "primary", 1, (*PRIMARY_OPTIONS, ROWS))
+        _make_folders(folder)
+        of_primary, of_replicas = _encryption(installation, folder) if encrypted else ((), ())
+        options = (*PRIMARY_OPTIONS, ROWS, *of_primary)
+        primary = _server(installation, folder, "primary", 1, options)
         ends.callback(primary.kill)
         console.ports["3306"] = str(primary.port)
         (folder / ".my.cnf").symlink_to("primary.cnf")  # by which `mariadb` alone logs in
         if relay:
-            _start_relay(console, primary, before)
+            _prepare_relay(console, primary)
+        if relay and running:
+            _start_relay(console, before)
         for number in range(replicas):
             name = "replica" if number == 0 else f"replica{number + 1}"
-            options = (*REPLICA_OPTIONS, *WRITING_REPLICA)
+            options = (*REPLICA_OPTIONS, *WRITING_REPLICA, *of_replicas)
             replica = _server(installation, folder, name, 2 + number, options)
             ends.callback(replica.kill)
             console.ports[f"{3308 + number}"] = str(replica.port)
-            if relay:
+            if relay and running:
                 replica.replicate_from(int(console.ports["3307"]), user="repl", password=PASSWORD)
+        _run(console, after)
         yield console
+
+
+def _make_folders(folder: Path) -> None:
+    """Make the folders of the system; those of `ibb` are the page's own, where paths are short."""
+    for name in ("backups", "etc/mysql", "etc/systemd/system", "run", "var/lib"):
+        (folder / name).mkdir(parents=True)
+    for name in ("etc/ibb", "var/lib/ibb"):
+        (folder / name).symlink_to(folder)
+    (folder / "deploy").symlink_to(ROOT / "deploy")
+
+
+def _encryption(
+    installation: Installation, folder: Path
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Make one certificate for all, which vouches for itself; return options of the servers."""
+    for name, data in zip(("cert.pem", "key.pem"), self_signed("localhost"), strict=True):
+        (folder / name).write_bytes(data)
+    for place in ("etc/ibb/ca.pem", "etc/mysql/ca.pem"):
+        (folder / place).symlink_to(folder / "cert.pem")
+    (plugins,) = installation.base.glob("lib/*-linux-gnu/libmariadb3/plugin")
+    shown = (f"--ssl-cert={folder}/cert.pem", f"--ssl-key={folder}/key.pem")
+    return (*shown, "--plugin-load-add=auth_ed25519"), (f"--plugin-dir={plugins}",)
 
 
 def _server(
@@ -106,8 +148,8 @@ def _server(
     return server
 
 
-def _start_relay(console: Console, primary: MariadbServer, before: str) -> None:
-    """Make what the service reads and the stand-ins for systemd's programs, and start it."""
+def _prepare_relay(console: Console, primary: MariadbServer) -> None:
+    """Make what the service reads, and the stand-ins for systemd's programs."""
     primary.run(
         "SET sql_log_bin = 0",
         f"CREATE USER repl@'%' IDENTIFIED BY '{PASSWORD}'",
@@ -130,6 +172,14 @@ def _start_relay(console: Console, primary: MariadbServer, before: str) -> None:
         path = folder / "bin" / name
         path.write_text(text)
         path.chmod(0o755)
-    for command in (before, "systemctl start ibb"):
-        status, said = console.run(command or "true")
-        assert status == 0, said
+
+
+def _start_relay(console: Console, before: str) -> None:
+    (console.folder / "etc/systemd/system/ibb.service").symlink_to(ROOT / "deploy/ibb.service")
+    _run(console, before)
+    _run(console, "systemctl start ibb")
+
+
+def _run(console: Console, commands: str) -> None:
+    status, said = console.run(commands or "true")
+    assert status == 0, said

@@ -89,6 +89,21 @@ def test_what_may_not_differ(expected, said):
     assert not matches(expected, said)
 
 
+def test_folders_users_and_machines_are_those_of_the_run(folder):
+    with Console(folder) as console:
+        there = console.here("install -o ibb -g ibb /etc/ibb && chown ibb:ibb /var/lib/ibb/binlogs")
+        owner, group = os.getuid(), os.getgid()
+        assert there == (
+            f"install -o {owner} -g {group} {folder}/etc/ibb"
+            f" && chown {owner}:{group} {folder}/var/lib/ibb/binlogs"
+        )
+        assert console.here("mariadb://me@relay.internal '10.0.7.%'") == (
+            "mariadb://me@localhost '127.0.0.%'"
+        )
+        for other in ("/run/ibb-secrets", "/opt/var/lib/ibb", "docs/backups"):
+            assert console.here(other) == other
+
+
 def test_a_page_that_is_not_true_is_noticed(folder):
     with Console(folder) as console:
         console.check(Step("echo yes", ["yes"]))
