@@ -3,9 +3,11 @@ What the runbooks take for granted: a primary, a relay that runs as a service, r
 
 In the folder of a page lie `primary.cnf`, `relay.cnf`, `replica.cnf`, by which clients log in,
 and `systemctl` and `journalctl`, which stand in for the real ones: the tests' machine runs no
-services. What the first starts is what `deploy/ibb.service` says.
+services. What the first starts is what `deploy/ibb.service` says, with the system calls that it
+leaves.
 """
 
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -14,6 +16,7 @@ from ibb.demo.installation import Installation
 from ibb.server.connections.certificate import self_signed
 from ibb.server.login.accounts import AccountBook, make_account
 
+from ..cli import confined
 from ..integration.mariadb_server import PRIMARY_OPTIONS, REPLICA_OPTIONS, MariadbServer
 from .console import ROOT, Console
 
@@ -27,9 +30,9 @@ words() { # what a unit starts, with the paths of this folder
         "etc/systemd/system/$2.service"
 }
 start() {
-    $(words ExecStartPre "$1") >>ibb.log || exit 1
+    $(<confinement) $(words ExecStartPre "$1") >>ibb.log || exit 1
     : >ibb.out
-    $(words ExecStart "$1") >>ibb.out 2>>ibb.log </dev/null &
+    $(<confinement) $(words ExecStart "$1") >>ibb.out 2>>ibb.log </dev/null &
     echo $! >ibb.pid
     until grep -q ready ibb.out; do
         kill -0 "$(cat ibb.pid)" 2>/dev/null || { tail ibb.log; exit 1; }
@@ -167,6 +170,10 @@ def _prepare_relay(console: Console, primary: MariadbServer) -> None:
     with AccountBook.changing(str(folder / "accounts.toml")) as book:
         book.add(make_account("repl", "%", PASSWORD, ["REPLICATION SLAVE"]))
         book.add(make_account("me", "%", PASSWORD, ["ALL PRIVILEGES"]))
+    allowed = confined.unit_filter()  # nothing is filtered where systemd is not at hand to say what
+    (folder / "filter").write_bytes(allowed or b"")
+    confinement = f"{sys.executable} {confined.__file__} {folder / 'filter'}"
+    (folder / "confinement").write_text(confinement if allowed else "")
     (folder / "bin").mkdir()
     for name, text in (("systemctl", SYSTEMCTL), ("journalctl", JOURNALCTL)):
         path = folder / "bin" / name
