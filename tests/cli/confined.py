@@ -81,8 +81,12 @@ def _numbers() -> dict[str, int]:
         text=True,
         check=True,
     )
-    found = re.findall(r"^#define __NR_(\w+) (\d+)$", done.stdout, re.MULTILINE)
-    return {name: int(number) for name, number in found}
+    said = dict(re.findall(r"^#define (__NR\w+) (\w+)$", done.stdout, re.MULTILINE))
+    return {
+        name.removeprefix("__NR_"): int(said.get(value, value))  # some are called as others
+        for name, value in said.items()
+        if name.startswith("__NR_") and said.get(value, value).isdigit()
+    }
 
 
 def _confine(instructions: bytes) -> None:
