@@ -29,6 +29,7 @@ SOURCES = sorted(
 SCRIPTS = sorted(path.relative_to(ROOT) for path in (ROOT / "scripts").iterdir() if path.is_file())
 LOCK_FILES = ("requirements.lock", "requirements-test.lock")
 CONTAINER_LOCK_FILES = ("containers/ibb/requirements.lock", "containers/podman-compose.lock")
+CHANGES = ("Added", "Changed", "Deprecated", "Removed", "Fixed", "Security")  # keepachangelog.com
 LEFT_OVER = re.compile(r"\b(?:TODO|FIXME|XXX|NotImplementedError)\b")
 
 
@@ -91,6 +92,15 @@ def test_the_readme_lists_every_document():
     more = (ROOT / "README.md").read_text().partition("## More")[2]
     for path in (ROOT / "docs").glob("*.md"):
         assert path.name == "index.md" or f"`docs/{path.name}`" in more
+
+
+def test_the_changelog_has_the_sections_that_readers_know():
+    headings = re.findall(r"^(##+) (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert headings[0] == ("##", "Unreleased")
+    sections = [name for level, name in headings if level == "###"]
+    releases = sum(level == "##" for level, _ in headings)
+    assert set(sections) <= set(CHANGES)
+    assert all(sections.count(name) <= releases for name in CHANGES)
 
 
 def test_the_site_leads_to_every_document():
