@@ -6,6 +6,9 @@ cdef long long _header_size
 @cython.locals(data="const unsigned char[::1]", at="long long", size="long long", length="long long")
 cpdef long long count_plain(const unsigned char[::1] events) except -1
 
+@cython.locals(data="const unsigned char[::1]", at="long long", size="long long", length="long long")
+cpdef long long count_others(const unsigned char[::1] events) except -1
+
 @cython.locals(data="unsigned char[::1]", at="long long", size="long long")
 cpdef clear_positions(unsigned char[::1] events)
 

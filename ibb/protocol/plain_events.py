@@ -44,6 +44,22 @@ def count_plain(events: Buffer) -> int:
     return at
 
 
+def count_others(events: Buffer) -> int:
+    """
+    Return how many bytes of events that are not plain lie whole at the beginning.
+
+    Args:
+        events: as for `count_plain`.
+    """
+    data, at, size = events, 0, len(events)
+    while size - at >= _header_size:
+        length = _length(data, at)
+        if length < _header_size or length > size - at or _plain[data[at + 4]]:
+            break
+        at += length
+    return at
+
+
 def clear_positions(events: bytearray) -> None:
     """
     Set the log positions of events to 0.

@@ -58,6 +58,7 @@ class Engine:
     Attributes:
         writing: held by whoever writes.
         durable: how far readers may look.
+        room: for what is to be written.
         pages: what they see.
         opened: how the directory was found.
     """
@@ -114,7 +115,7 @@ class Engine:
             prepared=self.opened.prepared, on_file_made=self._on_file_made,
         )  # fmt: skip
         self._log_syncer = LogSyncer(redo, seconds=options.log_sync_seconds, clock=self._clock)
-        self._room = Room(self.writer, self._fifo, redo, self._flusher, self.files, housekeeper)
+        self.room = Room(self.writer, self._fifo, redo, self._flusher, self.files, housekeeper)
         # Only now may others ask this log. To those who wait across a reset either log says that
         # what they wait for is durable: the old one was synced, this one's LSNs lie behind.
         self._redo = redo
@@ -203,7 +204,7 @@ class Engine:
         Args:
             run: it tells then how far it came.
             bound: what it takes at most.
-            newest: returns the GTIDs of what was written, then; None: it has none.
+            newest: called once it is written, returns the GTIDs of it; None: it has none.
 
         Raises:
             GroupError, StoreFull, StoreFailed: as `append`; nothing was written.
@@ -338,11 +339,6 @@ class Engine:
         pins, oldest_open = self.writer.pins, self._housekeeper.oldest_open
         return WriterNeeds(oldest_open, pins.lowest_open(), pins.prepared())
 
-    @property
-    def redo_group_size_max(self) -> int:
-        """The bytes that the redo log takes at once at most."""
-        return self._redo.group_size_max
-
     def remove_file(self, file_no: int) -> None:
         """Remove a file that nobody needs, durably, so that no later one can go before it."""
         self._disk.unlink(self.files.path(file_no))
@@ -360,12 +356,12 @@ class Engine:
 
     def checkpoint(self) -> None:
         """Bring everything written to the files, durably; the caller holds `writing`."""
-        self._room.checkpoint()
+        self.room.checkpoint()
 
     def _make_room(self, bound: RecordBound) -> None:
         """Make sure that no record waits in the middle of its writing; raises as `append`."""
         try:
-            self._room.make(bound)
+            self.room.make(bound)
         except DiskError as error:
             self._redo.fail(error)
             self.check()

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ibb.protocol.event import LOG_POS_OFFSET
 from ibb.protocol.event_splitter import EventPart, EventSplitter
-from ibb.protocol.plain_events import clear_positions, count_plain
+from ibb.protocol.plain_events import clear_positions, count_others, count_plain
 
 from .group_shape import GroupShape
 from .oob import ForestMark, OobForest
@@ -89,7 +89,9 @@ class EventList:
         return size
 
     def step(self, data: memoryview) -> int:
-        """Return how much of *data* to feed in order not to pass the end of an event."""
+        """Return how much of *data* to feed in order not to pass the beginning of a plain event."""
+        if self.at_boundary and (others := count_others(data)):
+            return others
         return self._splitter.step(data)
 
     def take(self, size_min: int, piece_size: int, write: Callable[[memoryview], int]) -> None:

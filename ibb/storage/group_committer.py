@@ -5,6 +5,7 @@ It keeps the pins of open groups and the list of prepared XA transactions in ste
 written. Source: ibb-format 5.5, 5.6, 9.2, 9.6.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Hashable
 
 from ibb.protocol.group_run import GroupRun
@@ -19,6 +20,7 @@ from .oob import OobForest
 from .oob_run import plan_run
 from .record import (
     NO_LISTS,
+    OOB_HEADER_BYTES_MAX,
     OobReference,
     RecordType,
     XaComplete,
@@ -33,7 +35,9 @@ from .record_bound import RecordBound, run_bound
 from .record_run import RecordRun
 from .xa import PreparedXa
 
-RUN_BYTES_MAX = 512 << 10  # of pieces of a group that are written together
+RUN_BYTES_MAX = 256 << 10  # of pieces that are written together, while others wait
+RUN_PIECES_MAX = 256
+RUN_PIECES_MIN = 2
 
 
 class GroupCommitter:
@@ -61,28 +65,38 @@ class GroupCommitter:
         with self._engine.writing:
             writer = self._engine.writer
             writer.pins.pin(group, writer.file_no)
-            count = max(RUN_BYTES_MAX // piece_size, 1)
-            if done := self._write_run(forest, piece_size, pieces[: count * piece_size]):
+            count = self._run_max(piece_size)
+            run = pieces[: count * piece_size]
+            if run and (done := self._write_run(forest, piece_size, run)):
                 return done
             piece = pieces[:piece_size]
             data = encode_oob_header(forest.next_node()) + piece
             self._engine.append(NewRecord(RecordType.OOB, data, on_start=forest.add))
             return len(piece)
 
+    def _run_max(self, piece_size: int) -> int:
+        """Return how many pieces should go together, as much room as there is; 0: none."""
+        room, page_size = self._engine.room, self._engine.writer.page_size
+        size = piece_size + OOB_HEADER_BYTES_MAX
+        count = min(min(RUN_BYTES_MAX, room.run_bytes_max) // piece_size, RUN_PIECES_MAX)
+        while count and not room.takes(run_bound(count, count * size, page_size)):
+            count //= 2
+        return count if count >= RUN_PIECES_MIN else 0
+
     def _write_run(self, forest: OobForest, piece_size: int, pieces: memoryview) -> int:
         """Write as many pieces as go into the file's pages just so; return the bytes of them."""
-        engine = self._engine
-        start, page_size = engine.writer.next_start, engine.writer.page_size
-        planned = plan_run(forest, start, page_size, piece_size, pieces)
+        engine, page_size = self._engine, self._engine.writer.page_size
+        planned = plan_run(forest, engine.writer.end, page_size, piece_size, pieces)
         count = len(planned.bounds) - 1
         bound = run_bound(count, len(planned.data), page_size)
-        if bound.redo_bytes > engine.redo_group_size_max:
-            return 0
         run = RecordRun(RecordType.OOB, b"", memoryview(planned.data), planned.bounds, 0, count)
-        if engine.append_run(run, bound, lambda: None) is None:
+
+        def note_places() -> None:
+            for place in planned.starts[: run.next]:
+                forest.add(place)
+
+        if engine.append_run(run, bound, note_places) is None:
             return 0
-        for place in planned.starts[: run.next]:
-            forest.add(place)
         return min(run.next * piece_size, len(pieces))
 
     def commit_group(
@@ -113,13 +127,16 @@ class GroupCommitter:
         engine, bounds = self._engine, groups.bounds
         if not engine.writer.takes_pairs(len(groups.origins)):
             return first, None
+        end_max = bounds[first] + engine.room.run_bytes_max
+        count = bisect_right(bounds, end_max, first + 1, groups.count + 1) - 1 - first
+        if not count:
+            return first, None
 
         def bound_of_first(count: int) -> RecordBound:
             size = bounds[first + count] - bounds[first] + count * len(NO_LISTS)
             return run_bound(count, size, engine.writer.page_size)
 
-        count = groups.count - first
-        while (bound := bound_of_first(count)).redo_bytes > engine.redo_group_size_max:
+        while not engine.room.takes(bound := bound_of_first(count)):
             count //= 2
             if not count:
                 return first, None

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Protocol, Self
 
-from ibb.protocol.errors import FormatError
+from ibb.protocol.errors import FormatError, IbbError
 from ibb.protocol.event import EventType
 from ibb.protocol.event_splitter import EventPart
 from ibb.protocol.fields import U32
@@ -172,9 +172,15 @@ class GroupWriter:
             StoreFailed: the store has stopped writing.
         """
         self._check_complete()
-        references, payload = self._finished(gtid)
-        position = self._store.commit_group(self, gtid, references, payload)
-        self._open = False
+        try:
+            references, payload = self._finished(gtid)
+            position = self._store.commit_group(self, gtid, references, payload)
+            self._open = False
+        except IbbError:
+            raise  # it may be committed once more
+        except BaseException:
+            self.rollback()  # interrupted: how much of it was written is not known
+            raise
         if wait:
             self._store.wait_for(position)
         return position
@@ -206,11 +212,17 @@ class GroupWriter:
         check_xid(xid)
         if not 0 <= engines <= ENGINES_MAX:
             raise GroupError(f"{engines} engines: 0 to {ENGINES_MAX} can be stored")
-        self._write_pieces(self._transaction, 1)
-        forest = self._transaction.forest
-        reference = forest.reference() if forest.count else None
-        position = self._store.prepare_group(self, xid, engines, reference)
-        self._open = False
+        try:
+            self._write_pieces(self._transaction, 1)
+            forest = self._transaction.forest
+            reference = forest.reference() if forest.count else None
+            position = self._store.prepare_group(self, xid, engines, reference)
+            self._open = False
+        except IbbError:
+            raise
+        except BaseException:
+            self.rollback()  # as above
+            raise
         self._store.wait_for(position)
         return position
 

@@ -47,6 +47,12 @@ class OobForest:
         self._roots: list[Root] = []
         self._first = NOWHERE
 
+    def copy(self) -> "OobForest":
+        """Return a forest of the same nodes that grows by itself."""
+        forest = OobForest()
+        forest._roots, forest._first = list(self._roots), self._first
+        return forest
+
     @property
     def count(self) -> int:
         """Number of nodes that take part, rolled-back ones not counted."""

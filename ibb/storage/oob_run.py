@@ -31,34 +31,32 @@ class OobRun(NamedTuple):
 
 
 def plan_run(
-    forest: OobForest, start: Position, page_size: int, piece_size: int, pieces: memoryview
+    forest: OobForest, end: Position, page_size: int, piece_size: int, pieces: memoryview
 ) -> OobRun:
     """
     Return the next records of a list if nothing but they is written.
 
     Args:
         forest: of the list; it does not change.
-        start: where the first one begins.
+        end: of the binlog: the first begins there, or on the next page.
         page_size: of the pages from there on.
         piece_size: bytes of each piece; the last one may have fewer.
         pieces: all of them, one behind the other.
     """
-    before = forest.save()
+    forest = forest.copy()
     parts: list[bytes | memoryview] = []
-    bounds, starts, end = array("q", (0,)), [start], 0
-    try:
-        for at in range(0, len(pieces), piece_size):
-            piece = pieces[at : at + piece_size]
-            header = encode_oob_header(forest.next_node())
-            parts += header, piece
-            size = len(header) + len(piece)
-            end += size
-            bounds.append(end)
-            forest.add(start)
-            start = start_behind(start, size, page_size)
-            starts.append(start)
-    finally:
-        forest.restore(before)
+    start = _start_at(end.file_no, *divmod(end.offset, page_size), page_size)
+    bounds, starts, total = array("q", (0,)), [start], 0
+    for at in range(0, len(pieces), piece_size):
+        piece = pieces[at : at + piece_size]
+        header = encode_oob_header(forest.next_node())
+        parts += header, piece
+        size = len(header) + len(piece)
+        total += size
+        bounds.append(total)
+        forest.add(start)
+        start = start_behind(start, size, page_size)
+        starts.append(start)
     return OobRun(b"".join(parts), bounds, starts)
 
 
@@ -79,7 +77,11 @@ def start_behind(start: Position, size: int, page_size: int) -> Position:
         further = -(-left // (area - CHUNK_HEADER_SIZE))
         page_no += further
         used, size = 0, left - (further - 1) * (area - CHUNK_HEADER_SIZE)
-    used += CHUNK_HEADER_SIZE + size
-    if area - used < CHUNK_SIZE_MIN:
+    return _start_at(file_no, page_no, used + CHUNK_HEADER_SIZE + size, page_size)
+
+
+def _start_at(file_no: int, page_no: int, used: int, page_size: int) -> Position:
+    """Return where a record begins behind what is used of a page."""
+    if chunk_area_end(page_size) - used < CHUNK_SIZE_MIN:
         page_no, used = page_no + 1, 0
     return Position(file_no, page_no * page_size + used)

@@ -42,6 +42,18 @@ class Room:
         self._files = files
         self._housekeeper = housekeeper
 
+    @property
+    def run_bytes_max(self) -> int:
+        """The bytes of records that fit before a state or another file is due, and in memory."""
+        writer, fifo = self._writer, self._fifo
+        pages = min(writer.pages_before_state, max(fifo.pages_max - len(fifo), 0))
+        tail = writer.tail
+        return pages * writer.shape.page_payload + (tail.room if tail is not None else 0)
+
+    def takes(self, bound: RecordBound) -> bool:
+        """Tell whether the redo log can take as much at once."""
+        return bound.redo_bytes <= self._redo.group_size_max
+
     def make(self, bound: RecordBound) -> None:
         """
         Make sure that records can be written without waiting in the middle of them.

@@ -193,7 +193,7 @@ class Writer:
         changed: list[FifoPage] = []
         while not run.is_done:
             page = self._tail
-            after = self._pages_to_state(self._page_no + (page is not None))
+            after = self.pages_before_state
             if page is None:
                 if not run.is_open and not run.fits(after * payload):
                     break
@@ -218,15 +218,9 @@ class Writer:
         return lsn
 
     @property
-    def next_start(self) -> Position:
-        """Where a record begins that no state and no other file comes before."""
-        header, tail = self._header, self._tail
-        if tail is None or tail.room >= CHUNK_SIZE_MIN:
-            return self.end
-        return Position(header.file_no, (self._page_no + 1) * header.page_size)
-
-    def _pages_to_state(self, page_no: int) -> int:
-        """Return how many pages from *page_no* on begin with neither a state nor a file."""
+    def pages_before_state(self) -> int:
+        """How many pages behind the one that is begun begin with neither a state nor a file."""
+        page_no = self._page_no + (self._tail is not None)
         if page_no == 1 or self._is_behind_state:
             return 0
         end, interval = self._header.page_count, self._header.state_interval

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from ibb.protocol.event import HEADER_SIZE, EventHeader, EventType, build_event
 from ibb.protocol.event_group import GroupStep, GroupTracker
 from ibb.protocol.gtid import Gtid
-from ibb.protocol.plain_events import PLAIN, clear_positions, count_plain
+from ibb.protocol.plain_events import PLAIN, clear_positions, count_others, count_plain
 
 OTHERS = (EventType.QUERY, EventType.XID, EventType.GTID, EventType.ROTATE, EventType.INCIDENT)
 
@@ -40,12 +40,28 @@ def test_whole_plain_events_are_taken_from_the_beginning_on(events, cut, is_cut)
 
 
 @pytest.mark.kernel
+@settings(max_examples=300)
+@given(st.lists(EVENTS, max_size=9), st.integers(0, 400), st.booleans())
+def test_so_are_whole_ones_that_are_not_plain(events, cut, is_cut):
+    data = b"".join(event for _, event in events)
+    data = data[: len(data) - min(cut, len(data))] if is_cut else data
+    wanted = 0
+    for kind, event in events:
+        if kind in PLAIN or wanted + len(event) > len(data):
+            break
+        wanted += len(event)
+    assert count_others(data) == wanted
+
+
+@pytest.mark.kernel
 @pytest.mark.parametrize("length", [0, 1, HEADER_SIZE - 1, 28, 2**31, 2**32 - 1])
 def test_a_length_that_cannot_be_is_left_to_others(length):
     good = build_event(EventType.WRITE_ROWS_V1, b"12345678", timestamp=7, server_id=1)
     bad = placed(good[:9] + length.to_bytes(4, "little") + good[13:])
     assert count_plain(good + bad) == len(good)
     assert count_plain(bad) == 0
+    other = build_event(EventType.QUERY, b"12345678", timestamp=7, server_id=1)
+    assert count_others(other + other[:9] + bad[9:]) == len(other)
     clear_positions(bytearray(good + bad))  # which nobody does: it ends
 
 
@@ -53,6 +69,7 @@ def test_a_length_that_cannot_be_is_left_to_others(length):
 def test_nothing_has_no_events():
     assert count_plain(b"") == 0
     assert count_plain(bytes(HEADER_SIZE - 1)) == 0
+    assert count_others(b"") == count_others(bytes(HEADER_SIZE - 1)) == 0
 
 
 @pytest.mark.parametrize("kind", PLAIN)

@@ -2,6 +2,7 @@
 
 import random
 import tracemalloc
+from dataclasses import replace
 
 import pytest
 
@@ -14,6 +15,7 @@ from ibb.storage.new_record import NewRecord
 from ibb.storage.oob import OobForest
 from ibb.storage.oob_run import plan_run, start_behind
 from ibb.storage.options import StoreOptions
+from ibb.storage.page_fifo import PageFifo
 from ibb.storage.position import Position
 from ibb.storage.record import RecordType, encode_oob_header
 from ibb.storage.verify.directory_check import verify_directory
@@ -123,18 +125,57 @@ def test_most_pieces_go_together(monkeypatch):
     assert len(written) < len(events) / 1000 / 4
 
 
+@pytest.mark.parametrize(
+    ("page_size", "pages", "interval", "redo_bytes"),
+    [(512, 64, 1, 256 << 10), (512, 1024, 8, 256 << 10), (4096, 64, 64, 256 << 10)],
+)
+def test_no_more_is_planned_than_is_written(page_size, pages, interval, redo_bytes, monkeypatch):
+    """Near a state, a file's end or the end of the log: planning again would never end."""
+    planned, written = 0, 0
+    write_run = GroupCommitter._write_run
+
+    def counted(committer, forest, piece_size, pieces):
+        nonlocal planned, written
+        done = write_run(committer, forest, piece_size, pieces)
+        planned, written = planned + len(pieces), written + done
+        return done
+
+    monkeypatch.setattr(GroupCommitter, "_write_run", counted)
+    settings = replace(options_for(page_size, pages, interval, 256), redo_segment_size=redo_bytes)
+    with Store.open(DIRECTORY, settings, disk=SimDisk()) as store, store.begin() as group:
+        group.write(query("insert") + rows_event(100) * 3000 + xid(7))
+        group.commit(Gtid(0, 1, 1))
+    assert planned <= 1.5 * written + 4096
+
+
+def test_a_run_leaves_as_few_pages_in_memory_as_one_piece_after_the_other(monkeypatch):
+    most = 0
+    append = PageFifo.append
+
+    def noted(fifo, *place):
+        nonlocal most
+        page = append(fifo, *place)
+        most = max(most, len(fifo))
+        return page
+
+    monkeypatch.setattr(PageFifo, "append", noted)
+    settings = replace(options_for(512, 4096, 4096, 1000), fifo_pages_max=16)
+    with Store.open(DIRECTORY, settings, disk=SimDisk()) as store, store.begin() as group:
+        group.write(query("insert") + rows_event(100) * 3000 + xid(7))
+        group.commit(Gtid(0, 1, 1))
+    assert 16 <= most <= 16 + 4  # a piece goes over the limit by its own pages
+
+
 @pytest.mark.parametrize("page_size", [512, 1024])
 def test_where_the_next_record_begins_is_told_as_the_writer_does(page_size):
     options = options_for(page_size, 4096, 4096)
     with Store.open(DIRECTORY, options, disk=SimDisk()) as store:
         engine = store._engine
         for size in (*range(2, 3 * page_size, 7), *range(page_size - 20, page_size + 20)):
-            start = engine.writer.next_start
             places = []
-            record = NewRecord(RecordType.OOB, b"o" * size, on_start=places.append)
-            engine.append(record)
-            assert places == [start]
-            assert engine.writer.next_start == start_behind(start, size, page_size)
+            for contents in (b"o" * size, b"next"):
+                engine.append(NewRecord(RecordType.OOB, contents, on_start=places.append))
+            assert places[1] == start_behind(places[0], size, page_size)
 
 
 def test_a_plan_changes_nothing_and_links_what_will_be_written():
