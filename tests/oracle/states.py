@@ -1,7 +1,5 @@
 """Each GTID state record held against the commit records before it. Source: ibb-format 5.2."""
 
-from typing import NamedTuple
-
 from .binlog import Binlog, Problem
 from .chunks import COMMIT, GTID_STATE, Chunk
 from .contents import Gtid, State
@@ -29,6 +27,13 @@ class Running:
             for server, seq in servers.items()
         )
 
+    def entries_of(self, domains: set[int]) -> tuple[Gtid, ...]:
+        return tuple(
+            Gtid(domain, server, seq)
+            for domain in domains
+            for server, seq in self._seqs.get(domain, {}).items()
+        )
+
     def remove(self, domain: int) -> None:
         del self._seqs[domain]
 
@@ -36,21 +41,11 @@ class Running:
         return {domain: list(servers.items()) for domain, servers in self._seqs.items()}
 
 
-class CheckedState(NamedTuple):
-    """A state record, and what it had to say."""
-
-    place: Place
-    is_full: bool
-    found: State
-    running: tuple[Gtid, ...]
-
-
 class StateCheck:
     """
     Follows a binlog from its first chunk to its last.
 
     Attributes:
-        checked: every state record.
         left_out: pages on which one was due and had no room.
         deleted: domains that a full state does not have any more, and the number of its file.
         state: the state at the end.
@@ -58,7 +53,6 @@ class StateCheck:
     """
 
     def __init__(self, binlog: Binlog) -> None:
-        self.checked: list[CheckedState] = []
         self.left_out: list[Place] = []
         self.deleted: list[tuple[int, int]] = []
         self.problems: list[Problem] = []
@@ -152,18 +146,19 @@ class StateCheck:
     def _check_entries(
         self, place: Place, found: State, entries: tuple[Gtid, ...], *, is_full: bool
     ) -> None:
-        assert self._running is not None
-        running = self._running.entries()
-        self.checked.append(CheckedState(place, is_full, found, running))
         domains = [gtid.domain for gtid in found.entries]
         groups = [domain for at, domain in enumerate(domains) if domains[at - 1 : at] != [domain]]
         if len(set(groups)) != len(groups):
             self._report(place, "entries of a domain are not together")
         if not is_full and self._base is not None:
-            applied = Running(self._base.entries())
+            assert self._running is not None
+            concerned = {*domains, *(gtid.domain for gtid in entries)}  # others are as on page 1
+            applied = Running(self._base.entries_of(concerned))
             applied.load(found.entries)
-            if applied.without_order_of_domains() != self._running.without_order_of_domains():
-                self._report(place, f"differential state gives {applied.entries()}, not {running}")
+            running = Running(self._running.entries_of(concerned))
+            if applied.without_order_of_domains() != running.without_order_of_domains():
+                gives, wanted = applied.entries(), running.entries()
+                self._report(place, f"differential state gives {gives}, not {wanted}")
         as_found = Running(found.entries).without_order_of_domains()
         allowed = self._allowed(entries, is_full=is_full)
         if as_found not in [Running(some).without_order_of_domains() for some in allowed]:
