@@ -22,16 +22,16 @@ remove it.
 
 import base64
 import binascii
-import json
 import logging
 import threading
 from bisect import bisect_left, insort
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ibb.protocol.errors import FormatError
 from ibb.protocol.event import HEAD_BYTES_MAX, TYPE_OFFSET, EventType
 
 from .aside import set_aside
+from .checked_json import encode_checked, parse_checked
 from .disk import Disk
 from .errors import DiskError
 from .group_head import read_head
@@ -256,7 +256,7 @@ def _parse(text: bytes) -> tuple[list[FormatEntry], Position]:
     """
     if len(text) > SMALL_FILE_BYTES_MAX:
         raise ValueError(f"more than {SMALL_FILE_BYTES_MAX} bytes")
-    content: dict[str, Any] = json.loads(text)
+    content = parse_checked(text)
     if content["version"] != SIDECAR_VERSION:
         raise ValueError(f"version {content['version']}")
     entries = [
@@ -281,4 +281,4 @@ def _store(disk: Disk, path: str, entries: list[FormatEntry], complete_from: Pos
         "complete_from": list(complete_from),
         "entries": [[*entry.position, base64.b64encode(entry.event).decode()] for entry in entries],
     }
-    replace_small_file(disk, path, json.dumps(content, indent=0).encode())
+    replace_small_file(disk, path, encode_checked(content, indent=0))

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from ibb.protocol.errors import FormatError, SqlError
 from ibb.protocol.gtid import GtidPosition
 
+from .checked_json import encode_checked, parse_checked
 from .clock import Clock
 from .disk import Disk
 from .errors import DiskError, LeaseError, StoreFailed
@@ -296,7 +297,7 @@ class Leases:
             raise StoreFailed(RuntimeError("it is closed"))
         content = {"version": _VERSION, "leases": [lease._asdict() for lease in leases.values()]}
         self._is_stored = False  # a file that could not be made durable may be there all the same
-        replace_small_file(self._disk, self._path, json.dumps(content, indent=1).encode())
+        replace_small_file(self._disk, self._path, encode_checked(content, indent=1))
         self._is_stored, self._leases = True, leases
 
 
@@ -354,7 +355,7 @@ def _is_age_limit(seconds: float) -> bool:
 
 def _parse(text: bytes) -> dict[str, Lease]:
     """Return the leases in a file, or raise ValueError: people may have edited it."""
-    content: Any = json.loads(text)
+    content = parse_checked(text)
     listed = content.get("leases") if isinstance(content, dict) else None
     if not isinstance(listed, list):
         raise ValueError("no list 'leases'")  # noqa: TRY004 - as whatever else is wrong with it
