@@ -146,6 +146,8 @@ class _Node:
                 if more is None:
                     raise FormatError(f"{here}: Short chunk: {error.what}") from error
                 data = b"".join((data, more))
+            except FormatError as error:
+                raise FormatError(f"{here}: {error.what}") from error
         if start == len(data) and not record.is_open:
             raise FormatError(f"{here}: Short chunk: no piece behind the header")
         self.header: OobHeader = header

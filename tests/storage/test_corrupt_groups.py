@@ -173,6 +173,19 @@ def test_a_piece_without_all_of_its_header_or_without_data(tmp_path, contents):
         list(group.pieces())
 
 
+def test_a_piece_with_a_number_above_64_bits_is_named_with_its_commit_record(tmp_path):
+    builder = BinlogBuilder(interval=0)
+    piece = builder.record(3, b"\xff" * 9 + b"x" * 20)
+    commit = builder.commit(numbered(1), lists=[OobReference(1, piece, piece)])
+    builder.write(tmp_path)
+    group = GroupReader(BinlogDirectory(OsDisk(), str(tmp_path)), Position(0, 0)).next()
+    with pytest.raises(FormatError) as caught:
+        list(group.pieces())
+    where = f"oob record {piece} of commit record {commit}"
+    assert caught.value.what == f"{where}: compressed integer is above 64 bits"
+    assert caught.value.file == "binlog-000000.ibb"
+
+
 def test_a_link_to_itself_does_not_loop(tmp_path):
     builder = BinlogBuilder(interval=0)
     builder.prepare_page()
