@@ -1,16 +1,18 @@
 """Small binlogs to be damaged, and what the check says of them."""
 
 import hashlib
+from typing import NamedTuple
 
 from ibb.protocol.errors import FormatError
 from ibb.protocol.gtid import Gtid
 from ibb.storage import StoreOptions
 from ibb.storage.directory import BinlogDirectory
 from ibb.storage.file_name import binlog_name
+from ibb.storage.group_reader import GroupReader
 from ibb.storage.oob import OobForest
 from ibb.storage.os_disk import OsDisk
 from ibb.storage.position import Position
-from ibb.storage.record_reader import RecordReader
+from ibb.storage.record import RecordType
 from ibb.storage.verify import Totals, verify_directory
 from ibb.storage.verify.finding import NOTHING
 
@@ -19,6 +21,7 @@ from ..events import transaction
 from .both_ways import both_ways
 
 SIZE = 512  # bytes a page
+SPARE_HEAD = bytes(5)  # of a piece that is the first of its group
 SMALL = StoreOptions(
     page_size=512,
     max_binlog_size=16 * 512,
@@ -42,6 +45,7 @@ class Binlog:
         self.builder = BinlogBuilder(**({"page_size": SIZE, "pages": 8, "interval": 2} | shape))
         self.places = {}  # sequence number -> where the commit record begins
         self.nodes = []  # where out-of-band records are
+        self.spare_place = None  # where the piece of no group is
 
     def groups(self, count, size=200):
         """Append groups in domain 0."""
@@ -61,6 +65,11 @@ class Binlog:
         self.places[seq] = self.builder.commit(numbered(seq), lists=[reference])
         return self
 
+    def spare(self, size):
+        """Append a piece that belongs to no group; remember where it is."""
+        self.spare_place = self.builder.record(RecordType.OOB, SPARE_HEAD.ljust(size, b"s"))
+        return self
+
     def write(self, **how):
         self.builder.write(self.path, **how)
         return self
@@ -78,6 +87,16 @@ class Binlog:
         image[position.offset : position.offset + len(data)] = data
         self.file(position.file_no).write_bytes(image)
 
+    def instead(self, place, size, *chunks):
+        """Put chunks, (type byte, contents), where *size* bytes of others were in a page."""
+        data = b""
+        for type_byte, contents in chunks:
+            data += bytes([type_byte]) + len(contents).to_bytes(2, "little") + contents
+        rest = size - len(data) - 3
+        assert rest > len(SPARE_HEAD)
+        data += b"\x43" + rest.to_bytes(2, "little") + SPARE_HEAD.ljust(rest, b"s")
+        self.sealed(place, data)
+
     def header(self, file_no, offset, data):
         """Change a header field and make the header's checksum right again."""
         self.sealed(Position(file_no, offset), data)
@@ -87,6 +106,35 @@ class Binlog:
         one, other = (slice(page * SIZE, (page + 1) * SIZE) for page in (first, second))
         image[one], image[other] = image[other], image[one]
         self.file(file_no).write_bytes(image)
+
+
+class Report(NamedTuple):
+    """All that a finding says."""
+
+    kind: str
+    file: str | None
+    page: int | None
+    offset: int | None
+    lost: str
+    text: str
+
+
+def report_at(kind, place, text, lost=NOTHING):
+    """Return the report of a finding at a byte."""
+    return Report(*at(kind, place, lost), text)
+
+
+def report_of(kind, file, text, lost=NOTHING, *, page=None):
+    """Return the report of a finding about a file or a whole page of it."""
+    return Report(kind, file, page, None, lost, text)
+
+
+def reports(path):
+    """Return what the check says of a directory, which it must not change, word by word."""
+    return [
+        Report(str(one.kind), one.file, one.page, one.offset, one.lost, one.text)
+        for one in findings(path)
+    ]
 
 
 def findings(path):
@@ -99,16 +147,7 @@ def findings(path):
 
 def told(path):
     """Return (kind, file number, page, offset, lost) of each finding."""
-    return [
-        (
-            str(finding.kind),
-            finding.file,
-            finding.page,
-            finding.offset,
-            finding.lost,
-        )
-        for finding in findings(path)
-    ]
+    return [one[:-1] for one in reports(path)]
 
 
 def at(kind, place, lost=NOTHING):
@@ -131,17 +170,25 @@ def digest(path):
     return hashes.hexdigest()
 
 
-def count_records(path, file_no):
-    """Read all records that begin in a file; raise FormatError if it is that file's fault."""
+def groups_of(path, file_no):
+    """
+    Return the sequence numbers of the groups that begin in a file.
+
+    The last one may go on in the next file: if that is damaged, it is left out. Raise FormatError
+    if it is the fault of the file itself.
+    """
     source = BinlogDirectory(OsDisk(), str(path))
-    reader, count = RecordReader(source, Position(file_no, 0)), 0
+    reader, found = GroupReader(source, Position(file_no, 0)), []
     try:
-        while (record := reader.next()) is not None and record.position.file_no == file_no:
-            count += 1
+        while (group := reader.next()) is not None and group.position.file_no == file_no:
+            b"".join(group.pieces())
+            found.append(group.gtid.seq)
     except FormatError as error:
         if error.file == binlog_name(file_no):
             raise
-    return count
+    finally:
+        source.close()
+    return found
 
 
 def publish(store, number, size=0, domain=0):
