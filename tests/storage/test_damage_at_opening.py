@@ -10,6 +10,7 @@ import pytest
 from ibb.protocol.errors import FormatError, IbbError
 from ibb.protocol.gtid import Gtid
 from ibb.storage import Store
+from ibb.storage.file_name import binlog_name
 from ibb.storage.inspect.files import Inspector
 from ibb.storage.inspect.group_range import groups_between
 from ibb.storage.inspect.record import inspect_record
@@ -18,10 +19,13 @@ from ibb.storage.inspect.redo import inspect_groups, inspect_segments
 from ibb.storage.os_disk import OsDisk
 from ibb.storage.position import Position
 from ibb.storage.read_only import ReadOnlyHistory
+from ibb.storage.redo_segment import SEGMENT_NAMES
 from ibb.storage.verify import verify_directory
 
+from .verify.binlog_to_damage import FILE2, GROUPS_IN
+from .verify.page_damages import chunk_past_the_last_page
 from .verify.test_damage import DAMAGES, binlog
-from .verify.verify_rig import SIZE, SMALL, publish
+from .verify.verify_rig import SIZE, SMALL, groups_of, publish
 
 __all__ = ["binlog"]  # the fixture
 
@@ -131,3 +135,47 @@ def test_files_of_another_program(binlog, damage):
         assert newest == Gtid(0, 1, 900)
         assert gtids_behind(store, before_it) == ["0-1-900"]
     assert_nothing_is_lost(before, contents_of(binlog.path))
+
+
+def end_of_another_program(binlog):
+    """Damage the last page as another program left it."""
+    chunk_past_the_last_page(binlog)
+    return FILE2, 6
+
+
+def end_of_a_store(binlog):
+    """Damage the last page of a store that was closed."""
+    with Store.open(binlog.path, SMALL) as store:
+        for number in range(900, 905):
+            publish(store, number, 200)
+        end = store.end()
+    page = end.offset // SIZE
+    assert page > 1
+    binlog.sealed(Position(end.file_no, page * SIZE + 1), b"\xff\xff")
+    return binlog_name(end.file_no), page
+
+
+def end_of_a_store_without_its_log(binlog):
+    place = end_of_a_store(binlog)
+    for name in SEGMENT_NAMES:
+        (binlog.path / name).unlink()
+    return place
+
+
+@pytest.mark.parametrize(
+    "damage", [end_of_another_program, end_of_a_store, end_of_a_store_without_its_log]
+)
+def test_an_impossible_chunk_length_in_the_last_page_refuses_the_opening(binlog, damage):
+    """Nobody knows where that page ends: to go on there would be to write over something."""
+    file, page = damage(binlog)
+    before = contents_of(binlog.path)
+    with pytest.raises(FormatError) as caught:
+        Store.open(binlog.path, SMALL)
+    text = "Invalid record of type 0xc1 (invalid chunk length 65535): the store cannot be opened"
+    assert caught.value.what.startswith(text)
+    assert (caught.value.file, caught.value.page) == (file, page)
+    after = contents_of(binlog.path)
+    assert after.items() >= before.items()
+    assert after.keys() - before.keys() <= set(SEGMENT_NAMES)  # made before the files are read
+    assert groups_of(binlog.path, 0) == list(GROUPS_IN[0])
+    assert groups_of(binlog.path, 1) == list(GROUPS_IN[1])

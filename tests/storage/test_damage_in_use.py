@@ -19,7 +19,7 @@ from .test_damage_at_opening import contents_of
 from .verify import file_damages as files
 from .verify import page_damages as pages
 from .verify import record_damages as records
-from .verify.binlog_to_damage import FILE1, FILE2, FILES, bad_page
+from .verify.binlog_to_damage import FILE1, FILE2, GROUPS_IN, bad_page
 from .verify.file_damages import FILE3
 from .verify.test_damage import DAMAGES, binlog
 from .verify.verify_rig import SMALL, publish, report_of, reports
@@ -125,7 +125,7 @@ def check_readers(store, at_rest, damage):
     """Check readers from the beginning and from behind the damage; *at_rest*: what it costs."""
     found, error = read(store, 0)
     if {one.file for one in at_rest} & {FILE2, FILE3}:
-        readable = [*FILES[0], *list(FILES[1])[:-1]]  # the last one ends in file 2
+        readable = [*GROUPS_IN[0], *list(GROUPS_IN[1])[:-1]]  # the last one ends in file 2
         assert found[: len(readable)] == readable
         assert error is None or error.file in (FILE2, FILE3)
         return

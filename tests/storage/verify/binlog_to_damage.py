@@ -17,7 +17,7 @@ FILE2 = "binlog-000002.ibb"
 OF_FILE1 = "0-1-15..29"  # the groups of which any byte is in file 1
 GROUP_BYTES = 242
 SPARE_BYTES = 100  # of the piece of no group
-FILES = {0: range(1, 16), 1: range(16, 30), 2: range(30, 41)}  # groups by where they begin
+GROUPS_IN = {0: range(1, 16), 1: range(16, 30), 2: range(30, 41)}  # groups by where they begin
 
 
 def write_binlog(path):

@@ -9,7 +9,7 @@ import pytest
 
 from ibb.storage.file_name import binlog_name
 
-from .binlog_to_damage import FILES, write_binlog
+from .binlog_to_damage import GROUPS_IN, write_binlog
 from .file_damages import DAMAGES as FILE_DAMAGES
 from .page_damages import DAMAGES as PAGE_DAMAGES
 from .record_damages import DAMAGES as RECORD_DAMAGES
@@ -31,9 +31,9 @@ def test_damage_of_plain_files(binlog, damage):
     found = reports(binlog.path)
     assert found == expected
     named = {one.file for one in found}
-    for file_no, groups in FILES.items():
+    for file_no, groups in GROUPS_IN.items():
         if binlog_name(file_no) not in named:
             whole = list(groups)
-            follower_is_named = binlog_name(file_no + 1) in named
-            assert groups_of(binlog.path, file_no) in [whole, *[whole[:-1]] * follower_is_named]
+            until_next = whole[:-1] if binlog_name(file_no + 1) in named else whole
+            assert groups_of(binlog.path, file_no) in (whole, until_next)
     assert digest(binlog.path) == before
