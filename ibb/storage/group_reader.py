@@ -70,6 +70,10 @@ class StoredGroup:
         assert report is not None, "the pieces of this group were taken before"
         return self._read(report)
 
+    def error(self, what: str) -> FormatError:
+        """Return the error that says *what* is wrong with the group, at its commit record."""
+        return self._record.error(what)
+
     def _read(self, report: Callable[[str], None]) -> Iterator[bytes | memoryview]:
         yield self._payload
         yield from self._record.rest()

@@ -162,6 +162,7 @@ class DumpStream:
         except SqlError as error:
             return Batch(b"".join(out), Outcome.END, error, sent=self._sent)
         except FormatError as error:
+            error = error if error.file or not self._parts else self._group.error(error.what)
             return self._broken_off(out, error, f"bogus data in log event; {error}")
         except DiskError as error:
             return self._broken_off(out, error, f"I/O error reading log event; {error}")
