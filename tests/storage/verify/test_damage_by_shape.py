@@ -134,6 +134,10 @@ class FarPieces:
     """
     A large group with its pieces in file 1 and its commit record in file 2, between others.
 
+    Args:
+        path: of the directory.
+        reference: what the header of file 2 says is the lowest file with pieces for it.
+
     Attributes:
         binlog: its files, 0 to 3.
         node: where the last piece is.
@@ -141,7 +145,7 @@ class FarPieces:
         seq: number of the group.
     """
 
-    def __init__(self, path):
+    def __init__(self, path, reference=1):
         self.binlog = binlog = Binlog(path)
         self._groups_until(1, 4 * SIZE)
         forest, data = OobForest(), event(200)
@@ -149,7 +153,7 @@ class FarPieces:
             self.node = binlog.builder.oob(forest, data[start : start + 50])
         self._groups_until(2, 4 * SIZE)
         self.seq = len(binlog.places) + 1
-        binlog.builder.oob_references[2] = 1
+        binlog.builder.oob_references[2] = reference
         self.place = binlog.builder.commit(numbered(self.seq), lists=[forest.reference()])
         binlog.places[self.seq] = self.place
         self._groups_until(3, 4 * SIZE)
@@ -198,6 +202,18 @@ def test_pieces_in_a_file_that_was_purged(tmp_path, damaged):
     assert reports(tmp_path) == [far.report("oob-purged", text)]
     assert groups_of(tmp_path, 3) == far.inside(3)
     with pytest.raises(FormatError, match="the file is missing"):
+        groups_of(tmp_path, 2)
+
+
+def test_pieces_below_the_reference_of_the_header(tmp_path, damaged):
+    """A purge goes by that reference: what lies below it may be gone tomorrow."""
+    far = FarPieces(tmp_path, reference=2)
+    damaged()
+    text = f"oob pointer {far.node} of the commit record {far.place} leads below the oob reference"
+    assert reports(tmp_path) == [far.report("oob-tree", f"{text} 2 of the file")]
+    for file_no in (0, 1, 3):
+        assert groups_of(tmp_path, file_no) == far.inside(file_no)
+    with pytest.raises(FormatError, match="below the oob reference 2"):
         groups_of(tmp_path, 2)
 
 

@@ -1,4 +1,8 @@
-"""Records that mean nothing or say something wrong: what the check finds, and what goes on."""
+"""
+Records in their order, and odd ones: what the check finds, and what goes on.
+
+Those of the corruption table are in `record_damages.py`; here is what needs a history of its own.
+"""
 
 import pytest
 
@@ -21,9 +25,7 @@ from ibb.storage.verify import Severity
 
 from ..binlog_builder import BinlogBuilder, event, gtid_event
 from ..state_of_size import entries_of_size
-from .verify_rig import SIZE, Binlog, at, findings, numbered, told, totals
-
-HEADER = 512  # bytes of page 0
+from .verify_rig import SIZE, Binlog, at, findings, numbered, report_at, reports, told, totals
 
 
 @pytest.fixture
@@ -40,28 +42,12 @@ def wrap(binlog, record_type, data, gtid=None):
     return place
 
 
-COMMITS = [
-    ("shorter than an event", b"\0" + b"x" * 5, "commit-record", "Short chunk"),
-    ("prefix is cut", b"\x18\x08", "commit-record", "Short chunk"),
-    ("number above 64 bits", b"\xff" * 9 + b"\0" * 30, "commit-record", "64 bits"),
-    ("pieces that are nowhere", b"\x08" + b"\0" * 60, "commit-record", "points to none"),
-    ("GTID event of 20 bytes", b"\0" + gtid_event(numbered(9))[:9] + b"\x14\0\0\0" + bytes(60),
-     "commit-record", "says that it has 20 bytes"),
-    ("GTID event past the record", b"\0" + gtid_event(numbered(9))[:9] + b"\xff\0\0\0" + bytes(60),
-     "commit-record", "Short chunk"),
-    ("a query first", b"\0" + event(50), "not-a-group", "neither a GTID event nor"),
-    ("number 0", b"\0" + gtid_event(numbered(0)) + event(50), "not-a-group", "number 0"),
-    ("no format description", b"\0" + event(50, event_type=15), "format-description", ""),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("data", "kind", "text"), [case[1:] for case in COMMITS],
-                         ids=[case[0] for case in COMMITS])  # fmt: skip
-def test_commit_records_without_sense(binlog, data, kind, text):
-    place = wrap(binlog, RecordType.COMMIT, data)
-    found = findings(binlog.path)
-    assert told(binlog.path) == [at(kind, place)]
-    assert text in found[0].text
+def test_a_group_with_number_0_is_none(binlog):
+    contents = b"\0" + gtid_event(numbered(0)) + event(50)
+    place = wrap(binlog, RecordType.COMMIT, contents)
+    assert reports(binlog.path) == [
+        report_at("not-a-group", place, "group with sequence number 0: 0-1-0")
+    ]
     assert totals(binlog.path).groups == 10
 
 
@@ -212,18 +198,6 @@ def test_the_order_of_gtids(binlog):
     ]
 
 
-def test_xa_records_without_sense(binlog):
-    reference = OobReference(2, Position(0, 600), Position(0, 700))
-    good = encode_xa_prepare(XaPrepare(1, Xid(1, b"g", b"b"), reference))
-    place = wrap(binlog, RecordType.XA_PREPARE, good[:5] + b"\x41" + good[6:])
-    short = wrap(binlog, RecordType.XA_PREPARE, good[:8])
-    complete = wrap(binlog, RecordType.XA_COMPLETE, b"\0\x01\0\0\0\x02\x02gg")
-    assert told(binlog.path) == [at("xa-record", where) for where in (place, short, complete)]
-    found = findings(binlog.path)
-    assert found[0].text == "Corrupt prepare record found, invalid XID lengths"
-    assert found[1].text.startswith("Short chunk")
-
-
 def test_an_xa_commit_without_its_pieces(binlog):
     binlog.large_group()
     reference = OobReference(5, *binlog.nodes[::4])
@@ -287,9 +261,6 @@ def test_an_unfinished_record_at_the_end_is_not_there_yet(binlog):
     binlog.write()
     assert told(binlog.path) == [at("torn-end", place)]
     assert [finding.severity for finding in findings(binlog.path)] == [Severity.NOTE]
-
-
-# Out-of-band trees: nodes at 1258, 1286, 1325, 1742, 1761, the commit record 0-1-4 at 1780
 
 
 def test_a_format_description_is_no_finding(binlog):
