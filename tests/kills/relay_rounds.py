@@ -11,7 +11,9 @@ from threading import Timer
 
 from ibb.demo.installation import Installation
 from ibb.demo.serve_process import ServeProcessError
+from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.gtid import Gtid, GtidPosition
+from ibb.storage.inspect.group_range import groups_between
 from ibb.storage.inspect.recovered_view import recovered_view
 from ibb.storage.os_disk import OsDisk
 from ibb.storage.read_only import ReadOnlyHistory
@@ -114,17 +116,21 @@ class RelayRounds:
         return str(position)
 
     def _check_left(self) -> None:
-        """What the reader has must be there when the relay is opened again."""
+        """What the reader has must be there when the relay is opened again, and the state true."""
         history = ReadOnlyHistory(
             recovered_view(OsDisk(), str(self._relay.directory)), str(self._relay.directory)
         )
         try:
             state = history.state()
+            left = [group.gtid for group in groups_between(history) if group.gtid is not None]
         finally:
             history.close()
-        for gtid in GtidPosition.parse(self._position()):
-            if not state.contains(gtid):
-                raise WrongError(f"the reader has {gtid}, the relay is left with {state}")
+        received = [gtid for gtid, _ in self._received]
+        if received != [str(gtid) for gtid in left[: len(received)]]:
+            raise WrongError(f"the reader has {received[-3:]}, the relay is left with {state}")
+        if sorted(state.entries()) != sorted(BinlogState(left).entries()):
+            raise WrongError(f"the state is {state}, the groups end with {left[-3:]}")
+        self.counts["states compared"] += 1
 
     def _finish(self) -> None:
         """The load has stopped: everybody must come to hold the same."""

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-SYNCS = ("sync", "_sync", "write_to")  # how the names of calls begin
+SYNCS = ("sync", "_sync", "write_to", "fsync", "fdatasync")  # how the names of calls begin
 PINS = {"pin", "unpin", "prepare", "unprepare"}
 CHECKSUMS = {"crc", "crc32c", "page_checksum", "checksum_is_right", "sealed_page"}
 LSNS = {"lsn", "synced_lsn", "end_lsn", "first_lsn", "last_lsn", "durable_lsn", "_written_lsn",
@@ -66,16 +66,17 @@ class Change(NamedTuple):
 
 
 def make_mutants(folder: Path) -> Iterator[Mutant]:
-    """Yield the mutants of all modules of a folder, not of those in folders below."""
-    texts = {path: path.read_text() for path in sorted(folder.glob("*.py"))}
+    """Yield the mutants of all modules of a folder, and of those in folders below."""
+    texts = {path: path.read_text() for path in sorted(folder.rglob("*.py"))}
     trees = {path: ast.parse(text) for path, text in texts.items()}
     locks = _locks(trees.values())
     for path, text in texts.items():
         seen: dict[str, int] = {}
+        module = path.relative_to(folder).as_posix()
         for node, function in _nodes(trees[path]):
-            changes = (*_changes(node, path.name), *_moves(node, text), *_unlocked(node, locks))
+            changes = (*_changes(node, module), *_moves(node, text), *_unlocked(node, locks))
             for change in changes:
-                place = f"{path.name} {function}"
+                place = f"{module} {function}"
                 name = f"{place}: {change.what}"
                 seen[name] = seen.get(name, 0) + 1
                 if seen[name] > 1:

@@ -2,6 +2,8 @@
 
 import errno
 import os
+from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -181,6 +183,32 @@ def test_a_relative_path_is_made_where_one_is(disk, tmp_path, monkeypatch):
     disk.make_dir("d")
     assert disk.list(f"{tmp_path}/a/b") == ["c"]
     assert disk.exists(f"{tmp_path}/d")
+
+
+@pytest.mark.parametrize("call", ["fdatasync", "fsync"])
+def test_a_sync_asks_the_system_for_one_and_tells_if_it_fails(disk, tmp_path, monkeypatch, call):
+    """Of the very file, or directory: nothing but the power would show its absence."""
+    synced, system = [], {name: getattr(os, name) for name in ("fdatasync", "fsync")}
+
+    def noted(name, descriptor):
+        synced.append((name, str(Path(f"/proc/self/fd/{descriptor}").readlink())))
+        return system[name](descriptor)
+
+    for name in system:
+        monkeypatch.setattr(os, name, partial(noted, name))
+    file = disk.open(f"{tmp_path}/f", create=True)
+    sync = file.sync if call == "fdatasync" else partial(disk.sync_dir, str(tmp_path))
+    sync()
+    assert synced == [(call, str(tmp_path / "f" if call == "fdatasync" else tmp_path))]
+
+    def failing(descriptor):
+        raise OSError(errno.EIO, "simulated")
+
+    monkeypatch.setattr(os, call, failing)
+    with pytest.raises(DiskError, match=r"cannot sync") as caught:
+        sync()
+    assert str(tmp_path) in str(caught.value)
+    file.close()
 
 
 def test_names_come_and_go(disk, tmp_path):
