@@ -317,11 +317,11 @@ def test_pages_are_read_once_for_who_reads_alone(monkeypatch):
         read.append(range(first, first + count))
         return real(runs, header, first, count)
 
-    with made_up(SimDisk(), random.Random(6), 16384, 0, max_binlog_size=16 << 20) as store:
-        publish_rows(store, groups=15, events=120, size=8000)
+    with made_up(SimDisk(), random.Random(6), 16384, 0, max_binlog_size=64 << 20) as store:
+        publish_rows(store, groups=30, events=120, size=8000)
         monkeypatch.setattr(PageRuns, "_read", note)
         made = assert_same(store, request())
-    assert len(made.data) > 10 << 20
+    assert len(made.data) > 20 << 20
     once = {page for pages in read for page in pages}
     assert sum(map(len, read)) < 1.1 * len(once)
 
