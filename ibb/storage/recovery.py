@@ -96,7 +96,7 @@ def replay(
     _sync_segment(disk, directory, segment)
     for first_file in (_first_incomplete(disk, directory), 0):
         replayer = _Replayer(disk, directory, first_file, set_aside=set_aside)
-        groups = read_groups(disk, directory, segment)
+        groups = read_groups(disk, directory, segment, grows=certain_only)
         if certain is not None:
             groups = takewhile(lambda group: group.end_lsn <= certain, groups)
         try:

@@ -196,9 +196,17 @@ def _is_header(raw: bytes) -> bool:
     )
 
 
-def read_groups(disk: Disk, directory: str, segment: Segment) -> Iterator[RedoGroup]:
+def read_groups(
+    disk: Disk, directory: str, segment: Segment, *, grows: bool = False
+) -> Iterator[RedoGroup]:
     """
     Yield the groups of a segment up to the end of the log.
+
+    Args:
+        disk: where the log is.
+        directory: path of the store.
+        segment: in use.
+        grows: somebody may be writing: more groups at a second look are no sign of a misread.
 
     Raises:
         FormatError: a group is damaged that had been synced, by the word of a later one.
@@ -214,7 +222,8 @@ def read_groups(disk: Disk, directory: str, segment: Segment) -> Iterator[RedoGr
                 window = read_again(file, offset, GROUP_SIZE_MAX + _SCAN_WINDOW)
                 if next(parse_groups(window, 0, lsn), None) is None:
                     break
-                tell_of_healed(f"{path}: the log seemed to end before LSN {lsn}")
+                if not grows:
+                    tell_of_healed(f"{path}: the log seemed to end before LSN {lsn}")
             end_lsn = lsn
             for group in parse_groups(window, 0, lsn):
                 yield group

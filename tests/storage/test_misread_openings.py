@@ -135,6 +135,18 @@ def test_it_is_told_of(caplog):
     assert "seemed to end before LSN" in told.message
 
 
+def test_a_log_that_has_grown_since_the_first_look_is_no_misread(caplog):
+    """A tool looks at it while a store writes: the group is there at the second look."""
+    disk, groups = killed_behind(before=30, after=1)
+    grown = OneLie(1, 0.0, lambda data, _: bytes(len(data)))
+    disk.lies.append(
+        lambda path, offset, data: grown(path, offset, data) if "redo" in path and offset else data
+    )
+    assert seen_by_a_tool(disk)[0] == groups
+    assert grown.path
+    assert [record for record in caplog.records if "read again" in record.message] == []
+
+
 def test_what_is_wrong_twice_is_refused():
     """The second read is no way around a check."""
     disk, _ = killed_behind(before=30, after=0)

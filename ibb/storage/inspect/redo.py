@@ -128,7 +128,7 @@ def inspect_groups(disk: Disk, directory: str) -> Iterator[RedoGroupLine]:
             return
         lsn = segment.first_lsn
         certain = certain_lsn(disk, directory)
-        for group in read_groups(disk, directory, segment):
+        for group in read_groups(disk, directory, segment, grows=True):
             if certain is not None and group.end_lsn > certain:
                 return
             changes = [
