@@ -170,6 +170,8 @@ class GroupWriter:
             GroupError: the events are not a whole group, or belong to another GTID.
             StoreFull: there is no room; the group is still open.
             StoreFailed: the store has stopped writing.
+
+        After anything else, an interrupt, the group is given up, unless its commit was written.
         """
         self._check_complete()
         try:
