@@ -90,7 +90,7 @@ class Kind(StrEnum):
     UNKNOWN_RECORD = "unknown-record", _WARNING, "a record of an unknown type, which readers skip"
     NOT_A_GROUP = "not-a-group", _WARNING, "a commit record that is no group, which readers skip"
     EVENT_LENGTH = "event-length", _DAMAGE, "the events of a group do not fit together"
-    FORMAT_DESCRIPTION = "format-description", _WARNING, "a stored format description is wrong"
+    FORMAT_DESCRIPTION = "format-description", _DAMAGE, "a format description no dump passes"
     OOB_TREE = "oob-tree", _DAMAGE, "the out-of-band pieces of a group are linked wrongly"
     OOB_PURGED = "oob-purged", _NOTE, "pieces of a group were in files that have been purged"
     OOB_UNREADABLE = "oob-unreadable", _DAMAGE, "an out-of-band piece of a group is damaged"

@@ -43,7 +43,7 @@ def whole(tmp_path_factory):
     return dumped(path)
 
 
-# Neither is a row of the table. A description without sense ends all dumps, wherever they begin; a
+# Neither is a row of the table. No dump passes a description without sense, wherever it begins; a
 # second GTID event inside a group is sent as any other event.
 OTHERS = {records.format_description_without_sense, records.second_gtid_event}
 
