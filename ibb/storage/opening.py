@@ -346,6 +346,9 @@ def _load_tail(
 
     def check(page: bytes) -> bytes:
         page = page.ljust(page_size, b"\0")
+        if page_is_zero(page):  # its checksum would be right
+            text = "page is all zero although it was written"
+            raise FormatError(text, file=binlog_name(end.file_no), page=page_no)
         check_page(page, end.file_no, page_no)
         return page
 

@@ -14,8 +14,8 @@ def blank(data: bytes, at: int) -> bytes:
 
 
 def short(data: bytes, at: int) -> bytes:
-    """The read ends early."""
-    return data[:at]
+    """The read ends early, but not at once: so would one behind the end of a file."""
+    return data[: max(at, 1)]
 
 
 WAYS = (flipped, blank, short)

@@ -29,7 +29,7 @@ OPTIONS = StoreOptions(
     background=False,
 )
 PREPARED = Xid(1, b"prepared", b"")
-PLACES = (0.02, 0.3, 0.95)  # of what was read, where it is wrong
+PLACES = (0.0, 0.3, 0.95)  # of what was read, where it is wrong: all of a sector, or part of it
 
 
 def publish(store, seqs):
