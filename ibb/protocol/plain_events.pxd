@@ -3,10 +3,8 @@ cimport cython
 cdef const unsigned char[::1] _plain
 cdef long long _header_size
 
-@cython.locals(data="const unsigned char[::1]", at="long long", size="long long", length="long long")
 cpdef long long count_plain(const unsigned char[::1] events) except -1
 
-@cython.locals(data="const unsigned char[::1]", at="long long", size="long long", length="long long")
 cpdef long long count_others(const unsigned char[::1] events) except -1
 
 @cython.locals(data="unsigned char[::1]", at="long long", size="long long")
@@ -14,3 +12,6 @@ cpdef clear_positions(unsigned char[::1] events)
 
 @cython.locals(length="long long")
 cdef long long _length(const unsigned char[::1] data, long long at) noexcept
+
+@cython.locals(at="long long", size="long long", length="long long")
+cdef long long _count(const unsigned char[::1] data, unsigned char is_plain) noexcept

@@ -35,13 +35,7 @@ def count_plain(events: Buffer) -> int:
     Args:
         events: without checksums, beginning where an event does.
     """
-    data, at, size = events, 0, len(events)
-    while size - at >= _header_size:
-        length = _length(data, at)
-        if length < _header_size or length > size - at or not _plain[data[at + 4]]:
-            break
-        at += length
-    return at
+    return _count(events, 1)
 
 
 def count_others(events: Buffer) -> int:
@@ -51,13 +45,7 @@ def count_others(events: Buffer) -> int:
     Args:
         events: as for `count_plain`.
     """
-    data, at, size = events, 0, len(events)
-    while size - at >= _header_size:
-        length = _length(data, at)
-        if length < _header_size or length > size - at or _plain[data[at + 4]]:
-            break
-        at += length
-    return at
+    return _count(events, 0)
 
 
 def clear_positions(events: bytearray) -> None:
@@ -71,6 +59,16 @@ def clear_positions(events: bytearray) -> None:
     while size - at >= _header_size:
         data[at + 13] = data[at + 14] = data[at + 15] = data[at + 16] = 0
         at += max(_length(data, at), _header_size)
+
+
+def _count(data: Buffer, is_plain: int) -> int:
+    at, size = 0, len(data)
+    while size - at >= _header_size:
+        length = _length(data, at)
+        if length < _header_size or length > size - at or _plain[data[at + 4]] != is_plain:
+            break
+        at += length
+    return at
 
 
 def _length(data: Buffer, at: int) -> int:

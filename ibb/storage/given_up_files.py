@@ -114,8 +114,7 @@ def _look(pages: BinlogDirectory, file_no: int) -> _GivenUp | None:
             return None
         page_no = max(last_page(pages, file_no), 1)
         read = pages.read_page(file_no, page_no)
-        end = min(read.end, chunks_end(read.data)) if read.data else 0
-        return _GivenUp(file_no, page_size, page_no, read.data, end)
+        return _GivenUp(file_no, page_size, page_no, read.data, read.end)
     except (FormatError, DiskError) as error:
         _log.warning("%s stays as it is, though others follow: %s", binlog_name(file_no), error)
         return None
@@ -130,7 +129,8 @@ def _close(disk: Disk, path: str, given_up: _GivenUp) -> list[str]:
         behind = given_up.page[end : chunk_area_end(page_size)]
         odd = not page_is_zero(behind) or is_used_from(file, start + page_size)
         copies = [set_aside(disk, path)] if odd else []
-        if end == chunk_area_end(page_size):
+        last = full_page(given_up.page, end, page_size)
+        if last == given_up.page:
             file.truncate(start + page_size)
             file.sync()
         else:  # not in place: a write that is torn would take groups along
@@ -139,7 +139,7 @@ def _close(disk: Disk, path: str, given_up: _GivenUp) -> list[str]:
                 new.truncate(0)
                 for offset in range(0, start, _COPY_BYTES):
                     new.write_at(offset, file.read_at(offset, min(_COPY_BYTES, start - offset)))
-                new.write_at(start, full_page(given_up.page, end, page_size))
+                new.write_at(start, last)
                 new.sync()
             finally:
                 new.close()

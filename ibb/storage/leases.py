@@ -115,7 +115,7 @@ class Leases:
 
     def _parse(self, text: bytes) -> dict[str, Lease]:
         try:
-            return _parse(text)
+            return _leases_in(text)
         except (ValueError, RecursionError) as error:
             what = f"not a file of leases: {error}; mend it, or move it away to hold nothing"
             raise FormatError(what, file=self._path) from error
@@ -353,7 +353,7 @@ def _is_age_limit(seconds: float) -> bool:
     return 0 < seconds <= AGE_LIMIT_SECONDS_MAX
 
 
-def _parse(text: bytes) -> dict[str, Lease]:
+def _leases_in(text: bytes) -> dict[str, Lease]:
     """Return the leases in a file, or raise ValueError: people may have edited it."""
     content = parse_checked(text)
     listed = content.get("leases") if isinstance(content, dict) else None

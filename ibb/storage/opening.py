@@ -30,7 +30,7 @@ from .given_up_files import close_given_up_files
 from .listing import EMPTY_FILES_MAX, NEWEST_EMPTY, list_files
 from .live_pages import LivePages
 from .options import StoreOptions
-from .page import PAGE_SIZE_MAX, check_page, page_is_zero
+from .page import check_page, page_is_zero
 from .page_fifo import FifoPage, PageFifo
 from .position import Position
 from .record import Xid
@@ -38,7 +38,7 @@ from .recovery import Replayed, clear_behind, is_unused, replay
 from .redo import RedoLog
 from .redo_record import Change
 from .redo_segment import FIRST_LSN
-from .second_reads import read_checked
+from .second_reads import read_checked, read_file_header
 from .state_scan import FoundState, find_state
 from .writer import Writer
 from .writer_place import NextFile, WriterPlace
@@ -115,7 +115,7 @@ def open_writer(
         return _begin(disk, directory, options, fifo, redo, files, next_file, reset_to, replayed)
     end = _find_end(disk, directory, files, replayed)
     with _advice(_LATER):
-        header = _read_header(files, end.file_no)
+        header = read_file_header(files.file(end.file_no), end.file_no)
         tail = _load_tail(files, end, header.page_size, fifo)
     found, prepared_xa = _look(disk, directory, fifo, end, own=replayed is not None)
     copies = _clear(disk, directory, end, header.page_size, replayed)
@@ -233,11 +233,6 @@ def _clear(
     return copies
 
 
-def _read_header(files: BinlogFiles, file_no: int) -> FileHeader:
-    file = files.file(file_no)
-    return read_checked(file, 0, PAGE_SIZE_MAX, lambda start: FileHeader.parse(start, file_no))
-
-
 def _find_end(
     disk: Disk, directory: str, files: BinlogFiles, replayed: Replayed | None
 ) -> Position:
@@ -261,7 +256,9 @@ def _find_end(
     if reached < begun_at:
         if files.exists(begun_at.file_no):
             with _advice(_LATER):
-                _read_header(files, begun_at.file_no)  # a file without one seems to hold nothing
+                read_file_header(
+                    files.file(begun_at.file_no), begun_at.file_no
+                )  # a file without one seems to hold nothing
         raise _ends_early(begun_at, f"the files end at {reached}")
     return end
 

@@ -26,11 +26,11 @@ from .errors import RecoveryError
 from .file_header import HEADER_UNIT, FileHeader, has_magic
 from .file_name import binlog_name
 from .listing import list_files
-from .page import CHECKSUM_SIZE, PAGE_SIZE_MAX, page_is_zero, seal_page, sealed_page
+from .page import CHECKSUM_SIZE, page_is_zero, seal_page, sealed_page
 from .position import Position
 from .redo_record import CHANGE_HEADER_SIZE, Change, RedoGroup, unpack_change_header
 from .redo_segment import SEGMENT_NAMES, Segment, find_newest_segment, read_groups
-from .second_reads import read_again, read_checked
+from .second_reads import read_again, read_file_header
 from .synced_note import certain_lsn
 
 
@@ -261,20 +261,16 @@ class _Replayer:
             header = FileHeader.from_fields(change.data, change.file_no)
             self._file = self._disk.open(path, create=True)
             with suppress(FormatError):  # it may have none yet, or a torn one
-                self._check_age(self._read_header(self._file, change.file_no), lsn)
+                self._check_age(read_file_header(self._file, change.file_no), lsn)
             self._file.allocate(header.page_count * header.page_size)
             self._disk.sync_dir(self._directory)
         else:
             self._file = self._disk.open(path)
-            header = self._read_header(self._file, change.file_no)
+            header = read_file_header(self._file, change.file_no)
             self._check_age(header, lsn)
         self._file_no = change.file_no
         self._page_size = header.page_size
         self._area_end = chunk_area_end(header.page_size)
-
-    @staticmethod
-    def _read_header(file: File, file_no: int) -> FileHeader:
-        return read_checked(file, 0, PAGE_SIZE_MAX, lambda start: FileHeader.parse(start, file_no))
 
     @staticmethod
     def _check_age(header: FileHeader, lsn: int) -> None:

@@ -16,6 +16,7 @@ A segment begins with a header and holds redo groups (`redo_record.py`) one behi
 
 import struct
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 from ibb.protocol.checksum import crc32c
@@ -142,16 +143,8 @@ def damaged_headers(disk: Disk, directory: str) -> list[str]:
         for slot, path in enumerate(paths)
         if disk.exists(path)
         and read_segment_header(disk, path, slot) is None
-        and _begins_with_something(disk, path)
+        and any(_raw_header(disk, path))
     ]
-
-
-def _begins_with_something(disk: Disk, path: str) -> bool:
-    file = disk.open(path, read_only=True)
-    try:
-        return any(file.read_at(0, _WHOLE_HEADER))
-    finally:
-        file.close()
 
 
 def encode_segment_header(sequence: int, first_lsn: int, begun_at: Position, size: int) -> bytes:
@@ -169,13 +162,7 @@ def read_segment_header(disk: Disk, path: str, slot: int) -> Segment | None:
     Raises:
         FormatError: it was written by a newer version of the log's format.
     """
-    file = disk.open(path, read_only=True)
-    try:
-        raw = file.read_at(0, _WHOLE_HEADER)
-        if not _is_header(raw):
-            raw = read_again(file, 0, _WHOLE_HEADER)
-    finally:
-        file.close()
+    raw = _raw_header(disk, path)
     if not _is_header(raw):
         return None  # never used, or torn when it was begun: nothing in it was promised
     _, version, size, sequence, first_lsn, file_no, offset = _SEGMENT_HEADER.unpack_from(raw)
@@ -186,6 +173,16 @@ def read_segment_header(disk: Disk, path: str, slot: int) -> Segment | None:
             file=path,
         )
     return Segment(slot, sequence, first_lsn, Position(file_no, offset), size)
+
+
+def _raw_header(disk: Disk, path: str) -> bytes:
+    """Return what a segment file begins with, read again if that is no header."""
+    file = disk.open(path, read_only=True)
+    try:
+        raw = file.read_at(0, _WHOLE_HEADER)
+        return raw if _is_header(raw) else read_again(file, 0, _WHOLE_HEADER)
+    finally:
+        file.close()
 
 
 def _is_header(raw: bytes) -> bool:
@@ -215,19 +212,19 @@ def read_groups(
     file = disk.open(path, read_only=True)
     try:
         offset, lsn = SEGMENT_DATA_OFFSET, segment.first_lsn
+        is_second = False  # look at this place
         while True:
-            window = file.read_at(offset, GROUP_SIZE_MAX + _SCAN_WINDOW)
-            if next(parse_groups(window, 0, lsn), None) is None:
-                # The end of the log, unless it was misread: nobody would miss what follows.
-                window = read_again(file, offset, GROUP_SIZE_MAX + _SCAN_WINDOW)
-                if next(parse_groups(window, 0, lsn), None) is None:
-                    break
-                if not grows:
-                    tell_of_healed(f"{path}: the log seemed to end before LSN {lsn}")
+            read = partial(read_again, file) if is_second else file.read_at
             end_lsn = lsn
-            for group in parse_groups(window, 0, lsn):
+            for group in parse_groups(read(offset, GROUP_SIZE_MAX + _SCAN_WINDOW), 0, lsn):
                 yield group
                 end_lsn = group.end_lsn
+            ends = end_lsn == lsn
+            if ends and is_second:
+                break
+            if is_second and not grows:
+                tell_of_healed(f"{path}: the log seemed to end before LSN {lsn}")
+            is_second = ends  # unless it was misread: nobody would miss what follows
             offset += end_lsn - lsn
             lsn = end_lsn
         _check_torn_tail(file, path, offset, lsn)

@@ -13,6 +13,8 @@ from typing import TypeVar
 from ibb.protocol.errors import FormatError
 
 from .disk import File
+from .file_header import FileHeader
+from .page import PAGE_SIZE_MAX
 
 Checked = TypeVar("Checked")
 
@@ -47,6 +49,11 @@ def read_checked(file: File, offset: int, size: int, check: Callable[[bytes], Ch
     checked = check(read_again(file, offset, size))
     tell_of_healed(str(wrong))
     return checked
+
+
+def read_file_header(file: File, file_no: int) -> FileHeader:
+    """Return the header of a binlog file; raises as `read_checked`."""
+    return read_checked(file, 0, PAGE_SIZE_MAX, lambda start: FileHeader.parse(start, file_no))
 
 
 def tell_of_healed(what: str) -> None:

@@ -16,6 +16,12 @@ def placed(event, log_pos=0x12345678):
     return event[:13] + log_pos.to_bytes(4, "little") + event[17:]
 
 
+def joined(events, cut):
+    """Return events one behind the other, without the last *cut* bytes."""
+    data = b"".join(event for _, event in events)
+    return data[: max(len(data) - cut, 0)]
+
+
 EVENTS = st.tuples(st.sampled_from((*PLAIN, *PLAIN, *OTHERS)), st.binary(max_size=300)).map(
     lambda made: (made[0], placed(build_event(made[0], made[1], timestamp=7, server_id=1)))
 )
@@ -25,8 +31,7 @@ EVENTS = st.tuples(st.sampled_from((*PLAIN, *PLAIN, *OTHERS)), st.binary(max_siz
 @settings(max_examples=300)
 @given(st.lists(EVENTS, max_size=9), st.integers(0, 400), st.booleans())
 def test_whole_plain_events_are_taken_from_the_beginning_on(events, cut, is_cut):
-    data = b"".join(event for _, event in events)
-    data = data[: len(data) - min(cut, len(data))] if is_cut else data
+    data = joined(events, cut if is_cut else 0)
     size, wanted = count_plain(data), 0
     taken = bytearray(data[:size])
     clear_positions(taken)
@@ -43,8 +48,7 @@ def test_whole_plain_events_are_taken_from_the_beginning_on(events, cut, is_cut)
 @settings(max_examples=300)
 @given(st.lists(EVENTS, max_size=9), st.integers(0, 400), st.booleans())
 def test_so_are_whole_ones_that_are_not_plain(events, cut, is_cut):
-    data = b"".join(event for _, event in events)
-    data = data[: len(data) - min(cut, len(data))] if is_cut else data
+    data = joined(events, cut if is_cut else 0)
     wanted = 0
     for kind, event in events:
         if kind in PLAIN or wanted + len(event) > len(data):

@@ -71,6 +71,19 @@ LIVES = {
 }
 
 
+def lied_to(made, wrong):
+    """Yield a disk for each read that can be wrong, as long as somebody reads from it so often."""
+    for place in PLACES:
+        lie, nth = OneLie(0, place, wrong), 1
+        while nth == 1 or lie.reads >= lie.nth:
+            lie = OneLie(nth, place, wrong)
+            disk = made.crashed(random.Random(1), keep=1.0)
+            disk.lies.append(lie)
+            yield disk, (nth, place)
+            nth += 1
+        assert nth > 5
+
+
 def opened(disk):
     """Open a store, lied to until then; return its groups, and what else must have outlived."""
     with Store.open(DIRECTORY, OPTIONS, disk=disk) as store:
@@ -95,30 +108,16 @@ def seen_by_a_tool(disk):
 def test_each_read_of_an_opening_can_be_wrong_once(life, wrong):
     made, groups = LIVES[life]()
     wanted = groups, [PREPARED], ["a lease"], groups[-1]
-    for place in PLACES:
-        lie, nth = OneLie(0, place, wrong), 1
-        while nth == 1 or lie.reads >= lie.nth:
-            lie = OneLie(nth, place, wrong)
-            disk = made.crashed(random.Random(1), keep=1.0)
-            disk.lies.append(lie)
-            assert opened(disk) == wanted, (nth, place)
-            assert opened(disk) == wanted, (nth, place)
-            nth += 1
-        assert nth > 5
+    for disk, where in lied_to(made, wrong):
+        assert opened(disk) == wanted, where
+        assert opened(disk) == wanted, where
 
 
 @pytest.mark.parametrize("wrong", WAYS, ids=lambda wrong: wrong.__name__)
 def test_so_can_each_read_of_a_tool(wrong):
     made, groups = killed_behind(before=30, after=3)
-    for place in PLACES:
-        lie, nth = OneLie(0, place, wrong), 1
-        while nth == 1 or lie.reads >= lie.nth:
-            lie = OneLie(nth, place, wrong)
-            disk = made.crashed(random.Random(1), keep=1.0)
-            disk.lies.append(lie)
-            assert seen_by_a_tool(disk) == (groups, groups[-1]), (nth, place)
-            nth += 1
-        assert nth > 5
+    for disk, where in lied_to(made, wrong):
+        assert seen_by_a_tool(disk) == (groups, groups[-1]), where
 
 
 def test_it_is_told_of(caplog):
