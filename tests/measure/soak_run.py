@@ -13,7 +13,7 @@ import json
 import re
 import threading
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -26,13 +26,14 @@ from ..integration.installations import mariadb_10_11
 from ..integration.mariadb_server import PASSWORD, USER
 from ..integration.waiting import wait_until
 from ..pipeline.tables.topology import ROW_OPTIONS
+from .soak_causes import Causes
 from .soak_load import DATABASE, READER_ID, TABLES, SteadyReader, statement
 from .soak_pipeline import SoakPipeline
 from .soak_samples import Sample, process_figures
 from .soak_spark import SoakSpark
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from ..integration.conftest import Rig
     from ..integration.mariadb_server import MariadbServer
@@ -43,7 +44,6 @@ PACE_SECONDS = 0.04  # between groups
 LATENCY_SECONDS_MAX = 60.0
 POLL_SECONDS = 0.002  # while a row is waited for
 STOP_SECONDS = 0.5  # between looks at whether it shall end
-CAUSED_SECONDS = 30.0  # around a restart, in which errors are its consequence
 CATCH_UP_SECONDS = 300.0
 RELAY_RESTARTS = (0.07, 0.14)  # shares of the whole time
 PIPELINE_RESTARTS = (0.1, 0.17)
@@ -98,18 +98,18 @@ class Soak:
         self._at_restart = ""  # the reader's position then
         self._lives = {"relay": 0, "pipeline": 0}
         self._began = time.monotonic()
-        self._began_at = time.time()
-        self._stopped_at = 0.0  # when the relay was, at the end
+        self._causes = Causes()
         self._ended = threading.Event()  # for who writes and samples
         self._done = threading.Event()  # for who reads: when the last group has come
         self._present = threading.RLock()  # held while a server is away that a sample needs
 
     def run(self) -> None:
         """Work for the time that was asked for, then let all catch up and compare."""
-        self._began, self._began_at = time.monotonic(), time.time()
-        self.pipeline.start()
-        if self.spark is not None:
-            self.spark.start()
+        self._began = time.monotonic()
+        with self._causes.cause():
+            self.pipeline.start()
+            if self.spark is not None:
+                self.spark.start()
         work = ((self._write, self._ended), (self._sample, self._ended), (self._read, self._done))
         threads = [threading.Thread(target=self._guarded, args=one) for one in work]
         writing, sampling, _ = threads
@@ -129,10 +129,11 @@ class Soak:
         finally:
             self._ended.set()
             self._done.set()
-            self.pipeline.kill()
-            if self.spark is not None:
-                self.spark.kill()
-            self.relay.kill()  # or the reader would wait for what comes next
+            with self._causes.cause():
+                self.pipeline.kill()
+                if self.spark is not None:
+                    self.spark.kill()
+                self.relay.kill()  # or the reader would wait for what comes next
             for thread in threads:
                 thread.join()
         self._look_into_logs()
@@ -161,8 +162,7 @@ class Soak:
         return sorted(plan, key=lambda entry: entry[0])
 
     def _restart_relay(self) -> None:
-        with self._present:
-            self._note("relay")
+        with self._restarting("relay"):
             if self.relay.stop() != 0:
                 self.wrong.append("the relay did not end in order")
             self.relay.start()
@@ -176,22 +176,25 @@ class Soak:
             self._say(f"{self._elapsed():7.0f} s  {sum(1 for _ in again)} groups read again")
 
     def _restart_pipeline(self) -> None:
-        with self._present:
-            self._note("pipeline")
+        with self._restarting("pipeline"):
             if self.pipeline.stop() != 0:
                 self.wrong.append("the pipeline did not end in order")
             self.pipeline.start()
             self._lives["pipeline"] += 1
 
     def _restart_server(self, server: MariadbServer) -> None:
-        with self._present:
-            self._note("primary" if server is self.primary else f"replica {server.server_id}")
+        name = "primary" if server is self.primary else f"replica {server.server_id}"
+        with self._restarting(name):
             server.stop()
             server.start()
 
-    def _note(self, name: str) -> None:
-        self.restarts.append((self._elapsed(), name))
-        self._say(f"{self._elapsed():7.0f} s  restarting {name}")
+    @contextmanager
+    def _restarting(self, name: str) -> Iterator[None]:
+        """Tell of a restart, and keep samples away while it goes on."""
+        with self._present, self._causes.cause():
+            self.restarts.append((self._elapsed(), name))
+            self._say(f"{self._elapsed():7.0f} s  restarting {name}")
+            yield
 
     def _elapsed(self) -> float:
         return time.monotonic() - self._began
@@ -281,21 +284,23 @@ class Soak:
         self._reaches("the pipeline", lambda: self.pipeline.number == _last_number(position))
         if self.spark is not None:
             self._compare_spark(self.spark, _last_number(position))
-        if self.pipeline.stop() != 0:
-            self.wrong.append("the pipeline did not end in order")
+        with self._causes.cause():
+            if self.pipeline.stop() != 0:
+                self.wrong.append("the pipeline did not end in order")
         self.wrong += [f"change tables: {line}" for line in self.pipeline.differences()]
         self.wrong += [f"log of the pipeline: {line}" for line in self.pipeline.errors]
-        self._stopped_at = self._elapsed()
-        if self.relay.stop() != 0:
-            self.wrong.append("the relay did not end in order")
+        with self._causes.cause():
+            if self.relay.stop() != 0:
+                self.wrong.append("the relay did not end in order")
 
     def _compare_spark(self, spark: SoakSpark, number: int) -> None:
         """Wait for the stream, end it, and see whether it had each group once."""
         self._reaches("the Spark stream", lambda: spark.look() == number)
-        spark.stop()
+        with self._causes.cause():  # it may be in the middle of a login
+            spark.stop()
         self.wrong += spark.wrong
         for failure in spark.failures:
-            if not self._is_caused(failure.at):
+            if not self._causes.explain(failure.at):
                 self.wrong.append(f"the Spark stream ended: {failure.text}")
 
     def _reaches(self, name: str, is_there: Callable[[], bool]) -> bool:
@@ -314,7 +319,7 @@ class Soak:
             if entry["level"] not in ("warning", "error"):
                 continue
             at = datetime.fromisoformat(entry["timestamp"]).timestamp()
-            if entry["level"] == "error" or not self._is_caused(at):
+            if entry["level"] == "error" or not self._causes.explain(at):
                 self.wrong.append(f"log of the relay: {line}")
         for server in (self.primary, *self.replicas):
             for line in server.error_log.read_text(errors="replace").splitlines():
@@ -322,13 +327,8 @@ class Soak:
                 if found is None:
                     continue
                 moment = datetime.strptime(found[1], "%Y-%m-%d %H:%M:%S")  # noqa: DTZ007
-                if not self._is_caused(moment.astimezone().timestamp()):
+                if not self._causes.explain(moment.astimezone().timestamp()):
                     self.wrong.append(f"log of server {server.server_id}: {line}")
-
-    def _is_caused(self, at: float) -> bool:
-        """Tell whether something of that moment may come from a restart, or from start or end."""
-        moments = [0.0, self._stopped_at, *(moment for moment, _ in self.restarts)]
-        return any(-2 <= at - self._began_at - moment <= CAUSED_SECONDS for moment in moments)
 
 
 def _last_number(position: str) -> int:
