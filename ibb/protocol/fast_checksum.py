@@ -2,14 +2,17 @@
 Both checksums for kernels, which call them without the interpreter: a kernel itself.
 
 Whoever has ISA-L's wheel (extra `fast`) gets its functions: the extension module exports them, and
-what ctypes finds there is tried before it is believed. Else tables do it, eight bytes at a time and
-a tenth as fast. `crc32_at`, `crc32_behind` and `crc32c_at` are for other compiled kernels only;
-`fast_checksum.pxd` has their types. Plain Python has `checksum.py`.
+what ctypes finds there is tried before it is believed. CRC-32 of little, as of a small event, is
+made here where the processor can multiply without carries; so is that of much without ISA-L. Else
+tables do it, eight bytes at a time and a tenth as fast. `crc32_at`, `crc32_behind` and `crc32c_at`
+are for other compiled kernels only; `fast_checksum.pxd` has their types, and the multiplication.
+Plain Python has `checksum.py`.
 """
 
 from __future__ import annotations
 
 import ctypes
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -30,6 +33,7 @@ _USUAL: Final = "crc32_gzip_refl", "crc32_iscsi"  # what the library takes for t
 _NARROW: Final = "crc32_gzip_refl_by8", "crc32_iscsi_01"
 _TRIED: Final = bytes(range(251)) * 5
 _SIZES: Final = (0, 1, 7, 8, 15, 16, 17, 31, 64, 65, 127, 128, 255, 256, 511, 1024, len(_TRIED))
+FOLD_MAX: Final = 512  # bytes, from which on ISA-L's functions are as fast or faster
 _CRC32_POLYNOMIAL: Final = 0xEDB88320
 _CRC32C_POLYNOMIAL: Final = 0x82F63B78
 
@@ -61,9 +65,10 @@ def uses_isa_l() -> bool:
 
 
 def use_tables() -> None:
-    """Do without ISA-L from now on."""
-    global _isa_l  # noqa: PLW0603 - C's view of it is the module's, too
+    """Do without ISA-L, and what a processor has for checksums, from now on."""
+    global _isa_l, _fold_max  # noqa: PLW0603 - C's view of them is the module's, too
     _isa_l = None
+    _fold_max = 0
     _adopt(0, 0)
 
 
@@ -71,6 +76,8 @@ def crc32_at(data: bytes, size: int) -> int:
     """Return the CRC-32 of *size* bytes at an address."""
     ones = 0
     ones = ~ones
+    if _fold_min <= size <= _fold_max:
+        return folded(data, size)  # noqa: F821
     if _has_functions:
         return _isa_crc32(0, data, size)
     return _by_table(cython.address(_tables[0]), data, size, ones) ^ ones
@@ -92,6 +99,8 @@ def crc32_behind(first: int, second: int, third: int, data: bytes, size: int) ->
     """
     tables, ones = cython.address(_tables[0]), 0
     ones = ~ones
+    if _fold_min <= size <= _fold_max:
+        return folded_behind(first, second, third, data, size)  # noqa: F821
     crc = _eight(tables, _eight(tables, first ^ ones) ^ second)
     for _ in range(3):
         crc = crc >> 8 ^ tables[(crc ^ third) & 255]
@@ -217,6 +226,9 @@ if not cython.compiled:
 _fill_table(0, _CRC32_POLYNOMIAL)
 _fill_table(8, _CRC32C_POLYNOMIAL)
 _isa_l = find_isa_l(narrow=has_narrow()) if cython.compiled else None
+_fold_min, _fold_max = 16, 0  # bytes
+if has_narrow():
+    _fold_max = sys.maxsize if _isa_l is None else FOLD_MAX
 if _isa_l is None:
     _adopt(0, 0)
 else:
