@@ -21,6 +21,7 @@ from .run import STEPS_MIN, Outcome, run_seed, shrink
 
 COLLECTED_AFTER = 50_000  # objects made and not yet freed
 SEEDS_FOR_ALL_POINTS = 1000  # of 500 steps; fewer may miss a place
+SEEDS_TOLD_OF = 1000  # where no bar is shown, a line for each so many
 COUNTED = ("crashes", "kills", "faults", "openings", "misreads while opening", "recoveries")
 
 
@@ -118,6 +119,8 @@ def main() -> int:
         for outcome in run_all(settings.seeds, settings.steps, settings.jobs):
             summary.add(outcome)
             progress.advance(task)
+            if not console.is_terminal and summary.seeds % SEEDS_TOLD_OF == 0:
+                console.print(f"{summary.seeds:,} of {len(settings.seeds):,} seeds")
             if outcome.failure is not None:
                 failed = outcome
                 break
