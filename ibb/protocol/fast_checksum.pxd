@@ -2,7 +2,7 @@ cimport cython
 
 cdef extern from *:
     """
-    #if defined(__GNUC__) && defined(__x86_64__)
+    #if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
     #include <immintrin.h>
     #define FOLDING static inline __attribute__((target("pclmul,sse4.1")))
 
@@ -15,14 +15,10 @@ cdef extern from *:
        others, Fast CRC Computation for Generic Polynomials Using PCLMULQDQ (Intel, 2009); the numbers
        are powers of x modulo the polynomial. */
 
-    FOLDING __m128i fold(__m128i before, __m128i next) {
-        const __m128i by = _mm_set_epi64x(0x0ccaa009e, 0x1751997d0);
-        return _mm_xor_si128(next, _mm_xor_si128(
-            _mm_clmulepi64_si128(before, by, 0x00), _mm_clmulepi64_si128(before, by, 0x11)));
-    }
+    #define BY_ONE _mm_set_epi64x(0x0ccaa009e, 0x1751997d0)  /* 16 bytes further, */
+    #define BY_TWO _mm_set_epi64x(0x15a546366, 0x0f1da05aa)  /* and 32 */
 
-    FOLDING __m128i fold2(__m128i before, __m128i next) {
-        const __m128i by = _mm_set_epi64x(0x15a546366, 0x0f1da05aa);
+    FOLDING __m128i fold(__m128i before, __m128i by, __m128i next) {
         return _mm_xor_si128(next, _mm_xor_si128(
             _mm_clmulepi64_si128(before, by, 0x00), _mm_clmulepi64_si128(before, by, 0x11)));
     }
@@ -36,18 +32,18 @@ cdef extern from *:
         if (size - at >= 48) {
             __m128i other = _mm_loadu_si128((const __m128i*) (data + at));
             for (at += 16; size - at >= 32; at += 32) {
-                sum = fold2(sum, _mm_loadu_si128((const __m128i*) (data + at)));
-                other = fold2(other, _mm_loadu_si128((const __m128i*) (data + at + 16)));
+                sum = fold(sum, BY_TWO, _mm_loadu_si128((const __m128i*) (data + at)));
+                other = fold(other, BY_TWO, _mm_loadu_si128((const __m128i*) (data + at + 16)));
             }
-            sum = fold(sum, other);
+            sum = fold(sum, BY_ONE, other);
         }
         for (; size - at >= 16; at += 16)
-            sum = fold(sum, _mm_loadu_si128((const __m128i*) (data + at)));
+            sum = fold(sum, BY_ONE, _mm_loadu_si128((const __m128i*) (data + at)));
         if (at < size) {  /* as many bytes of the sum go before as are left: zeros before them count for nothing */
             __m128i end = _mm_loadu_si128((const __m128i*) (data + size - 16));
             __m128i first = _mm_loadu_si128((const __m128i*) (places + size - at));
             __m128i others = _mm_loadu_si128((const __m128i*) (places + size - at + 16));
-            sum = fold(_mm_shuffle_epi8(sum, first),
+            sum = fold(_mm_shuffle_epi8(sum, first), BY_ONE,
                        _mm_blendv_epi8(end, _mm_shuffle_epi8(sum, others), first));
         }
         return sum;
@@ -78,7 +74,7 @@ cdef extern from *:
         __m128i sum = _mm_set_epi64x(second, first ^ 0xffffffff);
         __m128i next = _mm_slli_si128(_mm_loadu_si128((const __m128i*) data), 3);
         next = _mm_or_si128(next, _mm_cvtsi32_si128(third));
-        return reduced(fold_rest(fold(sum, next), data, 13, size));
+        return reduced(fold_rest(fold(sum, BY_ONE, next), data, 13, size));
     }
     #else
     static inline int has_sse(void) { return 0; }

@@ -33,7 +33,7 @@ _USUAL: Final = "crc32_gzip_refl", "crc32_iscsi"  # what the library takes for t
 _NARROW: Final = "crc32_gzip_refl_by8", "crc32_iscsi_01"
 _TRIED: Final = bytes(range(251)) * 5
 _SIZES: Final = (0, 1, 7, 8, 15, 16, 17, 31, 64, 65, 127, 128, 255, 256, 511, 1024, len(_TRIED))
-FOLD_MAX: Final = 512  # bytes, from which on ISA-L's functions are as fast or faster
+_FOLD_MAX: Final = 512  # bytes, from which on ISA-L's functions are as fast or faster
 _CRC32_POLYNOMIAL: Final = 0xEDB88320
 _CRC32C_POLYNOMIAL: Final = 0x82F63B78
 
@@ -228,7 +228,7 @@ _fill_table(8, _CRC32C_POLYNOMIAL)
 _isa_l = find_isa_l(narrow=has_narrow()) if cython.compiled else None
 _fold_min, _fold_max = 16, 0  # bytes
 if has_narrow():
-    _fold_max = sys.maxsize if _isa_l is None else FOLD_MAX
+    _fold_max = sys.maxsize if _isa_l is None else _FOLD_MAX
 if _isa_l is None:
     _adopt(0, 0)
 else:
