@@ -1,5 +1,7 @@
 """Words in logs are excused from before a start or end until behind it, however long it takes."""
 
+import pytest
+
 from .soak_causes import CAUSED_SECONDS, CLOCK_SECONDS, Causes
 
 
@@ -23,9 +25,7 @@ def test_a_long_restart_excuses_all_of_itself_and_nothing_else():
 def test_a_restart_that_fails_has_an_end():
     now = 0.0
     causes = Causes(lambda: now)
-    try:
-        with causes.cause():
-            raise ArithmeticError
-    except ArithmeticError:
-        now = CAUSED_SECONDS + 1
+    with pytest.raises(ArithmeticError), causes.cause():
+        raise ArithmeticError
+    now = CAUSED_SECONDS + 1
     assert not causes.explain(now)
