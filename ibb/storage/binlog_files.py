@@ -9,12 +9,11 @@ most the two newest non-empty files need recovery. Source: ibb-format 3.6, 9.4.
 
 import errno
 import threading
-from collections.abc import Iterator
 
 from .disk import Disk, File
 from .errors import DiskError, StoreFull
 from .file_name import binlog_name
-from .listing import list_files
+from .listing import list_sizes
 from .page import PAGE_SIZE_MIN
 
 
@@ -46,14 +45,9 @@ class BinlogFiles:
         """Return a file's physical length in bytes."""
         return self._disk.size(self.path(file_no))
 
-    def sizes(self) -> Iterator[tuple[int, int]]:
-        """Yield the files in order, each with its physical length; not those that vanish now."""
-        for file_no in list_files(self._disk, self._directory):
-            try:
-                yield file_no, self.size(file_no)
-            except DiskError as error:
-                if not error.missing:
-                    raise
+    def sizes(self) -> list[tuple[int, int]]:
+        """Return the files in order, each with its physical length; not those that vanish now."""
+        return list_sizes(self._disk, self._directory)
 
     def create(self, file_no: int, size: int) -> None:
         """

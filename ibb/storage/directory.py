@@ -20,7 +20,7 @@ from .file_name import binlog_name
 from .file_states import FileStates
 from .healed_reads import HealedReads
 from .history import BinlogFileInfo
-from .listing import NOTHING_LISTED, Listing, list_files, modified_at
+from .listing import NOTHING_LISTED, Listing, list_files, list_sizes, modified_at
 from .open_files import OpenFiles
 from .page import PAGE_SIZE_MAX, page_is_zero, used_page
 from .page_cache import PageCache
@@ -147,15 +147,10 @@ class BinlogDirectory:
 
     def files(self) -> list[BinlogFileInfo]:
         """Return all files, the empty preallocated one too; those that vanish meanwhile, not."""
-        found = []
-        for number in list_files(self._disk, self._path, self._warn):
-            name = binlog_name(number)
-            try:
-                found.append(BinlogFileInfo(name, number, self._disk.size(f"{self._path}/{name}")))
-            except DiskError as error:
-                if not error.missing:
-                    raise
-        return found
+        return [
+            BinlogFileInfo(binlog_name(number), number, size)
+            for number, size in list_sizes(self._disk, self._path, self._warn)
+        ]
 
     def header(self, file_no: int) -> FileHeader | None:
         """

@@ -50,6 +50,26 @@ def list_files(disk: Disk, directory: str, warn: Callable[[str], None] | None = 
     return sorted(numbers)
 
 
+def list_sizes(
+    disk: Disk, directory: str, warn: Callable[[str], None] | None = None
+) -> list[tuple[int, int]]:
+    """
+    Return the binlog files in a directory, in order, each with its physical length.
+
+    They are those of one moment: files go oldest first, so when one vanishes meanwhile those
+    before it are gone as well, though their lengths were still found.
+    """
+    found: list[tuple[int, int]] = []
+    for number in list_files(disk, directory, warn):
+        try:
+            found.append((number, disk.size(f"{directory}/{binlog_name(number)}")))
+        except DiskError as error:
+            if not error.missing:
+                raise
+            found.clear()
+    return found
+
+
 def modified_at(disk: Disk, path: str, file_no: int) -> float:
     """Return when a file of a directory was modified, in seconds since 1970."""
     try:

@@ -108,16 +108,28 @@ def test_a_file_that_cannot_be_made_leaves_no_trace(kind, code, error):
     assert list_files(disk, "/s") == [0]
 
 
-def test_a_file_that_vanishes_is_not_listed(monkeypatch):
-    """Somebody may purge between a look at the directory and one at the file."""
+@pytest.mark.parametrize("purged", [1, 2])
+@pytest.mark.parametrize("first_measured", [0, 1, 2])
+def test_files_that_vanish_are_not_listed(monkeypatch, purged, first_measured):
+    """Somebody may purge between a look at the directory and one at each file."""
     disk = SimDisk()
     files = BinlogFiles(disk, "/s")
-    for file_no in range(3):
+    for file_no in range(4):
         files.create(file_no, 4096)
-    listed = disk.list("/s")
-    disk.unlink(files.path(0))
-    monkeypatch.setattr(disk, "list", lambda _: listed)
-    assert list(files.sizes()) == [(1, 4096), (2, 4096)]
+    measure, measured = disk.size, []
+
+    def purge_before(path):
+        if len(measured) == first_measured:
+            for file_no in range(purged):
+                disk.unlink(files.path(file_no))
+        measured.append(path)
+        return measure(path)
+
+    monkeypatch.setattr(disk, "size", purge_before)
+    listed = [number for number, _ in files.sizes()]
+    # Those of one moment, before the purge or behind it, or in its midst.
+    assert listed in [list(range(first, 4)) for first in range(purged + 1)]
+    assert listed[0] == purged or first_measured >= purged
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE])
