@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 
 from ..faults.crash_points import Aim
 from ..faults.sim_disk import PowerLost
@@ -25,6 +26,9 @@ HARD_TO_REACH = ("checkpoint: partial page flush", "opening: partial page flush"
 SEGMENT_GROUPS_MAX = 80  # enough to fill a segment of the redo log
 FILE_GROUPS_MAX = 80  # enough to fill a file
 ROLLED_BACK_BYTES = 10_000
+LOG_END_BYTES = 30_000  # of a segment of the redo log; more than a group given up takes
+SWITCHES_MAX = 60  # enough to fill that
+TOTAL_SIZE_LOW = 1  # byte of all files: none stays that need not
 RESET_STARTED = ("RESET: reset delete", "RESET: redo preparation", "RESET: file create")
 
 
@@ -60,8 +64,12 @@ def flush(world: World, rng: random.Random, point: str) -> None:
 
 
 def leave_file(world: World, rng: random.Random, point: str) -> None:
-    """Go over to another file and let the background work be done."""
     aim(world, rng, point)
+    leave_file_for_next(world, rng)
+
+
+def leave_file_for_next(world: World, rng: random.Random) -> None:
+    """Go over to another file and let the background work be done, twice."""
     STEPS["switch file"](world, rng)
     world.store._engine.settle()
     STEPS["switch file"](world, rng)
@@ -107,15 +115,34 @@ def fill_log(world: World, rng: random.Random, point: str) -> None:
     aim(world, rng, point)
     sequence = world.store._engine._redo._sequence
     for _ in range(SEGMENT_GROUPS_MAX):
-        group = OpenGroup(world.store.begin(), world.sequence)
-        group.add(text(world, rng) + "r" * ROLLED_BACK_BYTES, rng, statement=False)
-        group.writer.rollback()
+        roll_back(world, rng, ROLLED_BACK_BYTES)
         if world.store._engine._redo._sequence != sequence:
             break
     STEPS["publish one"](world, rng)
 
 
-def purge(world: World, rng: random.Random, point: str) -> None:
+def flush_at_log_end(world: World, rng: random.Random, point: str) -> None:
+    """End files until what that takes does not fit in the segment of the redo log any more."""
+    redo = world.store._engine._redo
+    while redo.fits(LOG_END_BYTES):
+        roll_back(world, rng, ROLLED_BACK_BYTES)
+    aim(world, rng, point)
+    sequence = redo._sequence
+    for _ in range(SWITCHES_MAX):
+        STEPS["switch file"](world, rng)
+        if redo._sequence != sequence:
+            break
+
+
+def roll_back(world: World, rng: random.Random, size: int) -> None:
+    """Write pieces of a group that is given up."""
+    group = OpenGroup(world.store.begin(), world.sequence)
+    group.add(text(world, rng) + "r" * size, rng, statement=False)
+    group.writer.rollback()
+
+
+def free_files(world: World, rng: random.Random) -> None:
+    """Let nobody need a file, and have some that can go."""
     end_transactions(world)
     while world.followers:
         world.followers.pop().hold.release()
@@ -125,8 +152,20 @@ def purge(world: World, rng: random.Random, point: str) -> None:
         STEPS["remove lease"](world, rng)
     for _ in range(3):
         STEPS["switch file"](world, rng)
+
+
+def purge(world: World, rng: random.Random, point: str) -> None:
+    free_files(world, rng)
     aim(world, rng, point)
     world.store.purge_to(world.store.files()[-1].name)
+
+
+def purge_in_opening(world: World, rng: random.Random, point: str) -> None:
+    """Leave the next file to be made, and files that go by themselves once it is there."""
+    free_files(world, rng)
+    world.options = replace(world.options, max_binlog_total_size=TOTAL_SIZE_LOW)
+    world.disk.watch, world.aims = Aim("file create", 1), [Aim(point, rng.choice((1, 2)))]
+    leave_file_for_next(world, rng)
 
 
 def change_lease(world: World, rng: random.Random, point: str) -> None:
@@ -186,7 +225,9 @@ SCENES: dict[Scene, tuple[str, ...]] = {
                       "opening: reset marker removed"),
     fill_log: ("checkpoint: redo append", "checkpoint: page flush", "checkpoint: checkpoint sync",
                "checkpoint: partial page flush", "redo header"),
+    flush_at_log_end: ("FLUSH: redo header",),
     purge: ("purge unlink",),
+    purge_in_opening: ("opening: purge unlink",),
     change_lease: ("lease file",),
     describe_format: ("sidecar",),
     copy: ("backup",),
