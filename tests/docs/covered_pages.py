@@ -13,7 +13,7 @@ THREE_GROUPS = (
 )
 # Run command by command, with what `estate` is to provide; None: the page starts all by itself.
 RUN: dict[str, dict[str, Any] | None] = {
-    "README.md": {"relay": False, "replicas": 1},
+    "README.md": None,
     "docs/tutorial.md": None,
     "docs/operations.md": {"running": False},
     "docs/security.md": {"relay": False, "replicas": 1, "encrypted": True},

@@ -156,7 +156,7 @@ def _prepare_relay(console: Console, primary: MariadbServer) -> None:
     primary.run(
         "SET sql_log_bin = 0",
         f"CREATE USER repl@'%' IDENTIFIED BY '{PASSWORD}'",
-        "GRANT REPLICATION SLAVE, BINLOG MONITOR ON *.* TO repl@'%'",
+        "GRANT REPLICATION SLAVE ON *.* TO repl@'%'",
     )
     folder = console.folder
     here = console.here

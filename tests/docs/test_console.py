@@ -40,14 +40,15 @@ def test_a_page_shows_what_happens(page, folder):
 def test_the_readme_publishes_and_reads_back_from_python(folder):
     page = (ROOT / "README.md").read_text()
     ((program, shown),) = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", page, re.DOTALL)
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-    )
-    assert (done.returncode, done.stdout) == (0, shown), done.stderr
+    for _ in range(2):  # the second time everything is there
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            cwd=folder,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+        )
+        assert (done.returncode, done.stdout) == (0, shown), done.stderr
 
 
 def test_commands_and_their_output_are_found():
