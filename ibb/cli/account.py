@@ -15,6 +15,8 @@ from ibb.server.login.accounts import REQUIREMENTS, AccountBook, make_account
 from ibb.server.login.auth_methods import DEFAULT_METHOD, METHODS
 from ibb.server.login.privileges import PRIVILEGES
 
+from .password import ask_password
+
 _file = click.option(
     "--file", "path", required=True, type=click.Path(dir_okay=False), help="The accounts file."
 )
@@ -104,7 +106,9 @@ def add(
     rest["require"] = rest["require"] or ""
     rest["dump_rate"] = parse_size(rest["dump_rate"])
     with AccountBook.changing(path) as book:
-        book.add(make_account(user, host, password, methods=methods, **rest))
+        replaced = book.add(make_account(user, host, password, methods=methods, **rest))
+    if replaced:
+        click.echo(f"{user}@{host} was there, and is replaced", err=True)
 
 
 @account.command("list")
@@ -172,7 +176,7 @@ def _as_line(shown: dict[str, Any]) -> str:
 def _password(*, from_stdin: bool) -> str:
     """Return the password: the first line of standard input, or what is typed in blind."""
     if not from_stdin:
-        return str(click.prompt("Password", hide_input=True, confirmation_prompt=True))
+        return ask_password("--password-stdin reads it from standard input", confirm=True)
     data = sys.stdin.buffer.readline(PASSWORD_BYTES_MAX + 2)
     try:
         return data.decode().removesuffix("\n").removesuffix("\r")

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ibb.protocol.errors import IbbError, SqlError
 from ibb.protocol.gtid import GtidPosition
+from ibb.storage.belongings import check_holds_binlog
 from ibb.storage.file_name import binlog_name
 from ibb.storage.inspect.group_listing import list_groups
 from ibb.storage.inspect.recovered_view import recovered_view
@@ -23,14 +25,32 @@ if TYPE_CHECKING:
 _HASH_DIGITS = 12  # of the hash, on a line for people
 
 
+def _position(
+    _: click.Context, parameter: click.Parameter, value: str | None
+) -> GtidPosition | None:
+    """Read a GTID position."""
+    try:
+        return None if value is None else GtidPosition.parse(value)
+    except SqlError as error:
+        name = parameter.opts[0]
+        raise IbbError(f"{name}: {value!r} is no list of GTIDs, as 0-1-100,7-1-5") from error
+
+
 @click.command()
 @click.argument("directory", type=click.Path(exists=True, file_okay=False))
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
-@click.option("--from", "start", metavar="GTIDS", help="Only groups behind this position.")
-@click.option("--until", metavar="GTIDS", help="Stop behind these GTIDs.")
+@click.option(
+    "--from", "start", callback=_position, metavar="GTIDS", help="Only groups after this position."
+)
+@click.option("--until", callback=_position, metavar="GTIDS", help="Stop after these GTIDs.")
 @click.option("--limit", type=click.IntRange(min=0), metavar="N", help="At most so many groups.")
 def groups(
-    directory: str, start: str | None, until: str | None, limit: int | None, *, as_json: bool
+    directory: str,
+    start: GtidPosition | None,
+    until: GtidPosition | None,
+    limit: int | None,
+    *,
+    as_json: bool,
 ) -> None:
     """
     List the event groups in DIRECTORY, oldest first.
@@ -44,21 +64,25 @@ def groups(
       ibb groups binlogs --from 0-1-100,7-1-5 --limit 10
       ibb groups binlogs --json | jq -r 'select(.bytes > 1000000) | .gtid'
 
-    Exit status 0; 2: something is damaged or is not there, behind the groups before it.
+    Exit status 0; 2: no binlog is there, or something is damaged or missing, told of after the
+    groups before it.
     """  # noqa: D301 - click's own sign for lines that stay as they are
     show: Callable[[GroupSummary], str] = _as_json if as_json else _as_line
+    check_holds_binlog(OsDisk(), directory)
     disk = recovered_view(OsDisk(), directory)
     history = ReadOnlyHistory(disk, directory, follow_unsynced=True)
     try:
         found = list_groups(
             history,
-            None if start is None else GtidPosition.parse(start),
-            None if until is None else GtidPosition.parse(until),
+            start,
+            until,
             limit,
             lambda text: click.echo(f"ibb: {text}", err=True),
         )
         for group in found:
             click.echo(show(group))
+    except SqlError as error:  # 1236, in the words that a replica gets
+        raise IbbError(f"--from {start}: {error.message}") from error
     finally:
         history.close()
 

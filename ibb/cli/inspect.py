@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ibb.storage.belongings import check_holds_binlog
 from ibb.storage.file_name import FILE_NO_MAX, binlog_name, parse_binlog_name
 from ibb.storage.inspect.files import Inspector
 from ibb.storage.inspect.record import inspect_record
@@ -55,6 +56,7 @@ def inspect(directory: str, place: str | None, *, as_json: bool) -> None:
 
     Exit status 0, damaged or not; 2: there is no such place.
     """  # noqa: D301 - click's own sign for lines that stay as they are
+    check_holds_binlog(OsDisk(), directory)
     show = _objects if as_json else _texts
     for line in show(directory, place):
         click.echo(line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import UserDict
 from importlib import import_module
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 EXIT_FAILED = 2  # could not run; a wrong usage as well
+EXIT_INTERRUPTED = 130  # 128 and SIGINT, as of whatever a shell starts
 NAMES: Final = (
     *("account", "audit", "backup", "bench", "config", "demo", "groups", "inspect", "pipeline"),
     *("serve", "statistics", "status", "verify"),
@@ -42,7 +44,18 @@ class _Commands(UserDict[str, click.Command]):
         return len(NAMES)
 
 
-@click.group(commands=_Commands(), context_settings={"help_option_names": ["-h", "--help"]})
+class _Ibb(click.Group):
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:  # whoever read the output has had enough: 1 would be a verdict
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            ctx.exit(EXIT_FAILED)
+
+
+@click.group(
+    cls=_Ibb, commands=_Commands(), context_settings={"help_option_names": ["-h", "--help"]}
+)
 @click.version_option(
     __version__, prog_name="ibb", message=f"%(prog)s, version %(version)s ({side()})"
 )
@@ -59,15 +72,21 @@ def ibb(*, debug: bool) -> None:
       ibb config check ibb.toml                    what is wrong with a file of settings
       ibb groups binlogs --from 0-1-100            what is stored
       ibb verify binlogs                           whether it is whole
+      ibb backup binlogs copy                      a copy, also beside a running server
+
+    With the extra `spark` (pip install '.[spark]', and Java):
+
+    \b
       ibb audit binlogs --table shop.orders        who changed which row when
       ibb statistics binlogs --by day,server       how much changed
-      ibb backup binlogs copy                      a copy, also beside a running server
+      ibb pipeline run tables.toml                 tables kept as Delta tables
 
     \b
     Exit status
       0  done
       1  `verify` or `config check` has found something wrong, or `demo` a difference
       2  wrong usage, or it could not run: stderr says why in one line
+      130  ended by Ctrl-C
     """  # noqa: D301 - click's own sign for lines that stay as they are
     del debug  # `main` looks for it: it must work for errors of any place
 
@@ -75,7 +94,13 @@ def ibb(*, debug: bool) -> None:
 def main() -> None:
     """Run the command line; errors are one line on stderr and exit status 2."""
     try:
-        ibb(prog_name="ibb")
+        sys.exit(ibb(prog_name="ibb", standalone_mode=False))
+    except click.ClickException as error:
+        error.show()
+        sys.exit(EXIT_FAILED)
+    except click.Abort:
+        click.echo("Aborted!", err=True)
+        sys.exit(EXIT_INTERRUPTED)
     except (IbbError, OSError) as error:
         if "--debug" in sys.argv[1:]:
             raise

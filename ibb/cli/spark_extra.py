@@ -14,11 +14,13 @@ def entry_of(package: str) -> Any:
         package: its name, e.g. `tables`.
 
     Raises:
-        click.ClickException: something of the extra `spark` is not installed; it says how to.
+        click.UsageError: something of the extra `spark` is not installed; it says how to.
     """
     try:
         return import_module(f"ibb.pipeline.{package}.entry")
     except ImportError as error:
-        raise click.ClickException(
-            f"{error.name} is not installed: in a checkout, pip install '.[spark]'"
+        missing = (error.name or "").partition(".")[0]
+        raise click.UsageError(
+            f"this needs Spark, and {missing} is not installed: in a checkout, "
+            "pip install '.[spark]'"
         ) from error

@@ -27,8 +27,8 @@ def spark_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _READ = (
-    click.option("--start-position", metavar="GTIDS", help="Only groups behind this position."),
-    click.option("--stop-position", metavar="GTIDS", help="Nothing behind these GTIDs."),
+    click.option("--start-position", metavar="GTIDS", help="Only groups after this position."),
+    click.option("--stop-position", metavar="GTIDS", help="Nothing after these GTIDs."),
     click.option("--start-datetime", metavar="TIME", help="Only what was committed then or later."),
     click.option("--stop-datetime", metavar="TIME", help="Only what was committed before."),
     click.option(

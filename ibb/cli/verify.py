@@ -13,6 +13,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
+from ibb.storage.belongings import check_holds_binlog
 from ibb.storage.os_disk import OsDisk
 from ibb.storage.verify import Totals, verify_directory
 from ibb.storage.verify.finding import NOTHING, Finding, Severity
@@ -67,8 +68,11 @@ def _findings(
 ) -> Iterator[Iterator[Finding]]:
     """Begin the check, here or on a cluster."""
     is_url = "://" in directory
-    if not is_url and not Path(directory).is_dir():
-        raise click.BadParameter(f"Directory '{directory}' does not exist.")
+    if not is_url:
+        if not Path(directory).is_dir():
+            what = "is a file" if Path(directory).exists() else "does not exist"
+            raise click.BadParameter(f"Directory '{directory}' {what}.")
+        check_holds_binlog(OsDisk(), directory)
     if master is not None:
         jobs = entry_of("jobs")
         with jobs.job_session("ibb verify", master, conf) as spark:

@@ -188,7 +188,7 @@ class Config:
     log_format: str = _setting("text", "Shape of log lines.", choices=("text", "json"))
 
     def __post_init__(self) -> None:
-        parse_address(self.listen)
+        _address_of("listen", self.listen, DEFAULT_PORT)
         self._check_admin_listen()
         _check(0 <= self.server_id <= SERVER_ID_MAX, "server_id must be 1 to 4294967295")
         _check(bool(self.server_version), "server_version must not be empty")
@@ -256,7 +256,7 @@ class Config:
 
     def _check_admin_listen(self) -> None:
         if self.admin_listen:
-            host, _ = parse_address(self.admin_listen, ADMIN_PORT)
+            host, _ = _address_of("admin_listen", self.admin_listen, ADMIN_PORT)
             _check(
                 is_loopback(host) or bool(self.ssl_cert or self.ssl_state) or self.skip_ssl,
                 f"admin_listen: passwords would go over {host} as plain text: set ssl_cert or "
@@ -362,9 +362,19 @@ def parse_address(text: str, port_default: int = DEFAULT_PORT) -> tuple[str, int
         host = host[1:-1]
     elif ":" in host:
         raise ConfigError(f"write an IPv6 address in brackets: {text!r}")
+    if host.isdigit():  # the system would take it for an IPv4 address in one number
+        raise ConfigError(f"not an address: {text!r} (write HOST:PORT, e.g. 127.0.0.1:{host})")
     if not host or not (port.isascii() and port.isdigit()) or int(port) > 0xFFFF:
         raise ConfigError(f"not an address: {text!r} (write HOST:PORT)")
     return host, int(port)
+
+
+def _address_of(name: str, text: str, port_default: int) -> tuple[str, int]:
+    """Read the address that a setting says; raises ConfigError with its name."""
+    try:
+        return parse_address(text, port_default)
+    except ConfigError as error:
+        raise ConfigError(f"{name}: {error}") from error
 
 
 def is_loopback(host: str) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import stat
 import tomllib
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -15,10 +16,12 @@ from typing import TYPE_CHECKING, Any, Final
 from .config import Config, ConfigError, parse_size
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from dataclasses import Field
 
 CONFIG_FILE_BYTES_MAX: Final = 1 << 20
+_WANTED: Final[Mapping[type, str]] = {
+    bool: "true or false", int: "a whole number", float: "a number", str: "text in quotes",
+}  # fmt: skip
 
 
 def read_config_file(path: str) -> dict[str, object]:
@@ -88,5 +91,5 @@ def convert(setting: Field[Any], value: object) -> object:
         return float(value)
     if type(value) is not type(default):
         shown = "" if name.endswith("password") else f", not {value!r}"
-        raise ConfigError(f"{name} must be a {type(default).__name__}{shown}")
+        raise ConfigError(f"{name} must be {_WANTED[type(default)]}{shown}")
     return value

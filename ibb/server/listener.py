@@ -15,6 +15,7 @@ from ibb.protocol.reply import err
 from .config import ADMIN_CONNECTIONS_MAX, parse_address
 from .connections.connection import Connection, keep_alive
 from .connections.descriptors import connections_possible
+from .listening import bound_sockets
 from .log import get_log
 from .session import Session
 
@@ -53,12 +54,16 @@ class Listener:
         self._room = 0  # for connections, as the system allows
         self._ended_traffic = (0, 0)  # of sessions that have ended
 
-    async def start(self) -> None:
+    async def start(self, bound: list[socket.socket] | None = None) -> None:
         """
         Listen on the addresses of the configuration.
 
+        Args:
+            bound: sockets of `listen`, bound to its addresses already; None: they are made.
+
         Raises:
-            OSError: one of them cannot be had.
+            ConfigError: an address cannot be had.
+            OSError: another server listens on the unix socket.
         """
         config = self._host.config
         self._room = connections_possible()
@@ -71,16 +76,19 @@ class Listener:
                 possible=self._room,
                 reason="the system gives no more file descriptors: raise LimitNOFILE or ulimit -n",
             )
-        host, port = parse_address(config.listen)
-        server = await asyncio.start_server(self._accept, host, port, backlog=_BACKLOG)
-        self._servers.append(server)
-        self.address = server.sockets[0].getsockname()[:2]
-        if config.socket:
-            try:
+        sockets = bound or await bound_sockets("listen", *parse_address(config.listen))
+        self.address = sockets[0].getsockname()[:2]
+        try:
+            for each in sockets:
+                started = asyncio.start_server(self._accept, sock=each, backlog=_BACKLOG)
+                self._servers.append(await started)
+            if config.socket:
                 await self._start_unix(Path(config.socket))
-            except BaseException:
-                server.close()
-                raise
+        except BaseException:
+            self.stop_accepting()
+            for each in sockets:
+                each.close()
+            raise
 
     async def _start_unix(self, path: Path) -> None:
         _remove_stale_socket(path)

@@ -21,7 +21,7 @@ from ibb.storage.page_runs import PageRuns
 from ibb.storage.store import Store
 
 from .automatic_purge import AutomaticPurge
-from .config import Config, ConfigError, derived_server_id, is_loopback, parse_address
+from .config import Config, derived_server_id
 from .connections.certificate import server_tls
 from .connections.refusal_log import RefusalLog
 from .dump.lease_renewals import LeaseRenewals
@@ -34,6 +34,7 @@ from .dump.tails import Tails
 from .durable_signal import DurableSignal
 from .gtid_waits import GtidWaits
 from .listener import Listener
+from .listening import check_made_up_account
 from .log import get_log
 from .login.accounts import AccountBook, made_up_account, shut_out
 from .login.auth_methods import make_methods
@@ -141,11 +142,7 @@ class Server:
         self._started_at = 0.0
 
     def _make_up_account(self) -> AccountBook:
-        if not is_loopback(parse_address(self.config.listen)[0]):
-            raise ConfigError(
-                "without accounts only loopback (localhost, 127.0.0.1, [::1]) is listened on, "
-                f"not {self.config.listen}"
-            )
+        check_made_up_account(self.config)
         account, password = made_up_account(MADE_UP_USER)
         self.made_up = (account.user, password)
         return AccountBook([account])
@@ -155,13 +152,16 @@ class Server:
         """Host and port that it listens on."""
         return self._listener.address
 
-    async def start(self) -> None:
+    async def start(self, bound: list[socket.socket] | None = None) -> None:
         """
         Begin to accept connections.
 
+        Args:
+            bound: sockets of `listen`, bound to its addresses already; None: they are made.
+
         Raises:
-            ConfigError: the certificate cannot be used.
-            OSError: the address cannot be had.
+            ConfigError: the certificate cannot be used, or an address not be had.
+            OSError: another server listens on the unix socket.
         """
         self._started_at = self._clock.monotonic()
         self.tls = server_tls(self.config, self.host_name())
@@ -175,7 +175,7 @@ class Server:
             self.tails = Tails(self.history, self.page_runs, self.signal, self.pools.statements)
             self.renewals = LeaseRenewals(self.history.leases, self.pools.statements)
         try:
-            await self._listener.start()
+            await self._listener.start(bound)
         except BaseException:
             await self._stop_inside()
             raise

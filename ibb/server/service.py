@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from contextlib import contextmanager
+import stat
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ibb.protocol.errors import IbbError
+from ibb.storage.belongings import check_holds_binlog
 from ibb.storage.options import StoreOptions
 from ibb.storage.os_disk import OsDisk
 from ibb.storage.read_only import ReadOnlyHistory
@@ -17,6 +19,7 @@ from ibb.storage.store import Store
 from .config import ConfigError
 from .config_file import read_text_file
 from .connections.descriptors import raise_limit
+from .listening import TakenAddresses, check_made_up_account
 from .log import get_log
 from .login.accounts import AccountBook
 from .measured_disk import MeasuredDisk
@@ -26,10 +29,12 @@ from .relay.upstream_tls import UpstreamTls
 from .reloading import Hangups, Reloading
 from .server import Server
 from .storage_figures import StorageFigures
+from .store_place import check_store
 from .systemd import Systemd
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from socket import socket
 
     from .config import Config
     from .web.admin_listener import AdminListener
@@ -56,14 +61,19 @@ async def serve(
 
     Raises:
         ConfigError: the settings do not fit together.
-        IbbError: the directory cannot be served.
-        OSError: the address cannot be had.
+        IbbError: the directory cannot be served, or an address not be had.
+        OSError: another server listens on the unix socket.
     """
     tls = UpstreamTls.from_config(config)  # whether or not an upstream is named: SQL may name one
     address = upstream_address(config, tls)
+    _warn_of_open_file(config.upstream_password_file)
     accounts = AccountBook.load(config.accounts) if config.accounts else None
+    if accounts is None:
+        check_made_up_account(config)
     raise_limit()
-    with _opened(directory, config) as (history, figures):
+    # Before a store is made, or recovers: for want of an address it would have been for nothing.
+    with closing(await TakenAddresses.of(config)) as taken, _opened(directory, config) as opened:
+        history, figures = opened
         server = Server(history, config=config, accounts=accounts, place=_absolute(directory))
         server.storage = figures
         stopping = asyncio.Event()
@@ -73,13 +83,13 @@ async def serve(
         systemd = Systemd()
         hangups = Hangups(Reloading(server, read_again), systemd, lambda: _status(server))
         loop.add_signal_handler(signal.SIGHUP, hangups.note)
-        await server.start()
+        await server.start(taken.clients)
         if isinstance(history, Store):
             server.upstream = RelayControl(history, server, address, tls)
             server.upstream.start()
         admin = None
         try:
-            admin = await _admin_listener(server)
+            admin = await _admin_listener(server, taken.admin)
             on_ready(server)
             hangups.begin()
             await _until(stopping, server.upstream)
@@ -94,7 +104,7 @@ async def serve(
             await systemd.close()
 
 
-async def _admin_listener(server: Server) -> AdminListener | None:
+async def _admin_listener(server: Server, bound: list[socket]) -> AdminListener | None:
     """Return the pages for administrators, which have begun; None where nobody asks for them."""
     if not server.config.admin_listen:
         return None
@@ -106,7 +116,7 @@ async def _admin_listener(server: Server) -> AdminListener | None:
             "pip install '.[web]'"
         ) from error
     admin = AdminListener(server)
-    await admin.start()
+    await admin.start(bound)
     return admin
 
 
@@ -136,6 +146,7 @@ def _opened(
 ) -> Iterator[tuple[Store | ReadOnlyHistory, StorageFigures | None]]:
     """Open the directory, measured if it is a store, and close it in the end."""
     if config.read_only:
+        check_holds_binlog(OsDisk(), directory)
         history = ReadOnlyHistory(OsDisk(), directory, follow_unsynced=config.follow_unsynced)
         try:
             yield history, None
@@ -143,6 +154,7 @@ def _opened(
             history.close()
         return
     options, disk = store_options(config), MeasuredDisk(directory)
+    check_store(disk, directory)
     store = Store.open(directory, options, disk=disk)
     for copy in store.copies_set_aside:
         get_log().warning("copy_set_aside", path=copy)
@@ -155,6 +167,13 @@ def _opened(
             store.close()
         except IbbError as error:
             get_log().error("store_failed", error=str(error))
+
+
+def _warn_of_open_file(path: str) -> None:
+    """Log that everybody may read a file with a password; others' secrets come so into a pod."""
+    if path and Path(path).stat().st_mode & stat.S_IROTH:
+        advice = "everybody on this machine can read it: make its mode 0600"
+        get_log().warning("password_file_open", path=path, advice=advice)
 
 
 def store_options(config: Config) -> StoreOptions:

@@ -285,6 +285,7 @@ class Session:
             case RegisterSlave():
                 assert self.account is not None
                 if not self.account.may(REPLICATION_SLAVE):
+                    self._tell_not_a_replica(command.server_id)
                     raise self._login.denied(self.account.user, self.account.host)
                 self.registered = command
                 return [ok(status=status)]
@@ -322,11 +323,23 @@ class Session:
 
     # The dump
 
+    def _tell_not_a_replica(self, server_id: int) -> None:
+        """Log that who is logged in may not replicate: a replica shows its own side only."""
+        self._host.refusals.tell(
+            self.limit_key,
+            "replica_refused",
+            connection_id=self.id,
+            peer=self._connection.peer,
+            replica_server_id=server_id,
+            reason=f"its account lacks {REPLICATION_SLAVE}",
+        )
+
     async def _run_dump(self, command: BinlogDump | BinlogDumpGtid) -> None:
         """Dump to the end, with EOF; raises SqlError for an end by ERR, PeerGone."""
         account = self.account
         assert account is not None
         if not account.may(REPLICATION_SLAVE):
+            self._tell_not_a_replica(command.server_id)
             raise codes.SPECIFIC_ACCESS_DENIED_ERROR.error(REPLICATION_SLAVE)
         request = make_request(command, self._variables, self._attributes)
         pace = self._host.pacing.for_reader(rate=account.dump_rate, delay=account.dump_delay)

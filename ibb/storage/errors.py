@@ -80,6 +80,21 @@ class BegunAnewError(DiskError):
         super().__init__(errno.ESTALE, text, operation="read", path=path)
 
 
+class NoBinlog(IbbError):  # noqa: N818 - a state of the world, named as its user says it
+    """
+    A directory that is to be read holds no binlog.
+
+    Args:
+        directory: its path.
+    """
+
+    def __init__(self, directory: str) -> None:
+        super().__init__(
+            f"no binlog is in {directory} (no file binlog-NNNNNN.ibb): is it the right directory, "
+            "and is its file system mounted?"
+        )
+
+
 class StoreLocked(IbbError):  # noqa: N818 - a state of the world, named as its user says it
     """Another process, or another store of this one, writes the directory."""
 

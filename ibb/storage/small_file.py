@@ -6,6 +6,7 @@ from .disk import Disk
 from .second_reads import Checked, read_checked
 
 SMALL_FILE_BYTES_MAX = 16 << 20
+NEW_SUFFIX = ".new"  # of a file that is to take the place of another
 
 
 def read_small_file(disk: Disk, path: str, parse: Callable[[bytes], Checked]) -> Checked | None:
@@ -39,7 +40,7 @@ def replace_small_file(disk: Disk, path: str, data: bytes) -> None:
         DiskError: it could not be done; the file is as it was, or new.
     """
     assert len(data) <= SMALL_FILE_BYTES_MAX
-    temporary = f"{path}.new"
+    temporary = f"{path}{NEW_SUFFIX}"
     file = disk.open(temporary, create=True)
     try:
         file.truncate(0)

@@ -78,6 +78,13 @@ def test_what_is_added_and_removed_keeps_mode_links_and_secret(tmp_path):
     assert path.read_bytes() == before
 
 
+def test_who_takes_the_place_of_another_is_told(tmp_path):
+    path = tmp_path / "accounts.toml"
+    for said in ("", "repl@% was there, and is replaced\n"):
+        done = add(path, "--password-stdin", "repl", password=b"secret\n")
+        assert (done.returncode, done.stderr.decode()) == (0, said)
+
+
 def examples(text, *words):
     """Return the command lines that a help shows, without its own first line."""
     joined = text.replace("\\\n", " ")
@@ -87,6 +94,7 @@ def examples(text, *words):
 
 def test_the_examples_of_the_help_make_accounts(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("ibb.cli.password.has_terminal", lambda: True)
     runner = CliRunner()
     shown = runner.invoke(ibb, ["account", "add", "--help"]).output
     found = examples(shown, "account", "add")

@@ -117,7 +117,7 @@ def test_tables_of_row_changes_are_named_once(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--from", "nonsense"], "Could not parse GTID list"),
+        (["--from", "nonsense"], "--from: 'nonsense' is no list of GTIDs"),
         (["--from", "0-1-99"], "which is not in the master's binlog"),
     ],
 )

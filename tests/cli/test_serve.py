@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import socket
 import urllib.request
 from dataclasses import replace
 from pathlib import Path
@@ -107,6 +108,43 @@ def test_what_cannot_work_is_one_line_and_status_2(tmp_path, arguments, message)
     assert message in done.stderr
     assert done.stderr.startswith("ibb: ")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("option", ["--listen", "--admin-listen"])
+def test_a_taken_port_is_found_before_a_store_is_made(tmp_path, accounts_file, option):
+    where = {"--listen": "127.0.0.1:0", "--admin-listen": "127.0.0.1:0"}
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        where[option] = "127.0.0.1:{1}".format(*other.getsockname())
+        words = [word for pair in where.items() for word in pair]
+        done = run("serve", tmp_path / "new", "--accounts", accounts_file, *words)
+    assert done.returncode == 2
+    assert f"{where[option]} cannot be had: Address already in use" in done.stderr
+    assert option in done.stderr
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("options", [["--read-only"], []])
+def test_a_directory_that_is_not_meant_is_left_alone(tmp_path, accounts_file, options):
+    """One without a binlog is not served as an empty one, nor filled beside a server's data."""
+    path = tmp_path / "mistyped"
+    path.mkdir()
+    (path / "ibdata1").write_bytes(b"")
+    where = ("--accounts", accounts_file, "--listen", "127.0.0.1:0")
+    done = run("serve", path, *where, *options)
+    assert done.returncode == 2
+    assert f"no binlog is in {path}" in done.stderr or "of a database server" in done.stderr
+    assert [file.name for file in path.iterdir()] == ["ibdata1"]
+
+
+def test_a_password_that_everybody_may_read_is_warned_of(serve, tmp_path, accounts_file):
+    secret = tmp_path / "password"
+    secret.write_text("secret\n")
+    arguments = ("--accounts", accounts_file, "--listen", "127.0.0.1:0")
+    upstream = ("--upstream", "mariadb://u@127.0.0.1:1", "--upstream-password-file", secret)
+    for mode, warned in ((0o644, True), (0o640, False)):
+        secret.chmod(mode)
+        _, _, err = serve(tmp_path / "store", *arguments, *upstream).end()
+        assert ("password_file_open" in err) == warned
 
 
 @pytest.mark.parametrize("named_at_start", [False, True])

@@ -80,6 +80,12 @@ def test_notes_alone_are_no_reason_to_fail(directory):
 
 
 def test_what_cannot_be_checked(tmp_path):
-    done = verify(tmp_path / "nowhere")
-    assert done.returncode == 2
-    assert "does not exist" in done.stderr
+    (tmp_path / "file").write_bytes(b"")
+    for path, reason in (
+        (tmp_path / "nowhere", "does not exist"),
+        (tmp_path / "file", "is a file"),
+        (tmp_path, f"no binlog is in {tmp_path}"),
+    ):
+        done = verify(path)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert reason in done.stderr

@@ -39,7 +39,9 @@ def test_addresses(text, address):
     assert parse_address(text) == address
 
 
-@pytest.mark.parametrize("text", ["", ":3306", "host:port", "host:70000", "::1:5", "host:"])
+@pytest.mark.parametrize(
+    "text", ["", ":3306", "host:port", "host:70000", "::1:5", "host:", "3307", "3307:", "3307:3307"]
+)
 def test_what_is_no_address_is_refused(text):
     with pytest.raises(ConfigError):
         parse_address(text)
@@ -59,9 +61,9 @@ def test_a_file_of_settings_is_checked_like_the_command_line(tmp_path):
     ("values", "reason"),
     [
         ({"max_binlog_sise": 1}, "unknown setting: max_binlog_sise"),
-        ({"server_id": "5"}, "server_id must be a int"),
+        ({"server_id": "5"}, "server_id must be a whole number"),
         ({"server_id": 1 << 32}, "server_id must be"),
-        ({"read_only": 1}, "read_only must be a bool"),
+        ({"read_only": 1}, "read_only must be true or false"),
         ({"connect_timeout": 0}, "connect_timeout must be above 0"),
         ({"server_version": ""}, "server_version"),
         ({"server_version": "x" * 50}, "server_version"),

@@ -48,9 +48,9 @@ def test_all_is_told_at_once_by_line(check):
         "[listen]\n"
         "port = 5\n"
     ) == [
-        "1: listen must be a str, not {'port': 5}",
+        "1: listen must be text in quotes, not {'port': 5}",
         "2: unknown setting: max_binlog_sise (did you mean max_binlog_size?)",
-        "3: server_id must be a int, not '5'",
+        "3: server_id must be a whole number, not '5'",
         "4: max_connections must be 1 to 100000",
         "6: upstream and read_only exclude each other",
         "7: dump_threads must be 1 to 64",

@@ -255,7 +255,7 @@ async def test_quit_ends_the_session(serve, store):
         assert await client.packet() is None
 
 
-async def test_replication_needs_its_privilege(serve, store):
+async def test_replication_needs_its_privilege(serve, store, capfd):
     server = await serve(store)
     async with await RawClient.logged_in(server, "watcher", "looking") as client:
         await client.send(RegisterSlave(5).encode())
@@ -270,6 +270,10 @@ async def test_replication_needs_its_privilege(serve, store):
             "Access denied; you need (at least one of) the REPLICATION SLAVE privilege(s) for "
             "this operation"
         )
+    told = "".join(capfd.readouterr())
+    assert told.count("replica_refused") == 2
+    assert "replica_server_id=5" in told
+    assert "its account lacks REPLICATION SLAVE" in told
 
 
 async def test_mysqls_gtid_dump_is_served_where_it_names_no_mysql_gtids(serve, store):

@@ -264,13 +264,14 @@ class AccountBook:
         secret = f'decoy_secret = "{self.decoy_secret.hex()}"\n'
         replace_file(path, "\n".join([secret, *map(_as_table, self)]))
 
-    def add(self, account: Account) -> None:
-        """Hold *account*, in place of one of the same user and host."""
+    def add(self, account: Account) -> bool:
+        """Hold *account*; return whether it took the place of one of the same user and host."""
         own = self._accounts.setdefault(account.user, {})
         if (old := own.get(account.host)) is not None:
             self._outlines -= Counter([outline(old.auth)])
         own[account.host] = account
         self._outlines[outline(account.auth)] += 1
+        return old is not None
 
     def remove(self, user: str, host: str) -> bool:
         """Forget an account; return whether there was one."""

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from .upstream import UpstreamAddress
 
 RETRY_SECONDS_MIN: Final = 1.0
+ADVICE: Final = "it is not tried again: mend the cause, then START REPLICA, or restart"
+_WITHOUT_PASSWORD: Final = "(using password: NO)"  # noqa: S105 - in the text of a refusal
 
 _T = TypeVar("_T")
 
@@ -71,11 +73,28 @@ _NAMING_ACCOUNTS: Final = frozenset(
 )
 
 
-def for_log(error: Exception) -> str:
-    """Return what the log says of an upstream's error."""
+def for_log(error: Exception, *, logged_in: bool) -> str:
+    """
+    Return what the log says of an upstream's error.
+
+    Args:
+        error: what it is.
+        logged_in: it came after the login.
+    """
     if isinstance(error, SqlError) and error.code in _NAMING_ACCOUNTS:
-        return f"{error.code} ({error.sqlstate}) the upstream refuses our account"
+        why = _why_refused(error, logged_in=logged_in)
+        return f"{error.code} ({error.sqlstate}) the upstream refuses our account: {why}"
     return str(error) or repr(error)
+
+
+def _why_refused(error: SqlError, *, logged_in: bool) -> str:
+    if error.code in (codes.TOO_MANY_USER_CONNECTIONS.code, codes.USER_LIMIT_REACHED.code):
+        return "it has as many connections as it may have"
+    if logged_in:
+        return "the login is right, but it may not do what a replica does: GRANT REPLICATION SLAVE"
+    if _WITHOUT_PASSWORD in error.message:
+        return "no password was sent, or an empty one: upstream_password_file names its file"
+    return "its name or password is wrong, or it may not come from this host"
 
 
 def cure_of(error: Exception) -> Cure:
@@ -114,6 +133,7 @@ class Relay:
         acknowledged: how often it was told.
         config: settings, looked at when they are needed.
         last_error: what went wrong last; None once it goes well again.
+        retry_seconds: that it waits, or waited, after the last error.
         upstream_id: server id of the upstream, 0 before it has said.
     """
 
@@ -135,6 +155,7 @@ class Relay:
         self.acknowledges = False
         self.acknowledged = 0
         self.last_error: Exception | None = None
+        self.retry_seconds = config.master_connect_retry
         self.upstream_id = 0
         self._figures = figures or RelayFigures()
         self._ingest: Ingest | None = None
@@ -147,6 +168,7 @@ class Relay:
         self._sleep = sleep
         self._learn = learn
         self._thread = WorkerThreads(1, "storage")
+        self._logged_in = False  # the last attempt came so far
         self._progress = False  # something was received since the last connect
         self._log = get_log().bind(upstream=str(address))
 
@@ -169,18 +191,17 @@ class Relay:
                 except (IbbError, OSError) as error:
                     self.last_error = error
                     self._figures.count_error(error)
-                    cure = cure_of(error)
+                    cure, said = cure_of(error), for_log(error, logged_in=self._logged_in)
                     if cure is Cure.PERSON:
                         self.stopped_by = error
-                        self._log.error("relay_stopped", error=for_log(error))
+                        self._log.error("relay_stopped", error=said, advice=ADVICE)
                         return
                     if self._progress:
                         delay = RETRY_SECONDS_MIN
                     if cure is Cure.LATER:
                         delay = self.config.master_connect_retry
-                    self._log.warning(
-                        "relay_interrupted", error=for_log(error), retry_seconds=delay
-                    )
+                    self.retry_seconds = delay
+                    self._log.warning("relay_interrupted", error=said, retry_seconds=delay)
                 await self._sleep(delay)
                 delay = min(delay * 2, self.config.master_connect_retry)
         finally:
@@ -192,8 +213,10 @@ class Relay:
         await self._in_thread(self._store.sync)  # the state says what is durable only
         state = await self._in_thread(self._store.state)
         position = state.position()
+        self._logged_in = False
         async with asyncio.timeout(config.slave_net_timeout):
             upstream = await Upstream.connect(self._address)
+        self._logged_in = True
         ingest: Ingest | None = None
         intake: Intake | None = None
         try:

@@ -222,7 +222,8 @@ class RelayControl:
             return error.message
         if not isinstance(error, OSError):
             return str(error) or repr(error)
-        retry = int(self._server.config.master_connect_retry)
+        relay, config = self._relay, self._server.config
+        retry = int(config.master_connect_retry if relay is None else relay.retry_seconds)
         return (
             f"error connecting to master '{address.user}@{address}' - retry-time: {retry}  "
             f"maximum-retries: {_RETRIES_SHOWN}  message: {error}"

@@ -7,6 +7,7 @@ Source: dump-protocol 1, 2.1, 8.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from socket import gaierror
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -118,7 +119,11 @@ class Upstream:
             UntrustedPrimary: its certificate is not the right one.
             OSError, ProtocolError, FormatError: it is not there, or no MariaDB.
         """
-        ends = await open_tapped(address.host, address.port, READ_BYTES)
+        try:
+            ends = await open_tapped(address.host, address.port, READ_BYTES)
+        except gaierror as error:
+            text = f"cannot find {address.host}: {error.strerror}"
+            raise OSError(error.errno, text) from error
         link = PacketLink(*ends)
         try:
             keep_alive(ends[1])

@@ -16,6 +16,7 @@ from uvicorn.server import ServerState
 
 from ibb.server.config import ADMIN_CONNECTIONS_MAX, ADMIN_PORT, parse_address
 from ibb.server.dashboard.live import Dashboard
+from ibb.server.listening import bound_sockets
 from ibb.server.log import get_log
 from ibb.server.login.login_guard import address_key
 
@@ -54,7 +55,6 @@ class AdminListener:
         self.address = ("", 0)
         self._server = server
         self._connections_max = connections_max
-        self._host, self._port = parse_address(server.config.admin_listen, ADMIN_PORT)
         self._tls = _tls_of(server)
         self.dashboard = Dashboard(server, lambda: reasons_not_ready(server))
         self._settings = protocol_settings(make_app(server, self, encrypted=self._tls is not None))
@@ -68,23 +68,20 @@ class AdminListener:
     def __len__(self) -> int:
         return len(self._clients)
 
-    async def start(self) -> None:
+    async def start(self, bound: list[socket.socket] | None = None) -> None:
         """
         Listen.
 
+        Args:
+            bound: sockets of `admin_listen`, bound to its addresses already; None: they are made.
+
         Raises:
-            OSError: the address cannot be had.
+            ConfigError: an address cannot be had.
         """
-        loop = asyncio.get_running_loop()
-        found = await loop.getaddrinfo(
-            self._host, self._port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )
-        try:
-            for family, address in dict.fromkeys((each[0], each[4]) for each in found):
-                self._sockets.append(_listening(family, address))
-        except OSError:
-            self._close_sockets()
-            raise
+        address = parse_address(self._server.config.admin_listen, ADMIN_PORT)
+        self._sockets = bound or await bound_sockets("admin_listen", *address)
+        for each in self._sockets:
+            each.listen(_BACKLOG)
         self.address = self._sockets[0].getsockname()[:2]
         self._work = [asyncio.create_task(self._accept(each)) for each in self._sockets]
         self._work.append(asyncio.create_task(self._sweep()))
@@ -195,21 +192,6 @@ def _drop(task: asyncio.Task[None], client: AdminConnection | None) -> None:
         task.cancel()
     else:
         client.abort()
-
-
-def _listening(family: int, address: tuple[object, ...]) -> socket.socket:
-    link = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        link.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if family == socket.AF_INET6:
-            link.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        link.bind(address)
-        link.listen(_BACKLOG)
-        link.setblocking(False)
-    except BaseException:
-        link.close()
-        raise
-    return link
 
 
 def _tls_of(server: Server) -> ssl.SSLContext | None:

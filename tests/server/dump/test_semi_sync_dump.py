@@ -11,7 +11,7 @@ from ibb.protocol.event import EventHeader, EventType
 from ibb.protocol.gtid import Gtid
 from ibb.protocol.rotate import Rotate
 from ibb.protocol.stream_position import StreamPosition
-from ibb.server.config import Config
+from ibb.server.config import Config, ConfigError
 from ibb.server.server import Server
 
 from ..conftest import publish
@@ -241,7 +241,7 @@ async def test_commits_have_no_gate_before_they_wait_for_the_first_time(serve, s
 async def test_a_server_that_cannot_start_leaves_no_commit_waiting(serve, store):
     host, port = (await serve(store)).address
     options = {"rpl_semi_sync_master_enabled": True, "rpl_semi_sync_master_timeout": LONG_MS}
-    with pytest.raises(OSError, match="in use"):
+    with pytest.raises(ConfigError, match="in use"):
         await serve(store, listen=f"{host}:{port}", **options)
     commit = Commit(store, Gtid(0, 1, 11))
     await commit.returned()
@@ -251,7 +251,7 @@ async def test_a_server_that_is_started_again_has_commits_wait(store, tmp_path):
     taken = socket.create_server(("127.0.0.1", 0))
     config = Config(listen=f"127.0.0.1:{taken.getsockname()[1]}", rpl_semi_sync_master_enabled=True)
     server = Server(store, config=config, place=str(tmp_path))
-    with pytest.raises(OSError, match="in use"):
+    with pytest.raises(ConfigError, match="in use"):
         await server.start()
     taken.close()
     await server.start()

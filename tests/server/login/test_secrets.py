@@ -151,7 +151,7 @@ def test_an_upstream_with_a_password_is_refused_without_showing_it(url):
 
 
 def test_settings_of_the_wrong_kind_show_no_password(tmp_path):
-    with pytest.raises(ConfigError, match="upstream_password must be a str") as refused:
+    with pytest.raises(ConfigError, match="upstream_password must be text") as refused:
         config_from({"upstream_password": 123456})
     assert "123456" not in str(refused.value)
     path = tmp_path / "ibb.toml"

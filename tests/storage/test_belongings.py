@@ -1,0 +1,74 @@
+"""Directories that are a binlog's, and those that a person has mistyped."""
+
+from dataclasses import replace
+
+import pytest
+
+from ibb.storage import Store
+from ibb.storage.belongings import check_holds_binlog, holds_binlog, server_data, strangers
+from ibb.storage.errors import DiskError, NoBinlog
+from ibb.storage.os_disk import OsDisk
+
+from ..faults.sim_disk import PowerLost, SimDisk
+from ..tiny import SMALL
+
+DISK = OsDisk()
+
+
+def test_a_store_is_known_by_its_files(tmp_path):
+    path = str(tmp_path)
+    assert not holds_binlog(DISK, path)
+    with pytest.raises(NoBinlog, match="is its file system mounted"):
+        check_holds_binlog(DISK, path)
+    with Store.open(tmp_path, SMALL) as store:
+        store.leases.renew("spark", store.state().position())
+        (tmp_path / "binlog-000003.ibb.aside-0").write_bytes(b"")
+        (tmp_path / ".hidden").write_bytes(b"")
+        check_holds_binlog(DISK, path)
+        assert strangers(DISK, path) == []
+    (tmp_path / "accounts.toml").write_bytes(b"")
+    assert strangers(DISK, path) == ["accounts.toml"]
+
+
+@pytest.mark.parametrize(
+    "name", ["binlog-000000.ibb", "binlog-7.ibb", "ibb-redo-1.log", "ibb-reset"]
+)
+def test_what_is_left_of_a_binlog_is_one(tmp_path, name):
+    (tmp_path / name).write_bytes(b"")
+    assert holds_binlog(DISK, str(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["ibb.lock", "leases.json", "formats.json", "bin.000001"])
+def test_what_lies_beside_a_binlog_is_none(tmp_path, name):
+    (tmp_path / name).write_bytes(b"")
+    assert not holds_binlog(DISK, str(tmp_path))
+
+
+def test_a_directory_of_servers_data_is_told_unless_it_holds_a_binlog(tmp_path):
+    (tmp_path / "mysql").mkdir()
+    (tmp_path / "ibdata1").write_bytes(b"")
+    assert server_data(DISK, str(tmp_path)) == ["ibdata1", "mysql"]
+    (tmp_path / "binlog-000000.ibb").write_bytes(b"")
+    assert server_data(DISK, str(tmp_path)) == []
+
+
+def test_a_directory_that_is_missing_is_not_an_empty_one(tmp_path):
+    with pytest.raises(DiskError, match="nowhere"):
+        holds_binlog(DISK, str(tmp_path / "nowhere"))
+
+
+def test_a_store_that_lost_its_power_at_any_operation_is_one_or_new():
+    """Nothing that an interrupted beginning leaves is taken for somebody else's."""
+    for operation in range(1, 60):
+        disk = SimDisk()
+        disk.crash_at = operation
+        try:
+            Store.open("/s", replace(SMALL, background=False), disk=disk).close()
+        except PowerLost:
+            pass
+        else:
+            return
+        if disk.exists("/s"):
+            assert strangers(disk, "/s") == []
+            assert server_data(disk, "/s") == []
+    raise AssertionError("the store was never made without a crash")
