@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ibb.protocol.reply import Ok
 
 UPSTREAM_PORT_DEFAULT: Final = 3306
+_BEFORE_VERSION: Final = "5.5.5-"  # in greetings of 10.0 to 10.11, for replicas of before
 _CAPABILITY: Final = 4  # knows GTID events
 _KNOWS_SEMI_SYNC: Final = "SHOW VARIABLES LIKE 'rpl_semi_sync_master_enabled'"
 
@@ -105,7 +106,7 @@ class Upstream:
 
     def __init__(self, link: PacketLink, server_version: str) -> None:
         self._link = link
-        self.server_version = server_version
+        self.server_version = server_version.removeprefix(_BEFORE_VERSION)
         self.server_id = 0  # as it says before a dump
 
     @classmethod

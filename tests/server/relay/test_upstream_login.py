@@ -27,6 +27,7 @@ async def connect(server, user="repl", password="secret", host="127.0.0.1", **se
     upstream = await Upstream.connect(address)
     try:
         assert await upstream.value("SELECT 1") == "1"
+        assert upstream.server_version == server.config.server_version  # without "5.5.5-"
         return upstream._link.tls is not None
     finally:
         await upstream.close()
