@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from collections import UserDict
+from contextlib import contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 EXIT_FAILED = 2  # could not run; a wrong usage as well
+EXIT_UNREAD = 141  # 128 and SIGPIPE
 EXIT_INTERRUPTED = 130  # 128 and SIGINT, as of whatever a shell starts
 NAMES: Final = (
     *("account", "audit", "backup", "bench", "config", "demo", "groups", "inspect", "pipeline"),
@@ -45,12 +47,23 @@ class _Commands(UserDict[str, click.Command]):
 
 
 class _Ibb(click.Group):
+    def make_context(self, *args: Any, **more: Any) -> click.Context:
+        with _read_to_the_end():  # --help is printed here
+            return super().make_context(*args, **more)
+
     def invoke(self, ctx: click.Context) -> object:
-        try:
+        with _read_to_the_end():
             return super().invoke(ctx)
-        except BrokenPipeError:  # whoever read the output has had enough: 1 would be a verdict
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            ctx.exit(EXIT_FAILED)
+
+
+@contextmanager
+def _read_to_the_end() -> Iterator[None]:
+    """End with a status of its own when whoever reads the output has had enough."""
+    try:
+        yield
+    except BrokenPipeError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise click.exceptions.Exit(EXIT_UNREAD) from error
 
 
 @click.group(
@@ -87,6 +100,7 @@ def ibb(*, debug: bool) -> None:
       1  `verify` or `config check` has found something wrong, or `demo` a difference
       2  wrong usage, or it could not run: stderr says why in one line
       130  ended by Ctrl-C
+      141  whoever read the output closed it, such as `head`
     """  # noqa: D301 - click's own sign for lines that stay as they are
     del debug  # `main` looks for it: it must work for errors of any place
 

@@ -29,5 +29,5 @@ def has_terminal() -> bool:
     try:
         os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
     except OSError:
-        return sys.stdin.isatty()
+        return sys.stdin is not None and sys.stdin.isatty()
     return True

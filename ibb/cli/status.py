@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from ibb.server.config import DEFAULT_PORT, Config, ConfigError
+from ibb.server.config import DEFAULT_PORT, Config
 from ibb.server.config_file import read_text_file
 from ibb.server.log import set_up_log
 from ibb.server.relay.upstream import UpstreamAddress
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 PASSWORD_VARIABLE: Final = "IBB_PASSWORD"  # noqa: S105 - its name
 PASSWORD_FILE_BYTES_MAX: Final = 4096
 FILES_SHOWN: Final = 10  # the newest
-_SETTING: Final = re.compile(r"\bupstream_((?:ssl|password)\w*)")
 _UPSTREAM_SHOWN: Final = (
     *("Master_Host", "Master_Port", "Slave_IO_Running", "Slave_SQL_Running"),
     *("Seconds_Behind_Master", "Gtid_IO_Pos", "Last_IO_Errno", "Last_IO_Error"),
@@ -79,13 +77,11 @@ def status(
     Exit status 0; 2: there was no answer, or the login was refused.
     """  # noqa: D301 - click's own sign for lines that stay as they are
     set_up_log(level="warning", shape="text")
-    try:  # before a password is asked for
-        tls = UpstreamTls.from_config(
-            Config(upstream_ssl=ssl_mode, upstream_ssl_ca=ssl_ca, upstream_ssl_fp=ssl_fp)
-        )
-        address = UpstreamAddress.parse(url, "", tls, DEFAULT_PORT)
-    except ConfigError as error:
-        raise ConfigError(_in_words_of_here(str(error))) from error
+    names = ("URL", "--password-file")
+    wanted = Config(upstream_ssl=ssl_mode, upstream_ssl_ca=ssl_ca, upstream_ssl_fp=ssl_fp)
+    tls = UpstreamTls.from_config(wanted, "--ssl-{}".format)
+    address = UpstreamAddress.parse(url, "", tls, DEFAULT_PORT, names=names)
+    # Behind all that may be wrong: a password is asked for.
     address = replace(address, password=_password(password_file))
     report = asyncio.run(read_report(address))
     if as_json:
@@ -93,12 +89,6 @@ def status(
         return
     for line in _lines(report):
         click.echo(line)
-
-
-def _in_words_of_here(text: str) -> str:
-    """Return an error about the settings of an upstream by the names that they have here."""
-    text = _SETTING.sub(lambda name: "--" + name[1].replace("_", "-"), text)
-    return re.sub(r"^upstream\b", "URL", text)
 
 
 def _password(path: str | None) -> str:

@@ -256,7 +256,11 @@ class Config:
 
     def _check_admin_listen(self) -> None:
         if self.admin_listen:
-            host, _ = _address_of("admin_listen", self.admin_listen, ADMIN_PORT)
+            host, port = address = _address_of("admin_listen", self.admin_listen, ADMIN_PORT)
+            _check(
+                port == 0 or address != parse_address(self.listen),
+                "admin_listen and listen are the same address",
+            )
             _check(
                 is_loopback(host) or bool(self.ssl_cert or self.ssl_state) or self.skip_ssl,
                 f"admin_listen: passwords would go over {host} as plain text: set ssl_cert or "
@@ -362,7 +366,7 @@ def parse_address(text: str, port_default: int = DEFAULT_PORT) -> tuple[str, int
         host = host[1:-1]
     elif ":" in host:
         raise ConfigError(f"write an IPv6 address in brackets: {text!r}")
-    if host.isdigit():  # the system would take it for an IPv4 address in one number
+    if host.isdigit() and not colon:  # the system would take it for an IPv4 address in one number
         raise ConfigError(f"not an address: {text!r} (write HOST:PORT, e.g. 127.0.0.1:{host})")
     if not host or not (port.isascii() and port.isdigit()) or int(port) > 0xFFFF:
         raise ConfigError(f"not an address: {text!r} (write HOST:PORT)")

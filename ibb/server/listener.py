@@ -15,7 +15,7 @@ from ibb.protocol.reply import err
 from .config import ADMIN_CONNECTIONS_MAX, parse_address
 from .connections.connection import Connection, keep_alive
 from .connections.descriptors import connections_possible
-from .listening import bound_sockets
+from .listening import LISTEN, bound_sockets, listen_on
 from .log import get_log
 from .session import Session
 
@@ -76,9 +76,10 @@ class Listener:
                 possible=self._room,
                 reason="the system gives no more file descriptors: raise LimitNOFILE or ulimit -n",
             )
-        sockets = bound or await bound_sockets("listen", *parse_address(config.listen))
+        sockets = bound or await bound_sockets(LISTEN, *parse_address(config.listen))
         self.address = sockets[0].getsockname()[:2]
         try:
+            listen_on(LISTEN, sockets, _BACKLOG)  # here, as uvloop is silent when it cannot
             for each in sockets:
                 started = asyncio.start_server(self._accept, sock=each, backlog=_BACKLOG)
                 self._servers.append(await started)

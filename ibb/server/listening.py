@@ -1,21 +1,27 @@
 """
-The addresses that a server listens on: taken before it opens its history, and named when they
+The addresses that a server listens on: bound before it opens its history, and named when they
 cannot be had.
 
 A socket that is bound and does not listen yet refuses who comes, as if nobody were there; so
-nobody waits for a store that still recovers.
+nobody waits for a store that still recovers. A server that listens already is found so at once;
+one that begins to only then, when it is our turn.
 """
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
 from contextlib import ExitStack
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
-from .config import ADMIN_PORT, Config, ConfigError, is_loopback, parse_address
+from .config import ADMIN_PORT, Config, ConfigError, parse_address
 
-_ADMIN: Final = "admin_listen"
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+LISTEN: Final = "listen"
+ADMIN_LISTEN: Final = "admin_listen"
 
 
 async def bound_sockets(setting: str, host: str, port: int) -> list[socket.socket]:
@@ -30,23 +36,57 @@ async def bound_sockets(setting: str, host: str, port: int) -> list[socket.socke
     Raises:
         ConfigError: the host has no address, or one of them cannot be had.
     """
-    loop, where = asyncio.get_running_loop(), f"{setting}: {host}:{port}"
+    loop = asyncio.get_running_loop()
     try:
         found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    except socket.gaierror as error:
-        raise ConfigError(f"{where}: {error.strerror}") from error
+    except (socket.gaierror, UnicodeError) as error:  # the latter of what is no name at all
+        reason = str(getattr(error, "strerror", error))
+        raise ConfigError(f"{setting}: {address_text(host, port)}: {reason}") from error
     with ExitStack() as undo:
-        sockets = []
+        sockets, missing = [], None
         for family, address in dict.fromkeys((each[0], each[4]) for each in found):
             try:
                 sockets.append(undo.enter_context(_bound(family, address)))
             except OSError as error:
-                option = setting.replace("_", "-")
-                raise ConfigError(
-                    f"{where} cannot be had: {error.strerror} (another address: --{option})"
-                ) from error
+                missing = _refused(setting, address, error)
+                if error.errno != errno.EAFNOSUPPORT:  # a system without IPv6 has its names
+                    raise missing from error
+        if not sockets and missing is not None:
+            raise missing
         undo.pop_all()
     return sockets
+
+
+def listen_on(setting: str, sockets: Sequence[socket.socket], backlog: int) -> None:
+    """
+    Let clients come to sockets of `bound_sockets`.
+
+    Args:
+        setting: that named their address.
+        sockets: bound to it.
+        backlog: connections that may wait to be accepted.
+
+    Raises:
+        ConfigError: another server was faster.
+    """
+    for each in sockets:
+        try:
+            each.listen(backlog)
+        except OSError as error:
+            raise _refused(setting, each.getsockname(), error) from error
+
+
+def address_text(host: str, port: int) -> str:
+    """Return an address as one writes it."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _refused(setting: str, address: Sequence[object], error: OSError) -> ConfigError:
+    where = address_text(str(address[0]), int(str(address[1])))
+    option = setting.replace("_", "-")
+    return ConfigError(
+        f"{setting}: {where} cannot be had: {error.strerror} (another address: --{option})"
+    )
 
 
 def _bound(family: int, address: tuple[object, ...]) -> socket.socket:
@@ -61,15 +101,6 @@ def _bound(family: int, address: tuple[object, ...]) -> socket.socket:
         link.close()
         raise
     return link
-
-
-def check_made_up_account(config: Config) -> None:
-    """Raise ConfigError if others could reach a server without accounts, whose one is made up."""
-    if not is_loopback(parse_address(config.listen)[0]):
-        raise ConfigError(
-            "without accounts only loopback (localhost, 127.0.0.1, [::1]) is listened on, "
-            f"not {config.listen}"
-        )
 
 
 class TakenAddresses:
@@ -90,10 +121,10 @@ class TakenAddresses:
         """Take them; raises ConfigError when one cannot be had."""
         taken = cls()
         try:
-            taken.clients = await bound_sockets("listen", *parse_address(config.listen))
+            taken.clients = await bound_sockets(LISTEN, *parse_address(config.listen))
             if config.admin_listen:
                 address = parse_address(config.admin_listen, ADMIN_PORT)
-                taken.admin = await bound_sockets(_ADMIN, *address)
+                taken.admin = await bound_sockets(ADMIN_LISTEN, *address)
         except BaseException:
             taken.close()
             raise

@@ -34,9 +34,8 @@ from .dump.tails import Tails
 from .durable_signal import DurableSignal
 from .gtid_waits import GtidWaits
 from .listener import Listener
-from .listening import check_made_up_account
 from .log import get_log
-from .login.accounts import AccountBook, made_up_account, shut_out
+from .login.accounts import AccountBook, check_made_up_account, made_up_account, shut_out
 from .login.auth_methods import make_methods
 from .login.login_guard import LoginGuard
 from .pools import Pools

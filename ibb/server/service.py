@@ -19,9 +19,9 @@ from ibb.storage.store import Store
 from .config import ConfigError
 from .config_file import read_text_file
 from .connections.descriptors import raise_limit
-from .listening import TakenAddresses, check_made_up_account
+from .listening import TakenAddresses
 from .log import get_log
-from .login.accounts import AccountBook
+from .login.accounts import AccountBook, check_made_up_account
 from .measured_disk import MeasuredDisk
 from .relay.relay_control import RelayControl
 from .relay.upstream import UpstreamAddress
@@ -66,7 +66,8 @@ async def serve(
     """
     tls = UpstreamTls.from_config(config)  # whether or not an upstream is named: SQL may name one
     address = upstream_address(config, tls)
-    _warn_of_open_file(config.upstream_password_file)
+    if config.upstream and config.upstream_password_file:
+        _warn_of_open_file(config.upstream_password_file)
     accounts = AccountBook.load(config.accounts) if config.accounts else None
     if accounts is None:
         check_made_up_account(config)
@@ -170,9 +171,9 @@ def _opened(
 
 
 def _warn_of_open_file(path: str) -> None:
-    """Log that everybody may read a file with a password; others' secrets come so into a pod."""
-    if path and Path(path).stat().st_mode & stat.S_IROTH:
-        advice = "everybody on this machine can read it: make its mode 0600"
+    """Log that everybody may read a file with a password; secrets of containers often are so."""
+    if Path(path).stat().st_mode & stat.S_IROTH:
+        advice = "its mode lets everybody read it: make that 0600"
         get_log().warning("password_file_open", path=path, advice=advice)
 
 

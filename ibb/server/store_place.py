@@ -6,12 +6,11 @@ A path that was mistyped must not be filled with files of a store, nor one that 
 
 from __future__ import annotations
 
-import fcntl
-from contextlib import suppress
-from pathlib import Path
+import errno
 from typing import TYPE_CHECKING, Final
 
 from ibb.storage.belongings import holds_binlog, server_data, strangers
+from ibb.storage.errors import DiskError
 
 from .config import ConfigError
 from .log import get_log
@@ -21,6 +20,8 @@ if TYPE_CHECKING:
 
 STRANGERS_SHOWN: Final = 5
 _LOCKED_BY_MARIADB: Final = ("ibdata1", "aria_log_control")  # while it runs
+# Who may not read these may not write that server's binlog either; or it is no file at all.
+_CANNOT_BE_TOLD: Final = (errno.EACCES, errno.EPERM, errno.EINVAL)
 
 
 def check_store(disk: Disk, directory: str) -> None:
@@ -38,7 +39,7 @@ def check_store(disk: Disk, directory: str) -> None:
             f"{directory} holds the data of a database server ({', '.join(data)}): a store wants "
             "a directory of its own"
         )
-    if _mariadb_runs_in(directory):
+    if _mariadb_runs_on(disk, directory):
         raise ConfigError(
             f"a MariaDB server is running on {directory}: serve it with --read-only, or end that "
             "server before its binlog is taken over"
@@ -50,13 +51,14 @@ def check_store(disk: Disk, directory: str) -> None:
         )
 
 
-def _mariadb_runs_in(directory: str) -> bool:
-    """Tell whether a server holds the locks that one holds on its data."""
-    for name in _LOCKED_BY_MARIADB:
-        # Whoever may not read these files may not write that server's binlog either.
-        with suppress(FileNotFoundError, PermissionError), Path(directory, name).open("rb") as file:
+def _mariadb_runs_on(disk: Disk, directory: str) -> bool:
+    """Tell whether a server holds the locks that one holds on its data, in or above a directory."""
+    for folder in (directory, f"{directory}/.."):  # MariaDB's `binlog_directory` may lie inside
+        for name in _LOCKED_BY_MARIADB:
             try:
-                fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return True
+                if disk.lock_note(f"{folder}/{name}") is not None:
+                    return True
+            except DiskError as error:
+                if error.errno not in _CANNOT_BE_TOLD:
+                    raise
     return False

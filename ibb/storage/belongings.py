@@ -16,8 +16,9 @@ from .synced_note import LOCK_NAME
 
 _HISTORY: Final = frozenset((*SEGMENT_NAMES, MARKER_NAME, UNFINISHED_NAME))
 _BESIDE: Final = frozenset((LOCK_NAME, SIDECAR_NAME, LEASES_NAME))
+_EVERYWHERE: Final = "lost+found"  # at the top of a file system
 # What every directory of MariaDB's or MySQL's data has one of.
-_DATA_OF_A_SERVER: Final = frozenset(("ibdata1", "aria_log_control", "mysql", "auto.cnf"))
+_DATA_OF_A_SERVER: Final = frozenset(("ibdata1", "aria_log_control", "auto.cnf"))
 
 
 def holds_binlog(disk: Disk, directory: str) -> bool:
@@ -55,7 +56,7 @@ def server_data(disk: Disk, directory: str) -> list[str]:
 
 def strangers(disk: Disk, directory: str) -> list[str]:
     """
-    Return the names in a directory that no binlog has, but for hidden ones.
+    Return the names in a directory that no binlog has, but for hidden ones and lost+found.
 
     Raises:
         DiskError: it cannot be looked at.
@@ -64,7 +65,7 @@ def strangers(disk: Disk, directory: str) -> list[str]:
         name
         for name in disk.list(directory)
         if not (_is_history(name) or f"{ASIDE_SUFFIX}-" in name or name.startswith("."))
-        and name.removesuffix(NEW_SUFFIX) not in _BESIDE
+        and name.removesuffix(NEW_SUFFIX) not in (*_BESIDE, _EVERYWHERE)
     ]
 
 

@@ -91,7 +91,7 @@ class NoBinlog(IbbError):  # noqa: N818 - a state of the world, named as its use
     def __init__(self, directory: str) -> None:
         super().__init__(
             f"no binlog is in {directory} (no file binlog-NNNNNN.ibb): is it the right directory, "
-            "and is its file system mounted?"
+            "its file system mounted, and has its server begun to write?"
         )
 
 

@@ -8,6 +8,7 @@ from .errors import DiskError
 from .file_name import binlog_name, is_misspelt, parse_binlog_name
 
 EMPTY_FILES_MAX = 2  # at the end of a directory that can be recovered. Source: ibb-format 11.1
+LISTINGS_MAX = 10  # of a directory whose files vanish meanwhile
 NEWEST_EMPTY = "Last 3 binlog tablespace files are all empty"  # MariaDB's words
 
 
@@ -56,17 +57,21 @@ def list_sizes(
     """
     Return the binlog files in a directory, in order, each with its physical length.
 
-    They are those of one moment: files go oldest first, so when one vanishes meanwhile those
-    before it are gone as well, though their lengths were still found.
+    They are those of one moment: when one vanishes meanwhile, all are looked at once more. While
+    many are purged that may never come out even; then those behind the last that vanished count.
     """
     found: list[tuple[int, int]] = []
-    for number in list_files(disk, directory, warn):
-        try:
-            found.append((number, disk.size(f"{directory}/{binlog_name(number)}")))
-        except DiskError as error:
-            if not error.missing:
-                raise
-            found.clear()
+    for _ in range(LISTINGS_MAX):
+        found, vanished = [], False
+        for number in list_files(disk, directory, warn):
+            try:
+                found.append((number, disk.size(f"{directory}/{binlog_name(number)}")))
+            except DiskError as error:
+                if not error.missing:
+                    raise
+                found, vanished = [], True
+        if not vanished:
+            break
     return found
 
 

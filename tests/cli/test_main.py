@@ -59,20 +59,22 @@ def test_ctrl_c_is_no_verdict(tmp_path):
     os.close(mine)
 
 
-def test_whoever_reads_the_output_may_have_enough(tmp_path):
+@pytest.mark.parametrize("words", [["inspect", "store"], ["--help"], ["verify", "--help"]])
+def test_whoever_reads_the_output_may_have_enough(tmp_path, words):
     with Store.open(tmp_path / "store", SMALL):
         pass
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(
-        [*IBB, "inspect", str(tmp_path / "store")],
+        [*IBB, *words],
+        cwd=tmp_path,
         stdout=writer,
         stderr=subprocess.PIPE,
         timeout=SECONDS_MAX,
         check=False,
     )
     os.close(writer)
-    assert (done.returncode, done.stderr) == (2, b"")
+    assert (done.returncode, done.stderr) == (141, b"")
 
 
 @pytest.mark.parametrize("command", ["audit", "statistics"])
@@ -111,6 +113,7 @@ def test_positions_that_are_none_name_their_option(tmp_path):
         (["nohost"], "URL must be mariadb://USER@HOST:PORT"),
         (["mariadb://u:p@h"], "put the password into --password-file"),
         (["mariadb://u@h", "--ssl-fp", "12"], "--ssl-fp must be 64 hexadecimal digits"),
+        (["mariadb://u@h", "--ssl-ca", "/nowhere"], "--ssl-ca: cannot be used: [Errno 2] No such"),
     ],
 )
 def test_status_speaks_of_its_own_options(words, said):

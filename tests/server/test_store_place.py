@@ -33,11 +33,14 @@ def test_the_data_of_a_server_is_not_mixed_with_a_store(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["ibdata1", "aria_log_control"])
-def test_a_binlog_that_mariadb_writes_is_not_taken_over(tmp_path, name):
-    """MariaDB 12.3 keeps its binlog beside its data, and both locked while it runs."""
-    (tmp_path / "binlog-000000.ibb").write_bytes(b"")
+@pytest.mark.parametrize("inside", ["", "binlogs"])
+def test_a_binlog_that_mariadb_writes_is_not_taken_over(tmp_path, name, inside):
+    """MariaDB 12.3 keeps its binlog beside its data or inside, and both locked while it runs."""
+    place = tmp_path / inside
+    place.mkdir(exist_ok=True)
+    (place / "binlog-000000.ibb").write_bytes(b"")
     (tmp_path / name).write_bytes(b"x")
-    check_store(DISK, str(tmp_path))
+    check_store(DISK, str(place))
     with subprocess.Popen(
         [sys.executable, "-c", HOLD, str(tmp_path / name)],
         stdin=subprocess.PIPE,
@@ -46,9 +49,9 @@ def test_a_binlog_that_mariadb_writes_is_not_taken_over(tmp_path, name):
         assert holder.stdout is not None
         holder.stdout.readline()
         with pytest.raises(ConfigError, match=r"a MariaDB server is running on .* --read-only"):
-            check_store(DISK, str(tmp_path))
+            check_store(DISK, str(place))
         holder.communicate()
-    check_store(DISK, str(tmp_path))
+    check_store(DISK, str(place))
 
 
 def test_others_in_a_new_stores_directory_are_told_of(tmp_path, capfd):

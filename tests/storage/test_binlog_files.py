@@ -108,28 +108,47 @@ def test_a_file_that_cannot_be_made_leaves_no_trace(kind, code, error):
     assert list_files(disk, "/s") == [0]
 
 
-@pytest.mark.parametrize("purged", [1, 2])
-@pytest.mark.parametrize("first_measured", [0, 1, 2])
-def test_files_that_vanish_are_not_listed(monkeypatch, purged, first_measured):
-    """Somebody may purge between a look at the directory and one at each file."""
+@pytest.mark.parametrize("vanish", [[0], [0, 1], [3], [3, 2]])
+@pytest.mark.parametrize("measured_before", [0, 1, 2, 3])
+def test_files_that_vanish_are_not_listed(monkeypatch, vanish, measured_before):
+    """Between a look at the directory and one at each file; the list is that of one moment."""
     disk = SimDisk()
     files = BinlogFiles(disk, "/s")
     for file_no in range(4):
         files.create(file_no, 4096)
     measure, measured = disk.size, []
 
-    def purge_before(path):
-        if len(measured) == first_measured:
-            for file_no in range(purged):
+    def size(path):
+        if len(measured) == measured_before:
+            for file_no in vanish:
                 disk.unlink(files.path(file_no))
         measured.append(path)
         return measure(path)
 
-    monkeypatch.setattr(disk, "size", purge_before)
+    monkeypatch.setattr(disk, "size", size)
     listed = [number for number, _ in files.sizes()]
-    # Those of one moment, before the purge or behind it, or in its midst.
-    assert listed in [list(range(first, 4)) for first in range(purged + 1)]
-    assert listed[0] == purged or first_measured >= purged
+    gone = range(len(vanish) + 1)
+    moments = [[number for number in range(4) if number not in vanish[:count]] for count in gone]
+    assert listed in moments
+    if measured_before == 0:
+        assert listed == moments[-1]
+
+
+def test_a_listing_ends_though_files_vanish_all_the_time(monkeypatch):
+    """A purge of thousands of them is never waited for; what is listed then has no hole."""
+    disk = SimDisk()
+    files = BinlogFiles(disk, "/s")
+    for file_no in range(40):
+        files.create(file_no, 4096)
+    measure = disk.size
+
+    def purge_one_first(path):
+        disk.unlink(f"/s/{disk.list('/s')[0]}")
+        return measure(path)
+
+    monkeypatch.setattr(disk, "size", purge_one_first)
+    numbers = [number for number, _ in files.sizes()]
+    assert numbers == list(range(40 - len(numbers), 40))
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE])

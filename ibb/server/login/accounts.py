@@ -32,7 +32,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ibb.protocol.authentication import PASSWORD_BYTES_MAX
 from ibb.protocol.socket_peer import METHOD_NAME as UNIX_SOCKET
-from ibb.server.config import ConfigError, check_delay, check_rate
+from ibb.server.config import (
+    Config,
+    ConfigError,
+    check_delay,
+    check_rate,
+    is_loopback,
+    parse_address,
+)
 from ibb.server.config_file import read_text_file
 
 from .auth_methods import DEFAULT_METHOD, METHODS
@@ -162,6 +169,15 @@ def make_account(
         auth[name] = method.make(user if name == UNIX_SOCKET else password, salt)
     privileges = frozenset[str]().union(*map(parse_grants, grants))
     return Account(user, host, tuple(auth.items()), privileges, require, **limits)
+
+
+def check_made_up_account(config: Config) -> None:
+    """Raise ConfigError if others could reach a server without accounts, whose one is made up."""
+    if not is_loopback(parse_address(config.listen)[0]):
+        raise ConfigError(
+            "without accounts only loopback (localhost, 127.0.0.1, [::1]) is listened on, "
+            f"not {config.listen}"
+        )
 
 
 def made_up_account(user: str) -> tuple[Account, str]:

@@ -89,12 +89,12 @@ def for_log(error: Exception, *, logged_in: bool) -> str:
 
 def _why_refused(error: SqlError, *, logged_in: bool) -> str:
     if error.code in (codes.TOO_MANY_USER_CONNECTIONS.code, codes.USER_LIMIT_REACHED.code):
-        return "it has as many connections as it may have"
+        return "it has as many connections, or has done as much, as it may"
     if logged_in:
         return "the login is right, but it may not do what a replica does: GRANT REPLICATION SLAVE"
     if _WITHOUT_PASSWORD in error.message:
         return "no password was sent, or an empty one: upstream_password_file names its file"
-    return "its name or password is wrong, or it may not come from this host"
+    return "its name or password is wrong, or it may not come from this host, or not without TLS"
 
 
 def cure_of(error: Exception) -> Cure:

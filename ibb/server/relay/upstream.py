@@ -63,23 +63,34 @@ class UpstreamAddress:
         password: str,
         tls: UpstreamTls | None = None,
         port_default: int = UPSTREAM_PORT_DEFAULT,
+        *,
+        names: tuple[str, str] = ("upstream", "upstream_password_file"),
     ) -> UpstreamAddress:
         """
         Read `mariadb://USER@HOST:PORT`.
 
+        Args:
+            url: the text.
+            password: of the user.
+            tls: how to speak TLS with it.
+            port_default: where the text has none.
+            names: what people know the text by, and the file of the password, for messages.
+
         Raises:
             ConfigError: it is anything else, or it holds a password, which `ps` would show.
         """
+        name, password_file = names
+        wanted = f"{name} must be mariadb://USER@HOST:PORT"
         try:
             parts = urlsplit(url)
             port = parts.port or port_default
         except ValueError:  # its text may hold a part of a password
-            raise ConfigError("upstream must be mariadb://USER@HOST:PORT") from None
+            raise ConfigError(wanted) from None
         named = parts.hostname is not None and is_host_name(parts.hostname)
         if parts.scheme not in ("mariadb", "mysql") or not named or not parts.username:
-            raise ConfigError("upstream must be mariadb://USER@HOST:PORT")
+            raise ConfigError(wanted)
         if parts.password is not None:
-            raise ConfigError("upstream: put the password into upstream_password_file")
+            raise ConfigError(f"{name}: put the password into {password_file}")
         assert parts.hostname is not None
         return cls(parts.hostname, port, unquote(parts.username), password, tls or UpstreamTls())
 
@@ -123,8 +134,7 @@ class Upstream:
         try:
             ends = await open_tapped(address.host, address.port, READ_BYTES)
         except gaierror as error:
-            text = f"cannot find {address.host}: {error.strerror}"
-            raise OSError(error.errno, text) from error
+            raise OSError(f"cannot find {address.host}: {error.strerror}") from error
         link = PacketLink(*ends)
         try:
             keep_alive(ends[1])

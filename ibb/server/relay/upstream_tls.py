@@ -25,6 +25,8 @@ from ibb.server.connections.certificate import base_context
 from ibb.server.connections.tls_channel import TlsChannel
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ibb.server.config import Config
 
 OFF: Final = "off"
@@ -57,9 +59,15 @@ class UpstreamTls:
     by_ca: bool = False
 
     @classmethod
-    def from_config(cls, config: Config) -> UpstreamTls:
+    def from_config(
+        cls, config: Config, name: Callable[[str], str] = "upstream_ssl_{}".format
+    ) -> UpstreamTls:
         """
         Return what the settings want.
+
+        Args:
+            config: the settings.
+            name: returns what people know one of them by, from its end; for messages.
 
         Raises:
             ConfigError: a file cannot be used, or they contradict one another.
@@ -68,22 +76,24 @@ class UpstreamTls:
             return cls()
         fingerprint = config.upstream_ssl_fp.replace(":", "")
         if fingerprint and not _FINGERPRINT.fullmatch(fingerprint):
-            raise ConfigError("upstream_ssl_fp must be 64 hexadecimal digits: a SHA-256")
+            raise ConfigError(f"{name('fp')} must be 64 hexadecimal digits: a SHA-256")
         context = base_context(ssl.PROTOCOL_TLS_CLIENT, config.tls_version)
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
         mode, by_ca = config.upstream_ssl, False
+        which = f"{name('cert')}, {name('key')}"
         try:
             if config.upstream_ssl_cert:
                 context.load_cert_chain(
                     config.upstream_ssl_cert, config.upstream_ssl_key, password=lambda: b""
                 )
+            which = name("ca")
             if config.upstream_ssl_ca and not fingerprint:
                 context.load_verify_locations(config.upstream_ssl_ca)
                 context.verify_mode = ssl.CERT_REQUIRED
                 context.check_hostname = by_ca = True
         except (OSError, ValueError) as error:
-            raise ConfigError(f"upstream_ssl_ca, _cert, _key: cannot be used: {error}") from error
+            raise ConfigError(f"{which}: cannot be used: {error}") from error
         if mode == PREFER and (fingerprint or by_ca):
             mode = VERIFY
         return cls(mode, context, bytes.fromhex(fingerprint), by_ca)

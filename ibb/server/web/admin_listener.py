@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 
 from uvicorn.server import ServerState
 
-from ibb.server.config import ADMIN_CONNECTIONS_MAX, ADMIN_PORT, parse_address
+from ibb.server.config import ADMIN_CONNECTIONS_MAX, ADMIN_PORT, ConfigError, parse_address
 from ibb.server.dashboard.live import Dashboard
-from ibb.server.listening import bound_sockets
+from ibb.server.listening import ADMIN_LISTEN, bound_sockets, listen_on
 from ibb.server.log import get_log
 from ibb.server.login.login_guard import address_key
 
@@ -79,9 +79,12 @@ class AdminListener:
             ConfigError: an address cannot be had.
         """
         address = parse_address(self._server.config.admin_listen, ADMIN_PORT)
-        self._sockets = bound or await bound_sockets("admin_listen", *address)
-        for each in self._sockets:
-            each.listen(_BACKLOG)
+        self._sockets = bound or await bound_sockets(ADMIN_LISTEN, *address)
+        try:
+            listen_on(ADMIN_LISTEN, self._sockets, _BACKLOG)
+        except ConfigError:
+            self._close_sockets()
+            raise
         self.address = self._sockets[0].getsockname()[:2]
         self._work = [asyncio.create_task(self._accept(each)) for each in self._sockets]
         self._work.append(asyncio.create_task(self._sweep()))

@@ -12,7 +12,7 @@ from ibb.server.relay.relay import for_log
         (ACCESS_DENIED_ERROR.error("u", "h", "YES"), False, "its name or password is wrong"),
         (ACCESS_DENIED_ERROR.error("u", "h", "NO"), False, "no password was sent"),
         (ACCESS_DENIED_ERROR.error("u", "h", "YES"), True, "GRANT REPLICATION SLAVE"),
-        (TOO_MANY_USER_CONNECTIONS.error("u"), False, "as many connections as it may have"),
+        (TOO_MANY_USER_CONNECTIONS.error("u"), False, "as many connections"),
     ],
 )
 def test_the_log_tells_why_an_account_is_refused_and_not_which(error, logged_in, reason):
