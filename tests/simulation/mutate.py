@@ -40,7 +40,10 @@ ALL = "test_*.py"
 NEAR = {
     "backup": ("test_purge.py",),
     "binlog_files": ("test_restart.py",),
-    "engine": ("test_log_syncer.py", "test_purge.py", "test_reopening.py", "test_sync_counts.py"),
+    "engine": (
+        "test_live_pages.py", "test_log_syncer.py", "test_purge.py", "test_reopening.py",
+        "test_sync_counts.py",
+    ),
     "group_committer": ("test_group_writer.py", "test_commit_run.py"),
     "housekeeper": ("test_restart.py",),
     "page_flusher": ("test_restart.py",),
@@ -52,7 +55,7 @@ NEAR = {
     "room": ("test_housekeeper.py", "test_purge.py", "test_reopening.py", "test_sync_counts.py"),
     "small_file": ("test_purge.py", "test_format_catalogue.py"),
     "store": ("test_administration.py", "test_purge.py"),
-}  # test files beside that of the module which are about its promises
+}  # fmt: skip  # test files beside that of the module which are about its promises
 PREEMPTION = {
     "binlog_files": "files", "open_files": "files", "directory": "views", "read_only": "views",
     "format_catalogue": "views", "page_runs": "page_runs", "format_writer": "a_store",

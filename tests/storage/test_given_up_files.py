@@ -188,12 +188,19 @@ def test_more_empty_files_than_there_can_be_are_not_taken_for_unused_ones(unused
 
 
 @pytest.mark.parametrize("keep", [0.0, 0.5, 1.0])
-def test_a_power_loss_during_the_take_over_loses_no_group(keep, tmp_path):
-    """Wherever it falls: the empty file that shows an older one as given up goes last."""
-    wanted = make(tmp_path / "store")
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_a_power_loss_during_the_take_over_loses_no_group(keep, is_cut, tmp_path):
+    """
+    Wherever it falls: the empty file that shows an older one as given up goes last.
+
+    Once there is a redo log no file counts as given up any more, so each is full for certain by
+    then, be it that its last page was filled or what lies behind that was cut off.
+    """
+    directory = tmp_path / "store"
+    wanted = built(directory, page_is_full=True) if is_cut else make(directory)
     for at in count(1):
         disk = SimDisk()
-        for path in sorted((tmp_path / "store").iterdir()):
+        for path in sorted(directory.iterdir()):
             file = disk.open(f"/s/{path.name}", create=True)
             file.write_at(0, path.read_bytes())
             file.sync()
