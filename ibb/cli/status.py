@@ -81,7 +81,7 @@ def status(
     wanted = Config(upstream_ssl=ssl_mode, upstream_ssl_ca=ssl_ca, upstream_ssl_fp=ssl_fp)
     tls = UpstreamTls.from_config(wanted, "--ssl-{}".format)
     address = UpstreamAddress.parse(url, "", tls, DEFAULT_PORT, names=names)
-    # Behind all that may be wrong: a password is asked for.
+    # Only after all that may be wrong in these is a password asked for.
     address = replace(address, password=_password(password_file))
     report = asyncio.run(read_report(address))
     if as_json:
