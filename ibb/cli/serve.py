@@ -11,6 +11,7 @@ import uvloop
 
 from ibb.server.config import Config, size_text
 from ibb.server.config_file import config_from, read_config_file
+from ibb.server.listening import address_text
 from ibb.server.log import set_up_log
 from ibb.server.service import serve as run_service
 
@@ -89,6 +90,4 @@ def _say_ready(server: Server) -> None:
     if server.made_up is not None:
         user, password = server.made_up
         click.echo(f"no accounts file: user {user}, password {password}", err=True)
-    host, port = server.address
-    shown = f"[{host}]" if ":" in host else host
-    click.echo(f"ready {shown}:{port}")  # click flushes
+    click.echo(f"ready {address_text(*server.address)}")  # click flushes

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from ibb.server.config import DEFAULT_PORT, Config
-from ibb.server.config_file import read_text_file
+from ibb.server.config_file import read_password_file
 from ibb.server.log import set_up_log
 from ibb.server.relay.upstream import UpstreamAddress
 from ibb.server.relay.upstream_tls import UpstreamTls
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from ibb.server.status_report import Report, Row
 
 PASSWORD_VARIABLE: Final = "IBB_PASSWORD"  # noqa: S105 - its name
-PASSWORD_FILE_BYTES_MAX: Final = 4096
 FILES_SHOWN: Final = 10  # the newest
 _UPSTREAM_SHOWN: Final = (
     *("Master_Host", "Master_Port", "Slave_IO_Running", "Slave_SQL_Running"),
@@ -93,8 +92,7 @@ def status(
 
 def _password(path: str | None) -> str:
     if path is not None:
-        text = read_text_file(path, PASSWORD_FILE_BYTES_MAX)
-        return text.removesuffix("\n").removesuffix("\r")
+        return read_password_file(path)
     if PASSWORD_VARIABLE in os.environ:
         return os.environ[PASSWORD_VARIABLE]
     return ask_password(f"--password-file FILE, or ${PASSWORD_VARIABLE}")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dataclasses import Field
 
 CONFIG_FILE_BYTES_MAX: Final = 1 << 20
+PASSWORD_FILE_BYTES_MAX: Final = 4096
 _WANTED: Final[Mapping[type, str]] = {
     bool: "true or false", int: "a whole number", float: "a number", str: "text in quotes",
 }  # fmt: skip
@@ -59,6 +60,17 @@ def read_text_file(path: str, bytes_max: int) -> str:
         return data.decode()
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is not UTF-8") from error
+
+
+def read_password_file(path: str) -> str:
+    """
+    Return the password in a file, without the end of its line.
+
+    Raises:
+        ConfigError: as `read_text_file`.
+    """
+    text = read_text_file(path, PASSWORD_FILE_BYTES_MAX)
+    return text.removesuffix("\n").removesuffix("\r")
 
 
 def config_from(values: Mapping[str, object]) -> Config:

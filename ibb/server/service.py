@@ -7,7 +7,7 @@ import signal
 import stat
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from ibb.protocol.errors import IbbError
 from ibb.storage.belongings import check_holds_binlog
@@ -17,7 +17,7 @@ from ibb.storage.read_only import ReadOnlyHistory
 from ibb.storage.store import Store
 
 from .config import ConfigError
-from .config_file import read_text_file
+from .config_file import read_password_file
 from .connections.descriptors import raise_limit
 from .listening import TakenAddresses
 from .log import get_log
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
     from .config import Config
     from .web.admin_listener import AdminListener
-
-PASSWORD_FILE_BYTES_MAX: Final = 4096
 
 
 async def serve(
@@ -215,6 +213,5 @@ def upstream_address(config: Config, tls: UpstreamTls) -> UpstreamAddress | None
         return None
     password = config.upstream_password
     if config.upstream_password_file:
-        text = read_text_file(config.upstream_password_file, PASSWORD_FILE_BYTES_MAX)
-        password = text.removesuffix("\n").removesuffix("\r")
+        password = read_password_file(config.upstream_password_file)
     return UpstreamAddress.parse(config.upstream, password, tls)

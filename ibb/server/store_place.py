@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 from typing import TYPE_CHECKING, Final
 
-from ibb.storage.belongings import holds_binlog, server_data, strangers
+from ibb.storage.belongings import contents_of
 from ibb.storage.errors import DiskError
 
 from .config import ConfigError
@@ -34,17 +34,18 @@ def check_store(disk: Disk, directory: str) -> None:
     """
     if not disk.exists(directory):
         return
-    if data := server_data(disk, directory):
+    contents = contents_of(disk, directory)
+    if contents.server_data and not contents.binlog:
         raise ConfigError(
-            f"{directory} holds the data of a database server ({', '.join(data)}): a store wants "
-            "a directory of its own"
+            f"{directory} holds the data of a database server "
+            f"({', '.join(contents.server_data)}): a store wants a directory of its own"
         )
     if _mariadb_runs_on(disk, directory):
         raise ConfigError(
             f"a MariaDB server is running on {directory}: serve it with --read-only, or end that "
             "server before its binlog is taken over"
         )
-    if not holds_binlog(disk, directory) and (others := strangers(disk, directory)):
+    if (others := contents.strangers) and not contents.binlog:
         shown, more = others[:STRANGERS_SHOWN], len(others) - STRANGERS_SHOWN
         get_log().warning(
             "store_beside_others", directory=directory, names=shown, more=max(0, more)

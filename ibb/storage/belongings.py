@@ -1,6 +1,6 @@
 """Which names in a directory belong to a binlog, for who is told of a directory by a person."""
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from .aside import ASIDE_SUFFIX
 from .backup import UNFINISHED_NAME
@@ -21,14 +21,34 @@ _EVERYWHERE: Final = "lost+found"  # at the top of a file system
 _DATA_OF_A_SERVER: Final = frozenset(("ibdata1", "aria_log_control", "auto.cnf"))
 
 
-def holds_binlog(disk: Disk, directory: str) -> bool:
+class Contents(NamedTuple):
     """
-    Tell whether a binlog is in a directory, if only what a crash left of one.
+    What a directory holds, by its names.
+
+    Attributes:
+        binlog: there is one, if only what a crash has left of it.
+        server_data: names that show it to be that of a database server's data.
+        strangers: names that no binlog has, but for hidden ones and lost+found.
+    """
+
+    binlog: bool
+    server_data: list[str]
+    strangers: list[str]
+
+
+def contents_of(disk: Disk, directory: str) -> Contents:
+    """
+    Return what a directory holds.
 
     Raises:
         DiskError: it cannot be looked at.
     """
-    return any(_is_history(name) for name in disk.list(directory))
+    names = disk.list(directory)
+    return Contents(
+        any(map(_is_history, names)),
+        sorted(_DATA_OF_A_SERVER.intersection(names)),
+        [name for name in names if not (_is_history(name) or _is_beside(name))],
+    )
 
 
 def check_holds_binlog(disk: Disk, directory: str) -> None:
@@ -39,36 +59,16 @@ def check_holds_binlog(disk: Disk, directory: str) -> None:
         NoBinlog: none is there.
         DiskError: it cannot be looked at.
     """
-    if not holds_binlog(disk, directory):
+    if not contents_of(disk, directory).binlog:
         raise NoBinlog(directory)
-
-
-def server_data(disk: Disk, directory: str) -> list[str]:
-    """
-    Return what shows that a directory without a binlog is that of a database server's data.
-
-    Raises:
-        DiskError: it cannot be looked at.
-    """
-    names = disk.list(directory)
-    return [] if any(map(_is_history, names)) else sorted(_DATA_OF_A_SERVER.intersection(names))
-
-
-def strangers(disk: Disk, directory: str) -> list[str]:
-    """
-    Return the names in a directory that no binlog has, but for hidden ones and lost+found.
-
-    Raises:
-        DiskError: it cannot be looked at.
-    """
-    return [
-        name
-        for name in disk.list(directory)
-        if not (_is_history(name) or f"{ASIDE_SUFFIX}-" in name or name.startswith("."))
-        and name.removesuffix(NEW_SUFFIX) not in (*_BESIDE, _EVERYWHERE)
-    ]
 
 
 def _is_history(name: str) -> bool:
     name = name.removesuffix(NEW_SUFFIX)
     return name in _HISTORY or parse_binlog_name(name) is not None or is_misspelt(name)
+
+
+def _is_beside(name: str) -> bool:
+    if f"{ASIDE_SUFFIX}-" in name or name.startswith(".") or name == _EVERYWHERE:
+        return True
+    return name.removesuffix(NEW_SUFFIX) in _BESIDE

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from ibb.storage import Store
-from ibb.storage.belongings import check_holds_binlog, holds_binlog, server_data, strangers
+from ibb.storage.belongings import Contents, check_holds_binlog, contents_of
 from ibb.storage.errors import DiskError, NoBinlog
 from ibb.storage.os_disk import OsDisk
 
@@ -17,7 +17,7 @@ DISK = OsDisk()
 
 def test_a_store_is_known_by_its_files(tmp_path):
     path = str(tmp_path)
-    assert not holds_binlog(DISK, path)
+    assert contents_of(DISK, path) == Contents(binlog=False, server_data=[], strangers=[])
     with pytest.raises(NoBinlog, match="its file system mounted"):
         check_holds_binlog(DISK, path)
     with Store.open(tmp_path, SMALL) as store:
@@ -26,9 +26,9 @@ def test_a_store_is_known_by_its_files(tmp_path):
         (tmp_path / ".hidden").write_bytes(b"")
         (tmp_path / "lost+found").mkdir()
         check_holds_binlog(DISK, path)
-        assert strangers(DISK, path) == []
+        assert contents_of(DISK, path).strangers == []
     (tmp_path / "accounts.toml").write_bytes(b"")
-    assert strangers(DISK, path) == ["accounts.toml"]
+    assert contents_of(DISK, path).strangers == ["accounts.toml"]
 
 
 @pytest.mark.parametrize(
@@ -36,27 +36,25 @@ def test_a_store_is_known_by_its_files(tmp_path):
 )
 def test_what_is_left_of_a_binlog_is_one(tmp_path, name):
     (tmp_path / name).write_bytes(b"")
-    assert holds_binlog(DISK, str(tmp_path))
+    assert contents_of(DISK, str(tmp_path)).binlog
 
 
 @pytest.mark.parametrize("name", ["ibb.lock", "leases.json", "formats.json", "bin.000001"])
 def test_what_lies_beside_a_binlog_is_none(tmp_path, name):
     (tmp_path / name).write_bytes(b"")
-    assert not holds_binlog(DISK, str(tmp_path))
+    assert not contents_of(DISK, str(tmp_path)).binlog
 
 
-def test_a_directory_of_servers_data_is_told_unless_it_holds_a_binlog(tmp_path):
+def test_a_directory_of_servers_data_is_told(tmp_path):
     (tmp_path / "mysql").mkdir()
-    assert server_data(DISK, str(tmp_path)) == []  # whatever that is
+    assert contents_of(DISK, str(tmp_path)).server_data == []  # whatever that is
     (tmp_path / "ibdata1").write_bytes(b"")
-    assert server_data(DISK, str(tmp_path)) == ["ibdata1"]
-    (tmp_path / "binlog-000000.ibb").write_bytes(b"")
-    assert server_data(DISK, str(tmp_path)) == []
+    assert contents_of(DISK, str(tmp_path)).server_data == ["ibdata1"]
 
 
 def test_a_directory_that_is_missing_is_not_an_empty_one(tmp_path):
     with pytest.raises(DiskError, match="nowhere"):
-        holds_binlog(DISK, str(tmp_path / "nowhere"))
+        contents_of(DISK, str(tmp_path / "nowhere"))
 
 
 def test_a_store_that_lost_its_power_at_any_operation_is_one_or_new():
@@ -71,6 +69,6 @@ def test_a_store_that_lost_its_power_at_any_operation_is_one_or_new():
         else:
             return
         if disk.exists("/s"):
-            assert strangers(disk, "/s") == []
-            assert server_data(disk, "/s") == []
+            contents = contents_of(disk, "/s")
+            assert contents.strangers == contents.server_data == []
     raise AssertionError("the store was never made without a crash")
