@@ -9,7 +9,7 @@ from ibb.protocol.gtid import Gtid
 from ibb.storage import Store, StoreOptions
 from ibb.storage.binlog_files import BinlogFiles
 from ibb.storage.errors import DiskError, StoreFull
-from ibb.storage.listing import list_files
+from ibb.storage.listing import LISTINGS_MAX, list_files
 from ibb.storage.os_disk import OsDisk
 
 from ..faults.sim_disk import Fault, SimDisk
@@ -135,20 +135,27 @@ def test_files_that_vanish_are_not_listed(monkeypatch, vanish, measured_before):
 
 
 def test_a_listing_ends_though_files_vanish_all_the_time(monkeypatch):
-    """A purge of thousands of them is never waited for; what is listed then has no hole."""
+    """A purge of many is not waited for: in each look one that was measured goes, and the next."""
     disk = SimDisk()
     files = BinlogFiles(disk, "/s")
-    for file_no in range(40):
+    count = 2 * LISTINGS_MAX + 4
+    for file_no in range(count):
         files.create(file_no, 4096)
-    measure = disk.size
+    measure, look, first = disk.size, disk.list, []
 
-    def purge_one_first(path):
-        disk.unlink(f"/s/{disk.list('/s')[0]}")
+    def list_names(path):
+        first[:] = look(path)[:2]
+        return look(path)
+
+    def purge_before_the_second(path):
+        if path == f"/s/{first[1]}":
+            for name in first:
+                disk.unlink(f"/s/{name}")
         return measure(path)
 
-    monkeypatch.setattr(disk, "size", purge_one_first)
-    numbers = [number for number, _ in files.sizes()]
-    assert numbers == list(range(40 - len(numbers), 40))
+    monkeypatch.setattr(disk, "list", list_names)
+    monkeypatch.setattr(disk, "size", purge_before_the_second)
+    assert [number for number, _ in files.sizes()] == list(range(count - 4, count))
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE])
