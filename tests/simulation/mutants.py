@@ -45,6 +45,7 @@ class Mutant(NamedTuple):
         path: of the module.
         source: the whole module, changed.
         place: file and function.
+        lines: of the module as it is, from the first that is changed to the last.
         is_lock: a lock is not taken: only threads can notice.
     """
 
@@ -52,6 +53,7 @@ class Mutant(NamedTuple):
     path: Path
     source: str
     place: str
+    lines: range
     is_lock: bool
 
 
@@ -59,8 +61,8 @@ class Change(NamedTuple):
     """What is changed, the nodes from the first byte to the last, and the text in their place."""
 
     what: str
-    first: ast.AST
-    last: ast.AST
+    first: ast.stmt | ast.expr
+    last: ast.stmt | ast.expr
     text: str
     is_lock: bool = False
 
@@ -81,7 +83,8 @@ def make_mutants(folder: Path) -> Iterator[Mutant]:
                 seen[name] = seen.get(name, 0) + 1
                 if seen[name] > 1:
                     name = f"{name} ({seen[name]})"
-                yield Mutant(name, path, _spliced(text, change), place, change.is_lock)
+                source, lines = _spliced(text, change), _lines(change)
+                yield Mutant(name, path, source, place, lines, change.is_lock)
 
 
 def _nodes(tree: ast.AST, function: str = "module") -> Iterator[tuple[ast.AST, str]]:
@@ -216,11 +219,14 @@ def _names(node: ast.AST) -> set[str]:
     return names | {one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)}
 
 
+def _lines(change: Change) -> range:
+    assert change.last.end_lineno is not None
+    return range(change.first.lineno, change.last.end_lineno + 1)
+
+
 def _spliced(text: str, change: Change) -> str:
     """Put other text in the place of nodes."""
     first, last = change.first, change.last
-    assert isinstance(first, ast.stmt | ast.expr)
-    assert isinstance(last, ast.stmt | ast.expr)
     assert last.end_lineno is not None
     assert last.end_col_offset is not None
     data = text.encode()

@@ -1,8 +1,8 @@
 """
 The command line of the mutation check: does the simulation notice every promise that is broken?
 
-Until it is noticed, a mutant meets a few seeds of the simulation, the tests near its module, some
-seeds, many threads at once, all tests of the storage layer, and the other seeds; one without a lock
+Until it is noticed, a mutant meets a few seeds of the simulation, a case of each test that runs its
+line, some seeds, many threads at once, the other cases, and the other seeds; one without a lock
 meets two threads at every place, and no seeds. Those that do no harm are named in docs/mutants.md,
 with the reason.
 """
@@ -25,37 +25,18 @@ from pathlib import Path
 
 from rich.console import Console
 
+from .covering_tests import TESTS, CoveringTests, measure
 from .mutants import Mutant, make_mutants
 
 ROOT = Path(__file__).parent.parent.parent
 STORAGE = ROOT / "ibb" / "storage"
 HARMLESS = ROOT / "docs" / "mutants.md"
 HANG_SECONDS = 400.0
-ALL_TESTS_HANG_SECONDS = 2000.0
-FIRST_SEEDS = 60  # before all tests
+START_SECONDS, SLOWER = 60.0, 10.0  # chosen tests hang if they take longer than so many times usual
+FIRST_SEEDS = 60  # before slow tests
 SEEDS_AT_A_TIME = (5, 200)  # by one process: the first few, and later
 THREAD_SEEDS = 3  # runs of many threads
 SURVIVED = "survived"
-ALL = "test_*.py"
-NEAR = {
-    "backup": ("test_purge.py",),
-    "binlog_files": ("test_restart.py",),
-    "engine": (
-        "test_live_pages.py", "test_log_syncer.py", "test_purge.py", "test_reopening.py",
-        "test_sync_counts.py",
-    ),
-    "group_committer": ("test_group_writer.py", "test_commit_run.py"),
-    "housekeeper": ("test_restart.py",),
-    "page_flusher": ("test_restart.py",),
-    "recovery": ("test_restart.py", "test_reopening.py", "test_recovered_view.py"),
-    "redo": ("test_sync_counts.py", "test_log_turns.py"),
-    "redo_record": ("test_redo.py",),
-    "redo_segment": ("test_redo.py", "test_damage_of_a_store.py"),
-    "reset_marker": ("test_administration.py",),
-    "room": ("test_housekeeper.py", "test_purge.py", "test_reopening.py", "test_sync_counts.py"),
-    "small_file": ("test_purge.py", "test_format_catalogue.py"),
-    "store": ("test_administration.py", "test_purge.py"),
-}  # fmt: skip  # test files beside that of the module which are about its promises
 PREEMPTION = {
     "binlog_files": "files", "open_files": "files", "directory": "views", "read_only": "views",
     "format_catalogue": "views", "page_runs": "page_runs", "format_writer": "a_store",
@@ -64,7 +45,7 @@ PREEMPTION = {
 }  # fmt: skip  # test_preemption_of_*.py by module; the others: test_preemption.py
 
 
-def judge(mutant: Mutant, seeds: int, survived: int = 0) -> str:
+def judge(mutant: Mutant, tests: CoveringTests, seeds: int, survived: int = 0) -> str:
     """Return by what a mutant that has *survived* some seeds was found out, or `SURVIVED`."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
@@ -74,32 +55,28 @@ def judge(mutant: Mutant, seeds: int, survived: int = 0) -> str:
                 (root / entry.name).symlink_to(entry)
         module = mutant.path.relative_to(STORAGE)
         (root / "ibb" / "storage" / module).write_text(mutant.source)
+        firsts, others = tests.of(mutant.path, mutant.lines)
         if len(module.parts) > 1:  # no store calls it
-            near = f"{module.parent}/{ALL}"
-            return _meet_tests(root, near) or _meet_tests(root, ALL) or SURVIVED
+            return _meet_tests(root, tests, firsts) or _meet_tests(root, tests, others) or SURVIVED
         if mutant.is_lock:
-            of = PREEMPTION.get(mutant.path.stem)
             return (
-                _meet_tests(root, f"test_preemption_of_{of}.py", "test_preemption.py")
+                _meet_preemption(root, mutant.path.stem)
                 or _meet_threads(root, mutant.place)
-                or _meet_tests(root, ALL, word="threading")
+                or _meet_tests(root, tests, firsts)
                 or SURVIVED
             )
-        stem, last = mutant.path.stem, min(seeds, FIRST_SEEDS)
+        last = min(seeds, FIRST_SEEDS)
         few = min(last, SEEDS_AT_A_TIME[0])
         is_new = survived <= FIRST_SEEDS
         return (
             _meet_seeds(root, survived + 1, few)
-            or (_meet_tests(root, f"test_{stem}.py", *NEAR.get(stem, ())) if is_new else None)
+            or (_meet_tests(root, tests, firsts) if is_new else None)
             or _meet_seeds(root, max(survived, few) + 1, last)
-            or (_meet_more(root, mutant.place) if is_new and seeds > FIRST_SEEDS else None)
+            or (_meet_threads(root, mutant.place) if is_new else None)
+            or (_meet_tests(root, tests, others) if is_new else None)
             or _meet_seeds(root, max(survived, FIRST_SEEDS) + 1, seeds)
             or SURVIVED
         )
-
-
-def _meet_more(root: Path, place: str) -> str | None:
-    return _meet_threads(root, place) or _meet_tests(root, ALL)
 
 
 def _meet_seeds(root: Path, first: int, last: int) -> str | None:
@@ -129,18 +106,25 @@ def _verdict(said: str | None, what: str, kind: str) -> str | None:
     return None if "fine" in said else f"killed: {what} do not run"
 
 
-def _meet_tests(root: Path, *files: str, word: str = "") -> str | None:
-    """Return which test of storage noticed the mutant, if one did; only where *word* is used."""
-    paths = [
-        str(path.relative_to(root))
-        for pattern in files
-        for path in sorted((root / "tests" / "storage").rglob(pattern))
-        if word in path.read_text()
-    ]
-    if not paths:
+def _meet_preemption(root: Path, stem: str) -> str | None:
+    """Return which test of two threads at every place noticed the mutant, if one did."""
+    names = (f"test_preemption_of_{PREEMPTION.get(stem)}.py", "test_preemption.py")
+    paths = [root / TESTS / name for name in names]
+    return _pytest(root, [str(path) for path in paths if path.exists()], HANG_SECONDS)
+
+
+def _meet_tests(root: Path, tests: CoveringTests, chosen: list[str]) -> str | None:
+    """Return which of the chosen tests noticed the mutant, if one did."""
+    if not chosen:
         return None
-    seconds = ALL_TESTS_HANG_SECONDS if files == (ALL,) else HANG_SECONDS
-    said = _run(root, ["-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *paths], seconds)
+    named = root / "chosen_tests"
+    named.write_text("\n".join(chosen))
+    seconds = START_SECONDS + SLOWER * tests.seconds(chosen)
+    return _pytest(root, [f"@{named.name}"], seconds)
+
+
+def _pytest(root: Path, chosen: list[str], seconds: float) -> str | None:
+    said = _run(root, ["-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *chosen], seconds)
     if said is None:
         return "killed: the tests hang"
     found = re.search(r"^(?:FAILED|ERROR) \S+?::(\w+)", said, re.MULTILINE)
@@ -220,12 +204,14 @@ def main() -> int:
     ]
     mutants.sort(key=lambda mutant: mutant.is_lock)  # threads take longer
     counts: Counter[str] = Counter()
+    console.print(f"running {TESTS} once, to see which tests run which lines", markup=False)
+    tests = measure(ROOT, settings.jobs)
 
     def judge_one(mutant: Mutant) -> str:
         verdict, seeds = results.find(mutant)
         is_done = seeds >= settings.seeds or mutant.is_lock
         if verdict is None or (verdict == SURVIVED and not is_done):
-            verdict = judge(mutant, settings.seeds, seeds)
+            verdict = judge(mutant, tests, settings.seeds, seeds)
             results.add(mutant, settings.seeds, verdict)
         return "harmless" if verdict == SURVIVED and mutant.name in harmless else verdict
 
