@@ -32,7 +32,9 @@ ROOT = Path(__file__).parent.parent.parent
 STORAGE = ROOT / "ibb" / "storage"
 HARMLESS = ROOT / "docs" / "mutants.md"
 HANG_SECONDS = 400.0
-START_SECONDS, SLOWER = 60.0, 10.0  # chosen tests hang if they take longer than so many times usual
+START_SECONDS = 60.0
+SLOWER = 10.0  # chosen tests hang if they take longer than so many times usual
+SEED_SECONDS = 10.0  # those that usually take a second each
 FIRST_SEEDS = 60  # before slow tests
 SEEDS_AT_A_TIME = (5, 200)  # by one process: the first few, and later
 THREAD_SEEDS = 3  # runs of many threads
@@ -86,7 +88,7 @@ def _meet_seeds(root: Path, first: int, last: int) -> str | None:
     while first <= last and verdict is None:
         count = min(SEEDS_AT_A_TIME[first > 1], last - first + 1)
         arguments = [*simulate, "--seeds", f"{first}..{first + count - 1}"]
-        said = _run(root, arguments, HANG_SECONDS * (1 + count // 20))
+        said = _run(root, arguments, START_SECONDS + SEED_SECONDS * count)
         verdict = _verdict(said, "simulation", "")
         first += count
     return verdict
