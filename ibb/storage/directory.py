@@ -216,14 +216,13 @@ class BinlogDirectory:
             FormatError: it is damaged; all zero although a later page is not, too.
             DiskError: it cannot be read.
         """
-        limit = self.limit
+        limit, generation = self.limit, self.generation  # before the header, which may be old then
         header = self._headers.get(file_no) or self.header(file_no)
         if header is None:
             return NO_MORE_DATA
         start = page_no * header.page_size
         if limit is not None and limit <= (file_no, start):
             return NO_MORE_DATA
-        generation = self.generation
         try:
             read = self._read_unlimited(header, page_no)
         except FormatError:

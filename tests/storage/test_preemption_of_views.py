@@ -1,8 +1,11 @@
 """Whoever comes in between finds a whole view of a directory."""
 
+import threading
+from dataclasses import replace
+
 import pytest
 
-from ibb.storage import Store
+from ibb.storage import Store, listing
 from ibb.storage.directory import BinlogDirectory
 from ibb.storage.errors import DiskError
 from ibb.storage.format_catalogue import FormatCatalogue
@@ -12,7 +15,7 @@ from ibb.storage.position import Position
 from ibb.storage.read_only import ReadOnlyHistory
 
 from .preempted_store import OPTIONS, Scene
-from .preemption import Meeting, meet_everywhere
+from .preemption import HANG_SECONDS, KEPT_OUT_SECONDS, Meeting, Stopped, meet_everywhere
 
 
 def looked_at():
@@ -82,6 +85,56 @@ def a_look_at_what_was_begun_anew_and_a_read():
     first = directory.first_file()
     read = lambda: unless_begun_anew(lambda: directory.read_page(first, 2))  # noqa: E731
     return Meeting(directory.refresh, read, check)
+
+
+def begun_anew_with_other_pages():
+    """Return who reads the last page of the new history by a header of the old one, and a look."""
+    scene = Scene()
+    scene.store.close()
+    directory = BinlogDirectory(scene.disk, "/s")
+    directory.read_page(0, 1)
+    pages = replace(OPTIONS, page_size=1024, max_binlog_size=1024 * 24)
+    with Store.open("/s", pages, disk=scene.disk) as scene.store:
+        scene.store.reset()
+        for seq in range(21, 27):
+            scene.commit(0, seq)
+    last_page = BinlogDirectory(scene.disk, "/s").listing.last_page
+    read = lambda: unless_begun_anew(lambda: directory.read_page(0, last_page))  # noqa: E731
+    return read, directory.refresh
+
+
+def a_look_at_what_was_begun_anew_with_other_pages_and_a_read():
+    read, look = begun_anew_with_other_pages()
+    return Meeting(look, read, lambda: None)
+
+
+def test_who_reads_by_an_old_header_is_not_told_of_damage(monkeypatch):
+    """Not even while somebody has found most of a history that was begun anew."""
+
+    def modified_at(*arguments):  # called when all but the generation has changed
+        in_the_middle.set()
+        may_go_on.wait(HANG_SECONDS)
+        return listing.modified_at(*arguments)
+
+    counted = Stopped(begun_anew_with_other_pages()[0], 0, ("/directory.py",))
+    counted.thread.join(HANG_SECONDS)
+    assert counted.instructions > 50
+    for at in range(1, counted.instructions + 1):
+        read, look = begun_anew_with_other_pages()
+        in_the_middle, may_go_on = threading.Event(), threading.Event()
+        monkeypatch.setattr("ibb.storage.directory.modified_at", modified_at)
+        reader = Stopped(read, at, ("/directory.py",))
+        assert reader.has_stopped.wait(HANG_SECONDS)
+        looker = Stopped(look, None)
+        in_the_middle.wait(KEPT_OUT_SECONDS)  # unless the reader keeps it out
+        reader.may_go_on.set()
+        reader.thread.join(KEPT_OUT_SECONDS)
+        may_go_on.set()
+        for one in (reader, looker):
+            one.thread.join(HANG_SECONDS)
+            assert not one.thread.is_alive()
+            assert not one.failures, (at, one.failures)
+        monkeypatch.undo()
 
 
 def unless_begun_anew(read):
@@ -204,6 +257,7 @@ VIEWS = [
     two_looks_at_a_directory_that_lost_files,
     a_read_and_a_look_at_what_was_begun_anew,
     a_look_at_what_was_begun_anew_and_a_read,
+    a_look_at_what_was_begun_anew_with_other_pages_and_a_read,
     a_look_at_what_was_begun_anew_and_one_who_reads_what_is_synced,
     a_last_page_at_rest_and_those_who_pass_it,
     a_last_page_and_those_who_pass_it,

@@ -23,6 +23,7 @@ from ...faults.sim_disk import Fault, PowerLost, SimDisk
 from ...sample_directories import NAMES
 from ..binlog_builder import event
 from ..random_history import DIRECTORY, RandomHistory
+from .binlog_to_damage import write_binlog
 from .verify_rig import SIZE, SMALL, Binlog, digest, findings, publish, told
 
 
@@ -229,6 +230,15 @@ def test_a_header_page_that_is_damaged_behind_its_fields(sample_copy):
         ("header-page-checksum", "binlog-000002.ibb", 0)
     ]
     assert found[0].lost.startswith("0-")
+
+
+@pytest.mark.parametrize(("lsn", "kinds"), [(1000, set()), (999, {"header-lsn"})])
+def test_a_header_with_the_lsn_of_the_file_before(tmp_path, lsn, kinds):
+    """What was logged between the two may be nothing; it is never less than nothing."""
+    binlog = write_binlog(tmp_path)
+    assert binlog.file(0).read_bytes()[32:40] == (1000).to_bytes(8, "little")
+    binlog.header(1, 32, lsn.to_bytes(8, "little"))
+    assert {str(finding.kind) for finding in findings(tmp_path)} == kinds
 
 
 def test_files_before_the_damage_are_read_and_those_behind_it_from_their_states(tmp_path):
