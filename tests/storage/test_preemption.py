@@ -9,6 +9,7 @@ from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.storage.directory import BinlogDirectory
 from ibb.storage.durable import DurableOffset
+from ibb.storage.file_states import FileStates
 from ibb.storage.holds import HoldKind, Holds
 from ibb.storage.leases import Leases, Renewal
 from ibb.storage.log_turns import LogTurns, _Waiter
@@ -304,6 +305,48 @@ def two_looks_at_a_directory():
     return Meeting(warn, warn, lambda: check_one(directory.warnings))
 
 
+def file_states(*known):
+    states = FileStates()
+    for number in known:
+        states.add(number, BinlogState([Gtid(0, 1, number)]))
+    return states
+
+
+def check_file_states(states, known):
+    assert [number for number in range(10) if states.get(number) is not None] == known
+    assert set(states.rising) <= set(known)
+    assert states._pairs == 2 * len(known)
+
+
+def two_files_of_which_the_states_become_known():
+    states = file_states(5)
+
+    def check():
+        assert states.rising == range(4, 7)
+        check_file_states(states, [4, 5, 6])
+
+    return Meeting(
+        lambda: states.add(4, BinlogState([Gtid(0, 1, 4)])),
+        lambda: states.add(6, BinlogState([Gtid(0, 1, 6)])),
+        check,
+    )
+
+
+def a_file_of_which_two_find_the_state():
+    states = file_states(5)
+    find = lambda: states.add(6, BinlogState([Gtid(0, 1, 6)]))  # noqa: E731
+    return Meeting(find, find, lambda: check_file_states(states, [5, 6]))
+
+
+def a_state_that_becomes_known_and_a_file_that_goes():
+    states = file_states(4, 5, 7)
+    return Meeting(
+        lambda: states.add(6, BinlogState([Gtid(0, 1, 6)])),
+        lambda: states.forget(5),
+        lambda: check_file_states(states, [4, 6, 7]),
+    )
+
+
 SCENES = [
     a_sync_and_what_is_noted_behind_it, two_syncs, a_sync_and_a_domain_that_is_forgotten,
     a_sync_and_a_look_at_the_state, two_who_want_to_be_told,
@@ -316,6 +359,8 @@ SCENES = [
     a_reader_begins_while_files_go, a_hold_that_is_released_twice,
     a_record_while_the_log_is_synced, two_who_want_a_sync, a_sync_ends_and_one_gives_up_waiting,
     two_looks_at_a_directory,
+    two_files_of_which_the_states_become_known, a_file_of_which_two_find_the_state,
+    a_state_that_becomes_known_and_a_file_that_goes,
 ]  # fmt: skip
 
 
