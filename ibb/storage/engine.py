@@ -175,21 +175,18 @@ class Engine:
 
     def append(self, *records: NewRecord) -> Appended:
         """
-        Write records as one unit; the caller may hold `writing`.
+        Write records as one unit; the caller holds `writing`.
 
         Raises:
             GroupError: they are too large for the log.
             StoreFull: there is no room for the next file; nothing was written.
             StoreFailed: the store has stopped writing.
         """
-        with self.writing:
-            self.check()
-            self._make_room(
-                bound_of(self.writer, records, self._next_shape, self._redo.group_size_max)
-            )
-            with self._redo.whole_or_failed():
-                _, lsn = self.writer.append(*records)
-                return self._appended(lsn, gtid_of(records))
+        self.check()
+        self._make_room(bound_of(self.writer, records, self._next_shape, self._redo.group_size_max))
+        with self._redo.whole_or_failed():
+            _, lsn = self.writer.append(*records)
+            return self._appended(lsn, gtid_of(records))
 
     def place_of(self, record: NewRecord) -> Position:
         """Return where a record would begin; the caller holds `writing`. Raises GroupError."""
@@ -209,30 +206,28 @@ class Engine:
         Raises:
             GroupError, StoreFull, StoreFailed: as `append`; nothing was written.
         """
-        with self.writing:
-            self.check()
-            self._make_room(bound)
-            with self._redo.whole_or_failed():
-                lsn = self.writer.append_run(run)
-                if lsn is None:
-                    return None
-                gtids = newest()
-                for gtid in gtids.entries() if gtids is not None else ():
-                    self.writer.note(gtid)
-                return self._appended(lsn, gtids)
+        self.check()
+        self._make_room(bound)
+        with self._redo.whole_or_failed():
+            lsn = self.writer.append_run(run)
+            if lsn is None:
+                return None
+            gtids = newest()
+            for gtid in gtids.entries() if gtids is not None else ():
+                self.writer.note(gtid)
+            return self._appended(lsn, gtids)
 
     def append_commit(self, data: bytes, gtid: Gtid) -> Appended:
         """Write a commit record; as `append`, but most of them take a short way."""
-        with self.writing:
-            self.check()
-            try:
-                lsn = self.writer.append_small(RecordType.COMMIT, data, gtid)
-                if lsn is not None:
-                    return self._appended(lsn, gtid)
-            except BaseException as error:
-                self._redo.fail(error)
-                raise
-            return self.append(NewRecord(RecordType.COMMIT, data, gtid))
+        self.check()
+        try:
+            lsn = self.writer.append_small(RecordType.COMMIT, data, gtid)
+            if lsn is not None:
+                return self._appended(lsn, gtid)
+        except BaseException as error:
+            self._redo.fail(error)
+            raise
+        return self.append(NewRecord(RecordType.COMMIT, data, gtid))
 
     def _appended(self, lsn: int, gtids: BinlogState | Gtid | None) -> Appended:
         end = self.writer.end

@@ -1,6 +1,9 @@
 """Whoever comes in between finds everything whole: the locks of the single parts."""
 
 import time
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
 import pytest
@@ -9,16 +12,19 @@ from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.storage.directory import BinlogDirectory
 from ibb.storage.durable import DurableOffset
+from ibb.storage.errors import StoreFailed
 from ibb.storage.file_states import FileStates
 from ibb.storage.holds import HoldKind, Holds
 from ibb.storage.leases import Leases, Renewal
 from ibb.storage.log_turns import LogTurns, _Waiter
+from ibb.storage.os_disk import OsDisk
 from ibb.storage.page_cache import PageCache
 from ibb.storage.page_fifo import PageFifo
 from ibb.storage.position import Position
 from ibb.storage.redo import RedoLog
 from ibb.storage.redo_record import Change
 from ibb.storage.redo_segment import find_newest_segment, read_groups
+from ibb.storage.watched_file import WatchedFile
 
 from ..faults.sim_disk import SimDisk
 from .preemption import KEPT_OUT_SECONDS, Meeting, meet_everywhere, swapped
@@ -177,6 +183,27 @@ def a_lease_that_ends_and_another():
     )
 
 
+def a_renewal_and_the_end():
+    """Once a store is closed its files may be somebody else's."""
+    leases, left = store_of_leases(), []
+
+    def stored():
+        return Leases(leases._disk, "/s", leases._clock, leases._frozen, leases._pages).all()
+
+    def close():
+        leases.close()
+        left.append(stored())
+
+    def renew():
+        with suppress(StoreFailed):
+            leases.renew("b", GtidPosition())
+
+    def check():
+        assert left == [stored()]
+
+    return Meeting(renew, close, check)
+
+
 def a_lease_that_lapses_and_another():
     leases = store_of_leases()
     return Meeting(
@@ -305,6 +332,32 @@ def two_looks_at_a_directory():
     return Meeting(warn, warn, lambda: check_one(directory.warnings))
 
 
+def watched_file(change):
+    """Look at a file of the operating system, which is asked nothing once it is closed."""
+    folder, found = TemporaryDirectory(), []
+    for name in ("first", "second"):
+        Path(folder.name, name).touch()
+    watched = WatchedFile(OsDisk())
+    watched.watch(f"{folder.name}/first")
+
+    def check():
+        folder.cleanup()
+        assert found == [False]
+        watched.close()
+
+    return Meeting(
+        lambda: found.append(watched.is_removed), lambda: change(watched, folder.name), check
+    )
+
+
+def a_look_at_a_file_and_another_one_to_watch():
+    return watched_file(lambda watched, folder: watched.watch(f"{folder}/second"))
+
+
+def a_look_at_a_file_and_nothing_more_to_watch():
+    return watched_file(lambda watched, _: watched.close())
+
+
 def file_states(*known):
     states = FileStates()
     for number in known:
@@ -355,10 +408,12 @@ SCENES = [
     a_page_that_is_used_and_one_that_takes_its_room, one_page_from_two_readers,
     a_new_page_and_all_are_forgotten,
     two_leases, a_lease_that_ends_and_another, a_lease_that_lapses_and_another,
+    a_renewal_and_the_end,
     leases_of_replicas_and_another, a_history_that_ends_and_a_lease_of_it,
     a_reader_begins_while_files_go, a_hold_that_is_released_twice,
     a_record_while_the_log_is_synced, two_who_want_a_sync, a_sync_ends_and_one_gives_up_waiting,
-    two_looks_at_a_directory,
+    two_looks_at_a_directory, a_look_at_a_file_and_another_one_to_watch,
+    a_look_at_a_file_and_nothing_more_to_watch,
     two_files_of_which_the_states_become_known, a_file_of_which_two_find_the_state,
     a_state_that_becomes_known_and_a_file_that_goes,
 ]  # fmt: skip

@@ -7,6 +7,7 @@ import pytest
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.format_description import FormatDescription
 from ibb.protocol.gtid import Gtid
+from ibb.protocol.gtid_event import GtidEvent
 from ibb.storage import Store
 from ibb.storage.errors import DomainInUse, GroupError, StoreBusy, StoreFailed, StoreNotEmpty
 from ibb.storage.file_name import binlog_name
@@ -16,6 +17,7 @@ from ibb.storage.record import Xid
 from .events import transaction
 from .preempted_store import OPTIONS, Scene
 from .preemption import Meeting, meet_everywhere, swapped
+from .runs import run_of
 
 NAME = Xid(1, b"name", b"b")
 STOPS_MAX = 40
@@ -26,6 +28,29 @@ BACKGROUND = ("/housekeeper.py", "/page_flusher.py", "/page_fifo.py", "/binlog_f
 def two_commits():
     scene = Scene()
     return Meeting(lambda: scene.commit(1, 1), lambda: scene.commit(2, 1, 3000), scene.check)
+
+
+def run_of_groups(scene, domain):
+    """Return how to commit some groups at once."""
+    gtids = [Gtid(domain, 1, seq) for seq in range(1, 5)]
+    run = run_of(GtidEvent(gtid, 5, 0x0C).encode() + transaction("r" * 200) for gtid in gtids)
+    assert run.count == len(gtids)
+
+    def commit():
+        scene.store.wait_for(scene.store.commit_run(run))
+        scene.committed += gtids
+
+    return commit
+
+
+def two_runs_of_groups():
+    scene = Scene()
+    return Meeting(run_of_groups(scene, 1), run_of_groups(scene, 2), scene.check)
+
+
+def a_run_of_groups_and_a_switch():
+    scene = Scene()
+    return Meeting(run_of_groups(scene, 1), scene.store.switch_file, scene.check)
 
 
 def a_commit_and_a_switch():
@@ -355,7 +380,8 @@ def a_checkpoint_and_the_work():
 
 
 WRITERS = [
-    two_commits, a_commit_and_a_switch, a_switch_and_a_commit, a_format_description_and_a_commit,
+    two_commits, two_runs_of_groups, a_run_of_groups_and_a_switch,
+    a_commit_and_a_switch, a_switch_and_a_commit, a_format_description_and_a_commit,
     two_transactions_of_one_name, two_ends_of_one_transaction, a_transaction_given_up_and_a_commit,
     a_reset_and_a_commit, a_reset_and_the_wait_of_a_commit, a_state_that_is_set_and_a_commit,
     a_backup_and_a_commit,

@@ -4,6 +4,7 @@ import pytest
 
 from ibb.storage import Store
 from ibb.storage.page_runs import PageRuns
+from ibb.storage.position import Position
 from ibb.storage.read_only import ReadOnlyHistory
 
 from .preempted_store import OPTIONS, Scene
@@ -70,8 +71,8 @@ def two_who_keep_more_than_is_allowed():
     return Meeting(lambda: runs.load(0), lambda: runs.load(1), lambda: runs.check(1))
 
 
-def one_who_asks_for_the_end_and_a_history_begun_anew():
-    """The end of the history that is gone is not taken for that of the new one."""
+def begun_anew():
+    """Return pages of which the end is known, and how to begin anew with less of them."""
     scene = Scene()
     scene.store.switch_file()
     scene.store.close()
@@ -79,8 +80,18 @@ def one_who_asks_for_the_end_and_a_history_begun_anew():
     runs = PageRuns(view)
     runs.join()
     header, old_end = runs.header(0), view.end()
-    with Store.open("/s", OPTIONS, disk=scene.disk) as store:
-        store.reset()
+
+    def begin_anew():
+        with Store.open("/s", OPTIONS, disk=scene.disk) as store:
+            store.reset()
+
+    return view, runs, header, old_end, begin_anew
+
+
+def one_who_asks_for_the_end_and_a_history_begun_anew():
+    """The end of the history that is gone is not taken for that of the new one."""
+    view, runs, header, old_end, begin_anew = begun_anew()
+    begin_anew()
 
     def meanwhile():
         view.refresh()
@@ -94,10 +105,27 @@ def one_who_asks_for_the_end_and_a_history_begun_anew():
     return Meeting(lambda: runs.load(header, 1, 0), meanwhile, check)
 
 
+def two_who_ask_for_the_end_of_a_new_history():
+    """Nobody finds the new history's number beside the end of the one before."""
+    view, runs, header, old_end, begin_anew = begun_anew()
+    runs.load(header, 1, 0)
+    begin_anew()
+    view.refresh()
+    ends = []
+
+    def check():
+        assert ends == [view.end()] * 2
+        assert view.end() < old_end
+
+    ask = lambda: ends.append(runs._end_behind(Position(0, 0)))  # noqa: E731
+    return Meeting(ask, ask, check)
+
+
 RUNS = [two_who_join, two_who_leave, one_who_finds_pages_and_the_last_to_leave,
         two_who_keep_the_same_pages, two_who_keep_others,
         two_who_keep_more_than_is_allowed,
-        one_who_asks_for_the_end_and_a_history_begun_anew]  # fmt: skip
+        one_who_asks_for_the_end_and_a_history_begun_anew,
+        two_who_ask_for_the_end_of_a_new_history]  # fmt: skip
 
 
 @pytest.mark.parametrize("scene", RUNS, ids=lambda scene: scene.__name__)

@@ -159,14 +159,16 @@ def begun_anew():
     directory.read_page(first, 1)
     with Store.open("/s", OPTIONS, disk=scene.disk) as scene.store:
         scene.store.reset()
-        for seq in range(21, 32):
+        for seq in range(21, 41):  # its first file has more pages, and others behind it, too
             scene.commit(0, seq)
+        scene.store.switch_file()
+        scene.commit(0, 41)
 
     def check():
         fresh = BinlogDirectory(scene.disk, "/s")
         assert fresh.first_file() == first
         assert directory.header(first) == fresh.header(first)
-        for page_no in range(1, 12):
+        for page_no in range(1, 24):
             assert directory.read_page(first, page_no) == fresh.read_page(first, page_no)
 
     return directory, check
