@@ -42,8 +42,10 @@ SURVIVED = "survived"
 PREEMPTION = {
     "binlog_files": "files", "open_files": "files", "directory": "views", "read_only": "views",
     "format_catalogue": "views", "page_runs": "page_runs", "format_writer": "a_store",
-    "engine": "a_store", "group_committer": "a_store",
-    "housekeeper": "a_store", "page_flusher": "a_store", "purge": "a_store", "store": "a_store",
+    "engine": "a_store", "group_committer": "a_store", "purge": "a_store", "store": "a_store",
+    "housekeeper": "the_background", "page_flusher": "the_background",
+    "leases": "leases", "holds": "leases",
+    "file_states": "known_files", "watched_file": "known_files",
 }  # fmt: skip  # test_preemption_of_*.py by module; the others: test_preemption.py
 
 

@@ -1,30 +1,21 @@
 """Whoever comes in between finds everything whole: the locks of the single parts."""
 
 import time
-from contextlib import suppress
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
 import pytest
 
 from ibb.protocol.binlog_state import BinlogState
-from ibb.protocol.gtid import Gtid, GtidPosition
+from ibb.protocol.gtid import Gtid
 from ibb.storage.directory import BinlogDirectory
 from ibb.storage.durable import DurableOffset
-from ibb.storage.errors import StoreFailed
-from ibb.storage.file_states import FileStates
-from ibb.storage.holds import HoldKind, Holds
-from ibb.storage.leases import Leases, Renewal
 from ibb.storage.log_turns import LogTurns, _Waiter
-from ibb.storage.os_disk import OsDisk
 from ibb.storage.page_cache import PageCache
 from ibb.storage.page_fifo import PageFifo
 from ibb.storage.position import Position
 from ibb.storage.redo import RedoLog
 from ibb.storage.redo_record import Change
 from ibb.storage.redo_segment import find_newest_segment, read_groups
-from ibb.storage.watched_file import WatchedFile
 
 from ..faults.sim_disk import SimDisk
 from .preemption import KEPT_OUT_SECONDS, Meeting, meet_everywhere, swapped
@@ -142,121 +133,6 @@ def check_cache(cache):
     assert cache._bytes == sum(map(len, cache._pages.values())) <= cache._bytes_max
 
 
-class SteppedClock:
-    time = 1.0
-
-    def now(self):
-        return self.time
-
-    monotonic = now
-
-
-def store_of_leases():
-    disk = SimDisk()
-    pages = BinlogDirectory(disk, "/s")
-    clock = SteppedClock()
-    leases = Leases(disk, "/s", clock, Holds().frozen, lambda: pages)
-    leases.renew("old", GtidPosition(), age_limit=1.0)
-    clock.time += 2.0
-    return leases
-
-
-def check_names(leases, *names):
-    assert [lease.name for lease in leases.all()] == list(names)
-
-
-def two_leases():
-    leases = store_of_leases()
-    return Meeting(
-        lambda: leases.renew("a", GtidPosition()),
-        lambda: leases.renew("b", GtidPosition()),
-        lambda: check_names(leases, "a", "b", "old"),
-    )
-
-
-def a_lease_that_ends_and_another():
-    leases = store_of_leases()
-    return Meeting(
-        lambda: leases.remove("old"),
-        lambda: leases.renew("b", GtidPosition()),
-        lambda: check_names(leases, "b"),
-    )
-
-
-def a_renewal_and_the_end():
-    """Once a store is closed its files may be somebody else's."""
-    leases, left = store_of_leases(), []
-
-    def stored():
-        return Leases(leases._disk, "/s", leases._clock, leases._frozen, leases._pages).all()
-
-    def close():
-        leases.close()
-        left.append(stored())
-
-    def renew():
-        with suppress(StoreFailed):
-            leases.renew("b", GtidPosition())
-
-    def check():
-        assert left == [stored()]
-
-    return Meeting(renew, close, check)
-
-
-def a_lease_that_lapses_and_another():
-    leases = store_of_leases()
-    return Meeting(
-        leases.lapse,
-        lambda: leases.renew("b", GtidPosition()),
-        lambda: check_names(leases, "b", "old"),
-    )
-
-
-def leases_of_replicas_and_another():
-    leases = store_of_leases()
-    return Meeting(
-        lambda: leases.renew_all([Renewal("a", GtidPosition(), None, "repl")]),
-        lambda: leases.remove("old"),
-        lambda: check_names(leases, "a"),
-    )
-
-
-def a_history_that_ends_and_a_lease_of_it():
-    leases = store_of_leases()
-    leases._leases["gone"] = leases.get("old")._replace(name="gone", position="0-1-1")
-    return Meeting(
-        leases.forget_history,
-        lambda: leases.remove("old"),
-        lambda: check_names(leases),
-    )
-
-
-def a_reader_begins_while_files_go():
-    holds, files = Holds(), [0, 1]
-    found = []
-
-    def purge():
-        with holds.frozen():
-            if not holds.all():
-                del files[0]
-
-    def begin():
-        found.append(holds.take(HoldKind.READER, "one", lambda: files[0]))
-
-    def check():
-        assert found[0].file_no >= files[0]
-
-    return Meeting(begin, purge, check)
-
-
-def a_hold_that_is_released_twice():
-    holds = Holds()
-    hold = holds.take(HoldKind.READER, "one", lambda: 0)
-    holds.take(HoldKind.READER, "two", lambda: 0)
-    return Meeting(hold.release, hold.release, lambda: check_one(holds.all()))
-
-
 def check_one(found):
     assert len(found) == 1
 
@@ -332,74 +208,6 @@ def two_looks_at_a_directory():
     return Meeting(warn, warn, lambda: check_one(directory.warnings))
 
 
-def watched_file(change):
-    """Look at a file of the operating system, which is asked nothing once it is closed."""
-    folder, found = TemporaryDirectory(), []
-    for name in ("first", "second"):
-        Path(folder.name, name).touch()
-    watched = WatchedFile(OsDisk())
-    watched.watch(f"{folder.name}/first")
-
-    def check():
-        folder.cleanup()
-        assert found == [False]
-        watched.close()
-
-    return Meeting(
-        lambda: found.append(watched.is_removed), lambda: change(watched, folder.name), check
-    )
-
-
-def a_look_at_a_file_and_another_one_to_watch():
-    return watched_file(lambda watched, folder: watched.watch(f"{folder}/second"))
-
-
-def a_look_at_a_file_and_nothing_more_to_watch():
-    return watched_file(lambda watched, _: watched.close())
-
-
-def file_states(*known):
-    states = FileStates()
-    for number in known:
-        states.add(number, BinlogState([Gtid(0, 1, number)]))
-    return states
-
-
-def check_file_states(states, known):
-    assert [number for number in range(10) if states.get(number) is not None] == known
-    assert set(states.rising) <= set(known)
-    assert states._pairs == 2 * len(known)
-
-
-def two_files_of_which_the_states_become_known():
-    states = file_states(5)
-
-    def check():
-        assert states.rising == range(4, 7)
-        check_file_states(states, [4, 5, 6])
-
-    return Meeting(
-        lambda: states.add(4, BinlogState([Gtid(0, 1, 4)])),
-        lambda: states.add(6, BinlogState([Gtid(0, 1, 6)])),
-        check,
-    )
-
-
-def a_file_of_which_two_find_the_state():
-    states = file_states(5)
-    find = lambda: states.add(6, BinlogState([Gtid(0, 1, 6)]))  # noqa: E731
-    return Meeting(find, find, lambda: check_file_states(states, [5, 6]))
-
-
-def a_state_that_becomes_known_and_a_file_that_goes():
-    states = file_states(4, 5, 7)
-    return Meeting(
-        lambda: states.add(6, BinlogState([Gtid(0, 1, 6)])),
-        lambda: states.forget(5),
-        lambda: check_file_states(states, [4, 6, 7]),
-    )
-
-
 SCENES = [
     a_sync_and_what_is_noted_behind_it, two_syncs, a_sync_and_a_domain_that_is_forgotten,
     a_sync_and_a_look_at_the_state, two_who_want_to_be_told,
@@ -407,15 +215,8 @@ SCENES = [
     a_question_for_a_file_and_its_last_page_leaves,
     a_page_that_is_used_and_one_that_takes_its_room, one_page_from_two_readers,
     a_new_page_and_all_are_forgotten,
-    two_leases, a_lease_that_ends_and_another, a_lease_that_lapses_and_another,
-    a_renewal_and_the_end,
-    leases_of_replicas_and_another, a_history_that_ends_and_a_lease_of_it,
-    a_reader_begins_while_files_go, a_hold_that_is_released_twice,
     a_record_while_the_log_is_synced, two_who_want_a_sync, a_sync_ends_and_one_gives_up_waiting,
-    two_looks_at_a_directory, a_look_at_a_file_and_another_one_to_watch,
-    a_look_at_a_file_and_nothing_more_to_watch,
-    two_files_of_which_the_states_become_known, a_file_of_which_two_find_the_state,
-    a_state_that_becomes_known_and_a_file_that_goes,
+    two_looks_at_a_directory,
 ]  # fmt: skip
 
 

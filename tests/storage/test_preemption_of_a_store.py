@@ -1,4 +1,4 @@
-"""Whoever comes in between finds a whole store: the write lock, and those of the background."""
+"""Whoever comes in between finds a whole store: the write lock."""
 
 from contextlib import suppress
 
@@ -10,7 +10,6 @@ from ibb.protocol.gtid import Gtid
 from ibb.protocol.gtid_event import GtidEvent
 from ibb.storage import Store
 from ibb.storage.errors import DomainInUse, GroupError, StoreBusy, StoreFailed, StoreNotEmpty
-from ibb.storage.file_name import binlog_name
 from ibb.storage.holds import HoldKind
 from ibb.storage.record import Xid
 
@@ -22,7 +21,6 @@ from .runs import run_of
 NAME = Xid(1, b"name", b"b")
 STOPS_MAX = 40
 WRITING = ("/store.py", "/engine.py", "/group_committer.py", "/writer.py", "/file_pins.py")
-BACKGROUND = ("/housekeeper.py", "/page_flusher.py", "/page_fifo.py", "/binlog_files.py")
 
 
 def two_commits():
@@ -155,19 +153,6 @@ def a_reset_and_the_wait_of_a_commit():
         scene.committed.clear()
 
     return Meeting(reset, lambda: scene.store.wait_for(position), scene.check)
-
-
-def a_purge_and_a_reset():
-    """Full pages of the old history are in memory when those of the new one have their names."""
-    scene = Scene()
-    scene.commit(0, 3, 4000)
-
-    def reset():
-        scene.store.reset()
-        scene.committed.clear()
-        scene.commit(0, 1, 2000)
-
-    return Meeting(lambda: scene.store.purge_to(binlog_name(0)), reset, scene.check)
 
 
 def a_reset_and_a_reader():
@@ -315,70 +300,6 @@ def a_purge_and_a_reader():
     )
 
 
-def full_pages():
-    """Return a scene with full pages and a left file for the background."""
-    scene = Scene()
-    engine = scene.store._engine
-    engine._work = lambda: None
-    scene.commit(0, 3, 2000)
-    scene.store.switch_file()
-    scene.commit(0, 4, 2000)
-    return scene, engine
-
-
-def two_who_do_the_work():
-    scene, engine = full_pages()
-    made = []
-    engine._housekeeper._on_file_made = lambda: made.append(engine._housekeeper._prepared)
-
-    def check():
-        assert len(made) == len(set(made)) <= 1
-        assert engine._housekeeper.oldest_open == engine.writer.file_no
-        scene.check()
-
-    return Meeting(engine._housekeeper.work, engine._housekeeper.work, check)
-
-
-def two_who_write_pages():
-    scene, engine = full_pages()
-    return Meeting(engine._flusher.flush, engine._flusher.flush, scene.check)
-
-
-def two_who_make_a_file():
-    scene, engine = full_pages()
-    file_no = engine.writer.file_no + 1
-    scene.disk.log.clear()
-
-    def check():
-        assert sum(op.kind == "allocate" for op in scene.disk.log) <= 1
-        scene.check()
-
-    make = lambda: engine._housekeeper.make_file(file_no)  # noqa: E731
-    return Meeting(make, make, check)
-
-
-def two_who_close_files():
-    scene, engine = full_pages()
-    engine._flusher.flush()
-    close = lambda: engine._housekeeper._close_before(engine.writer.file_no)  # noqa: E731
-
-    def check():
-        assert engine._housekeeper.oldest_open == engine.writer.file_no
-        scene.check()
-
-    return Meeting(close, close, check)
-
-
-def a_checkpoint_and_the_work():
-    scene, engine = full_pages()
-
-    def checkpoint():
-        with engine.writing:
-            engine.checkpoint()
-
-    return Meeting(checkpoint, engine._housekeeper.work, scene.check)
-
-
 WRITERS = [
     two_commits, two_runs_of_groups, a_run_of_groups_and_a_switch,
     a_commit_and_a_switch, a_switch_and_a_commit, a_format_description_and_a_commit,
@@ -389,23 +310,11 @@ WRITERS = [
     two_commits_at_a_gate, a_reset_and_a_reader,
     a_domain_that_is_forgotten_and_its_next_group,
 ]  # fmt: skip
-WORKERS = [two_who_do_the_work, two_who_write_pages, two_who_make_a_file, two_who_close_files,
-           a_checkpoint_and_the_work]  # fmt: skip
 
 
 @pytest.mark.parametrize("scene", WRITERS, ids=lambda scene: scene.__name__)
 def test_nobody_writes_in_between(scene):
     assert meet_everywhere(scene, stops=STOPS_MAX, within=WRITING) > 0
-
-
-@pytest.mark.parametrize("scene", WORKERS, ids=lambda scene: scene.__name__)
-def test_the_background_is_not_disturbed(scene):
-    assert meet_everywhere(scene, stops=STOPS_MAX, within=BACKGROUND) > 0
-
-
-def test_nobody_brings_pages_of_a_history_that_is_gone_to_the_files():
-    within = (*BACKGROUND, "/engine.py")
-    assert meet_everywhere(a_purge_and_a_reset, stops=STOPS_MAX, within=within) > 0
 
 
 def test_the_files_of_a_piece_are_kept_where_it_was_written():
