@@ -107,7 +107,7 @@ cdef unsigned int crc32_behind(unsigned long long first, unsigned long long seco
 cdef unsigned int _eight(const unsigned int* tables, unsigned long long word) noexcept nogil
 
 @cython.locals(ones="unsigned int")
-cdef unsigned int crc32c_at(const unsigned char* data, Py_ssize_t size) noexcept nogil
+cdef unsigned int crc32c_at(const unsigned char* data, Py_ssize_t size, unsigned int before) noexcept nogil
 
 @cython.locals(at=Py_ssize_t, low="unsigned int")
 cdef unsigned int _by_table(const unsigned int* tables, const unsigned char* data, Py_ssize_t size, unsigned int crc) noexcept nogil

@@ -55,7 +55,7 @@ def crc32(data: bytes) -> int:
 def crc32c(data: bytes) -> int:
     """Return the CRC-32C (Castagnoli) of *data*, as kernels have it."""
     if cython.compiled:
-        return crc32c_at(data, len(data))
+        return crc32c_at(data, len(data), 0)
     return checksum.crc32c(data)
 
 
@@ -124,13 +124,20 @@ def _eight(tables: memoryview, word: int) -> int:
     )
 
 
-def crc32c_at(data: bytes, size: int) -> int:
-    """Return the CRC-32C of *size* bytes, less than 2 GiB, at an address."""
+def crc32c_at(data: bytes, size: int, before: int) -> int:
+    """
+    Return the CRC-32C of *size* bytes, less than 2 GiB, at an address.
+
+    Args:
+        data: the address.
+        size: bytes there.
+        before: the CRC-32C of what comes before them; 0: nothing.
+    """
     ones = 0
     ones = ~ones
     if _has_functions:
-        return _isa_crc32c(data, size, ones) ^ ones
-    return _by_table(cython.address(_tables[2048]), data, size, ones) ^ ones
+        return _isa_crc32c(data, size, before ^ ones) ^ ones
+    return _by_table(cython.address(_tables[2048]), data, size, before ^ ones) ^ ones
 
 
 def _by_table(tables: memoryview, data: bytes, size: int, crc: int) -> int:

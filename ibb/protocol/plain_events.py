@@ -48,14 +48,15 @@ def count_others(events: Buffer) -> int:
     return _count(events, 0)
 
 
-def clear_positions(events: bytearray) -> None:
+def clear_positions(events: bytearray, start: int) -> None:
     """
     Set the log positions of events to 0.
 
     Args:
-        events: whole ones, as `count_plain` has found them.
+        events: from *start* on whole ones, as `count_plain` has found them.
+        start: where the first begins.
     """
-    data, at, size = events, 0, len(events)
+    data, at, size = events, start, len(events)
     while size - at >= _header_size:
         data[at + 13] = data[at + 14] = data[at + 15] = data[at + 16] = 0
         at += max(_length(data, at), _header_size)

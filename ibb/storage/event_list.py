@@ -44,6 +44,7 @@ class EventList:
         self.forest = OobForest()
         self.shape: GroupShape | None = None
         self._kept: list[bytes | bytearray] = []
+        self._growing: bytearray | None = None  # the last of them, while nobody else has it
         self._splitter = EventSplitter()
 
     @property
@@ -82,10 +83,15 @@ class EventList:
         assert self.shape is not None
         size = count_plain(events[:PLAIN_BYTES_MAX])
         if size:
-            kept = bytearray(events[:size])
-            clear_positions(kept)
+            kept = self._growing
+            if kept is None:
+                kept = self._growing = bytearray()
+                self._kept.append(kept)
+            start = len(kept)
+            kept += events[:size]
+            clear_positions(kept, start)
             self.shape.pass_plain()
-            self._append(kept)
+            self.size += size
         return size
 
     def step(self, data: memoryview) -> int:
@@ -106,7 +112,8 @@ class EventList:
                 whole = len(kept) if size_min < piece_size else len(kept) // piece_size * piece_size
                 kept = kept[write(kept[:whole]) :]
         finally:
-            self._kept = [bytes(kept)] if kept else []
+            self._growing = bytearray(kept)
+            self._kept = [self._growing]
             self.size = len(kept)
 
     def contents(self) -> bytes:
@@ -116,19 +123,21 @@ class EventList:
     def save(self) -> ListMark:
         """Return a savepoint; the events so far are whole."""
         assert self.at_boundary
+        self._growing = None
         shape = None if self.shape is None else self.shape.copy()
         return ListMark(tuple(self._kept), self.size, self.forest.save(), shape)
 
     def restore(self, mark: ListMark) -> None:
         """Go back to a savepoint; pieces that left since are garbage, and indexes repeat."""
-        self._kept = list(mark.kept)
+        self._kept, self._growing = list(mark.kept), None
         self.size = mark.size
         self.forest.restore(mark.forest)
         self.shape = None if mark.shape is None else mark.shape.copy()
         self._splitter = EventSplitter()
 
-    def _append(self, data: bytes | bytearray) -> None:
+    def _append(self, data: bytes) -> None:
         self._kept.append(data)
+        self._growing = None
         self.size += len(data)
 
 

@@ -88,8 +88,10 @@ class GroupCommitter:
         engine, page_size = self._engine, self._engine.writer.page_size
         planned = plan_run(forest, engine.writer.end, page_size, piece_size, pieces)
         count = len(planned.bounds) - 1
-        bound = run_bound(count, len(planned.data), page_size)
-        run = RecordRun(RecordType.OOB, b"", memoryview(planned.data), planned.bounds, 0, count)
+        bound = run_bound(count, planned.size, page_size)
+        run = RecordRun(
+            RecordType.OOB, planned.heads, planned.head_bounds, pieces, planned.bounds, 0, count
+        )
 
         def note_places() -> None:
             for place in planned.starts[: run.next]:
@@ -140,7 +142,7 @@ class GroupCommitter:
             count //= 2
             if not count:
                 return first, None
-        run = RecordRun(RecordType.COMMIT, NO_LISTS, groups.data, bounds, first, count)
+        run = RecordRun(RecordType.COMMIT, NO_LISTS, None, groups.data, bounds, first, count)
         appended = engine.append_run(run, bound, lambda: groups.newest(first, run.next))
         if appended is None:
             return first, None

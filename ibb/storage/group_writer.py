@@ -105,15 +105,16 @@ class GroupWriter:
         After an error the group can only be rolled back, or to a savepoint.
         """
         self._check_complete()
-        data = events if isinstance(events, bytes) else bytearray(events)
+        data = events if len(events) >= self._piece_size else bytes(events)
         if (
             self._both is None
             and self._whole is None
             and not statement
+            and isinstance(data, bytes)
             and len(data) < self._piece_size
             and is_whole_transaction(data)
         ):
-            self._whole = bytes(data)
+            self._whole = data
             return
         try:
             self._feed(self._statement if statement else self._transaction, data)
@@ -262,7 +263,7 @@ class GroupWriter:
                 self._feed(self._transaction, whole)
         return self._both
 
-    def _feed(self, target: EventList, data: bytes | bytearray) -> None:
+    def _feed(self, target: EventList, data: bytes | bytearray | memoryview) -> None:
         rest = memoryview(data)
         try:
             while rest:

@@ -7,6 +7,7 @@ complete, so that none can reach the disk before its redo.
 
 from typing import Protocol
 
+from .disk import Buffer
 from .file_header import HEADER_FIELDS_SIZE
 from .page_fifo import FifoPage
 from .redo_record import Change
@@ -33,8 +34,8 @@ class ChangeLog(Protocol):
     def append_small(self, change: Change) -> int:
         """As `append` for a single change, faster; only if `takes_small`."""
 
-    def append_run(self, groups: bytes | memoryview) -> int:
-        """Add groups that are encoded already, from `next_lsn` on; return the LSN behind them."""
+    def append_run(self, groups: list[Buffer], size: int) -> int:
+        """Add groups that are encoded already, *size* bytes; return the LSN behind them."""
 
 
 class MiniTransaction:

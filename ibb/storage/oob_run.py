@@ -17,17 +17,24 @@ from .record import encode_oob_header
 
 class OobRun(NamedTuple):
     """
-    Out-of-band records one behind the other.
+    Out-of-band records one behind the other: a head and a piece each.
 
     Attributes:
-        data: the contents of all of them.
-        bounds: where each begins in it, and where the last ends.
-        starts: where each will begin in the binlog, and what is written behind them.
+        heads: of all of them.
+        head_bounds: where each begins in it, and where the last ends.
+        bounds: the same of the pieces.
+        starts: where each record will begin in the binlog, and what is written behind them.
     """
 
-    data: bytes
+    heads: bytes
+    head_bounds: "array[int]"
     bounds: "array[int]"
     starts: list[Position]
+
+    @property
+    def size(self) -> int:
+        """Bytes of all."""
+        return len(self.heads) + self.bounds[-1]
 
 
 def plan_run(
@@ -44,20 +51,18 @@ def plan_run(
         pieces: all of them, one behind the other.
     """
     forest = forest.copy()
-    parts: list[bytes | memoryview] = []
+    heads = bytearray()
     start = _start_at(end.file_no, *divmod(end.offset, page_size), page_size)
-    bounds, starts, total = array("q", (0,)), [start], 0
+    head_bounds, bounds, starts = array("q", (0,)), array("q", (0,)), [start]
     for at in range(0, len(pieces), piece_size):
-        piece = pieces[at : at + piece_size]
-        header = encode_oob_header(forest.next_node())
-        parts += header, piece
-        size = len(header) + len(piece)
-        total += size
-        bounds.append(total)
+        head = encode_oob_header(forest.next_node())
+        heads += head
+        head_bounds.append(len(heads))
+        bounds.append(min(at + piece_size, len(pieces)))
         forest.add(start)
-        start = start_behind(start, size, page_size)
+        start = start_behind(start, len(head) + bounds[-1] - at, page_size)
         starts.append(start)
-    return OobRun(b"".join(parts), bounds, starts)
+    return OobRun(bytes(heads), head_bounds, bounds, starts)
 
 
 def start_behind(start: Position, size: int, page_size: int) -> Position:

@@ -6,15 +6,16 @@ from ibb.protocol.fast_checksum cimport crc32c_at
 cdef class RecordRun:
     cdef readonly Py_ssize_t next, redo_size
     cdef readonly bint is_open
-    cdef readonly object redo
+    cdef object _own
+    cdef list _shared
     cdef int _type
-    cdef const unsigned char[::1] _prefix, _data
-    cdef long long[::1] _bounds
+    cdef bint _each_has_own
+    cdef const unsigned char[::1] _heads, _data
+    cdef long long[::1] _head_bounds, _bounds
     cdef unsigned char[::1] _log
-    cdef Py_ssize_t _end, _group, _size, _done
+    cdef Py_ssize_t _own_size, _end, _group, _group_shared, _group_size, _head, _head_size, _size, _done
     cdef unsigned long long _file_no, _lsn, _synced_lsn
 
-    @cython.locals(at=Py_ssize_t)
     cpdef bint fits(self, Py_ssize_t size)
 
     cpdef begin(self, unsigned long long file_no, unsigned long long lsn, unsigned long long synced_lsn)
@@ -23,21 +24,24 @@ cdef class RecordRun:
                    left=Py_ssize_t, length=Py_ssize_t, kind=int)
     cpdef Py_ssize_t fill(self, page, Py_ssize_t used, Py_ssize_t since, unsigned long long page_no, Py_ssize_t pages_after) except -1
 
+    @cython.locals(at=Py_ssize_t)
+    cdef Py_ssize_t _next_size(self)
+
     @cython.locals(head=Py_ssize_t, count=Py_ssize_t, index=Py_ssize_t, start=Py_ssize_t)
     cdef _copy(self, unsigned char[::1] out, Py_ssize_t at, Py_ssize_t length)
 
     cdef _begin_group(self, Py_ssize_t size)
 
-    @cython.locals(size=Py_ssize_t, at=Py_ssize_t)
-    cdef _log_change(self, unsigned char[::1] page, Py_ssize_t start, Py_ssize_t end, unsigned long long page_no)
+    @cython.locals(size=Py_ssize_t, at=Py_ssize_t, is_shared=bint)
+    cdef _log_change(self, page, unsigned char[::1] content, Py_ssize_t start, Py_ssize_t end, unsigned long long page_no)
 
-    @cython.locals(start=Py_ssize_t, end=Py_ssize_t, checksum="unsigned int")
+    @cython.locals(start=Py_ssize_t, size=Py_ssize_t, at=Py_ssize_t, index=Py_ssize_t, before=Py_ssize_t,
+                   checksum="unsigned int")
     cdef _end_group(self)
 
     cdef _put_head(self, Py_ssize_t at, unsigned long long size)
 
-    @cython.locals(log="unsigned char[::1]")
-    cdef unsigned int _checksum(self, Py_ssize_t start, Py_ssize_t end) except? 0
+    cdef unsigned int _checksum(self, unsigned char[::1] data, Py_ssize_t start, Py_ssize_t end, unsigned int before) except? 0
 
     @cython.locals(log="unsigned char[::1]", index=Py_ssize_t)
     cdef _put(self, Py_ssize_t at, unsigned long long number, Py_ssize_t size)

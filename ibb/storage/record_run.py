@@ -23,6 +23,8 @@ from ibb.protocol.checksum import crc32c
 if TYPE_CHECKING:
     from array import array
 
+    from ibb.protocol.fields import Buffer
+
 _ROOM_FIRST = 1 << 16
 
 
@@ -30,11 +32,13 @@ class RecordRun:
     """
     Records of one type.
 
-    Record i holds *prefix* and `data[bounds[i]:bounds[i + 1]]`, at least one byte.
+    Record i holds `heads[head_bounds[i]:head_bounds[i + 1]]` and `data[bounds[i]:bounds[i + 1]]`,
+    together at least one byte.
 
     Args:
         type_code: of the records.
-        prefix: with which each begins.
+        heads: with what they begin.
+        head_bounds: where that is; None: each begins with all of *heads*.
         data: the rest of them.
         bounds: where that is.
         first: the record to begin with.
@@ -43,13 +47,14 @@ class RecordRun:
     Attributes:
         next: the record that comes next, all before it were written.
         is_open: it was begun, and goes on in the next page.
-        redo: the redo groups so far, `redo_size` bytes.
+        redo_size: bytes of the redo groups so far.
     """
 
     def __init__(
         self,
         type_code: int,
-        prefix: bytes,
+        heads: bytes,
+        head_bounds: array[int] | None,
         data: memoryview,
         bounds: array[int],
         first: int,
@@ -57,18 +62,30 @@ class RecordRun:
     ) -> None:
         assert 0 <= first <= first + count < len(bounds)
         assert bounds[first + count] <= len(data)
+        if head_bounds is not None:
+            assert first + count < len(head_bounds)
+            assert head_bounds[first + count] <= len(heads)
         self.next = first
         self.is_open = False
-        self.redo = memoryview(bytearray(_ROOM_FIRST))
         self.redo_size = 0
+        self._own = memoryview(bytearray(_ROOM_FIRST))  # of the redo groups what is no page's
+        self._own_size = 0
         self._type = type_code
-        self._prefix = prefix
+        self._heads = heads
+        self._each_has_own = head_bounds is not None
+        self._head_bounds = memoryview(head_bounds if head_bounds is not None else bounds)
         self._data = data
         self._bounds = memoryview(bounds)
         self._end = first + count
-        self._log = self.redo
-        self._group = 0  # where the redo group at hand begins
-        self._size = 0  # of the record at hand
+        self._log = self._own
+        # What is large is not copied to the log: (what is before it of `_own`, bytes of a page)
+        self._shared: list[tuple[int, memoryview]] = []
+        self._group = 0  # where the redo group at hand begins, in `_own`
+        self._group_shared = 0  # and in `_shared`
+        self._group_size = 0
+        self._head = 0  # where that of the record at hand begins
+        self._head_size = 0
+        self._size = 0  # of that record
         self._done = 0  # of it
         self._file_no = 0
         self._lsn = 0
@@ -76,8 +93,7 @@ class RecordRun:
 
     def fits(self, size: int) -> bool:
         """Tell whether the next record goes into chunks of *size* bytes of data in all."""
-        at = self.next
-        return len(self._prefix) + self._bounds[at + 1] - self._bounds[at] <= size
+        return self._next_size() <= size
 
     def begin(self, file_no: int, lsn: int, synced_lsn: int) -> None:
         """Say which file the pages are of, where the log goes on, and up to where it is synced."""
@@ -88,10 +104,25 @@ class RecordRun:
         """Whether all records were written."""
         return self.next == self._end
 
-    def redo_groups(self) -> bytes | memoryview:
-        """Return the redo groups so far, in not much more memory than they have bytes."""
-        groups = self.redo[: self.redo_size]
-        return groups if 2 * self.redo_size > len(self.redo) else bytes(groups)
+    def redo_groups(self) -> list[Buffer]:
+        """
+        Return the redo groups so far, in not much more memory than they have bytes.
+
+        They share memory with the pages, which may get more content, but not other content.
+        """
+        own: Buffer = self._own[: self._own_size]
+        if 2 * self._own_size <= len(self._own):
+            own = bytes(own)
+        if not self._shared:
+            return [own]
+        parts: list[Buffer] = []
+        at, own = 0, memoryview(own)
+        for before, shared in self._shared:
+            parts += own[at:before], shared
+            at = before
+        if at < self._own_size:
+            parts.append(own[at:])
+        return parts
 
     def fill(self, page: bytearray, used: int, since: int, page_no: int, pages_after: int) -> int:
         """
@@ -113,7 +144,7 @@ class RecordRun:
         payload = end - 3
         while self.next < self._end and used < end:
             if not self.is_open:
-                size = len(self._prefix) + self._bounds[self.next + 1] - self._bounds[self.next]
+                size = self._next_size()
                 room = end - used - 3
                 if size > max(0, room) + pages_after * payload:
                     break
@@ -133,20 +164,30 @@ class RecordRun:
                 out[used + 2] = length >> 8
                 self._copy(out, used + 3, length)
                 used += 3 + length
-            self._log_change(out, since, used, page_no)
+            self._log_change(page, out, since, used, page_no)
             since = used
             if self._done == self._size:
                 self._end_group()
         return used
 
+    def _next_size(self) -> int:
+        """Return the bytes of the next record, and note where its head is."""
+        at = self.next
+        if self._each_has_own:
+            self._head = self._head_bounds[at]
+            self._head_size = self._head_bounds[at + 1] - self._head
+        else:
+            self._head, self._head_size = 0, len(self._heads)
+        return self._head_size + self._bounds[at + 1] - self._bounds[at]
+
     def _copy(self, out: bytearray, at: int, length: int) -> None:
         """Copy the next bytes of the record at hand."""
-        head = len(self._prefix)
+        head = self._head_size
         if self._done < head:
             count = head - self._done
             count = min(count, length)
             for index in range(count):
-                out[at + index] = self._prefix[self._done + index]
+                out[at + index] = self._heads[self._head + self._done + index]
             self._done += count
             at += count
             length -= count
@@ -159,31 +200,47 @@ class RecordRun:
         self.is_open = True
         self._size = size
         self._done = 0
-        self._group = self.redo_size
+        self._group, self._group_shared = self._own_size, len(self._shared)
+        self._group_size = 28
         self._need(28)
-        self.redo_size += 28
+        self._own_size += 28
 
-    def _log_change(self, page: bytearray, start: int, end: int, page_no: int) -> None:
-        """Log bytes of a page."""
+    def _log_change(
+        self, page: bytearray, content: bytearray, start: int, end: int, page_no: int
+    ) -> None:
+        """Log bytes of a page, *content* being what it holds."""
         size = end - start
-        self._need(16 + size)
-        at = self.redo_size
+        is_shared = size > 2048  # a copy costs less than a buffer more to write, up to there
+        self._need(16 if is_shared else 16 + size)
+        at = self._own_size
         self._put(at, self._file_no, 8)
         self._put(at + 8, page_no, 4)
         self._put(at + 12, start, 2)
         self._put(at + 14, size, 2)
         at += 16
-        self._log[at : at + size] = page[start:end]
-        self.redo_size = at + size
+        if is_shared:
+            self._shared.append((at, memoryview(page)[start:end]))
+            self._own_size = at
+        else:
+            self._log[at : at + size] = content[start:end]
+            self._own_size = at + size
+        self._group_size += 16 + size
 
     def _end_group(self) -> None:
-        start, end = self._group, self.redo_size
+        start, size, checksum = self._group, self._group_size, 0
         # The checksum leaves itself out: where it will be, what is checked is in one piece first.
-        self._put_head(start + 4, end - start - 28)
-        checksum = self._checksum(start + 4, end)
-        self._put_head(start, end - start - 28)
+        self._put_head(start + 4, size - 28)
+        at = start + 4
+        for index in range(self._group_shared, len(self._shared)):
+            before, shared = self._shared[index]
+            checksum = self._checksum(self._log, at, before, checksum)
+            checksum = self._checksum(shared, 0, len(shared), checksum)
+            at = before
+        checksum = self._checksum(self._log, at, self._own_size, checksum)
+        self._put_head(start, size - 28)
         self._put(start + 24, checksum, 4)
-        self._lsn += end - start
+        self._lsn += size
+        self.redo_size += size
         self.next += 1
         self.is_open = False
 
@@ -194,11 +251,13 @@ class RecordRun:
         self._put(at + 8, self._lsn, 8)
         self._put(at + 16, self._synced_lsn, 8)
 
-    def _checksum(self, start: int, end: int) -> int:
-        log = self._log
+    def _checksum(self, data: memoryview, start: int, end: int, before: int) -> int:
+        """Return a checksum that goes on with bytes, if there are any."""
+        if start == end:
+            return before
         if cython.compiled:
-            return crc32c_at(cython.address(log[start]), end - start)  # noqa: F821
-        return crc32c(log[start:end])
+            return crc32c_at(cython.address(data[start]), end - start, before)  # noqa: F821
+        return crc32c(data[start:end], before)
 
     def _put(self, at: int, number: int, size: int) -> None:
         """Write a little-endian number of *size* bytes."""
@@ -208,7 +267,7 @@ class RecordRun:
 
     def _need(self, size: int) -> None:
         """Make room for *size* bytes more in the log."""
-        if self.redo_size + size > len(self.redo):
-            grown = memoryview(bytearray(2 * (self.redo_size + size)))
-            grown[: self.redo_size] = self.redo[: self.redo_size]
-            self.redo = self._log = grown
+        if self._own_size + size > len(self._own):
+            grown = memoryview(bytearray(2 * (self._own_size + size)))
+            grown[: self._own_size] = self._own[: self._own_size]
+            self._own = self._log = grown

@@ -54,7 +54,7 @@ def _count_good(data: memoryview, page_size: int, pages: int) -> int:
         if data[base] == 0:  # no chunk begins so: unused, or damaged
             return page
         if cython.compiled:
-            checksum = crc32c_at(cython.address(data[base]), page_size - 4)  # noqa: F821
+            checksum = crc32c_at(cython.address(data[base]), page_size - 4, 0)  # noqa: F821
         else:
             checksum = crc32c(data[base:end])
         stored = data[end + 3]

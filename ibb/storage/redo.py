@@ -17,7 +17,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from .disk import Disk, File
+from .disk import Buffer, Disk, File
 from .errors import DiskError, StoreFailed, StoreFull
 from .log_turns import LogTurns
 from .position import Position
@@ -69,7 +69,7 @@ class RedoLog:
         self._files: dict[int, File] = {}  # by slot
         self._file: File | None = None
         self._offset = 0  # of the next byte handed to the disk
-        self._buffer: list[bytes | memoryview] = []
+        self._buffer: list[Buffer] = []
         self._buffered = 0
         self._mutex = threading.Lock()
         self._turns = LogTurns()
@@ -161,19 +161,22 @@ class RedoLog:
         """As `append` for a single change, faster; call it only if `takes_small`."""
         return self._add(encode_single(self.next_lsn, self.synced_lsn, change))
 
-    def append_run(self, groups: bytes | memoryview) -> int:
+    def append_run(self, groups: list[Buffer], size: int) -> int:
         """
         Add groups that are encoded already, the first at `next_lsn`; return the LSN behind them.
 
         Args:
-            groups: they belong to the log from now on.
+            groups: in pieces, whose bytes stay as they are from now on.
+            size: bytes of all.
 
         Raises:
             StoreFailed: the log failed before.
         """
         self._check()
-        assert self.fits(len(groups))
-        return self._add(groups)
+        assert self.fits(size)
+        with self._mutex:
+            self._buffer += groups
+            return self._added(size)
 
     @property
     def takes_small(self) -> bool:
@@ -185,13 +188,15 @@ class RedoLog:
             and self.failure is None
         )
 
-    def _add(self, group: bytes | memoryview) -> int:
-        size = len(group)
+    def _add(self, group: Buffer) -> int:
         with self._mutex:
             self._buffer.append(group)
-            self._buffered += size
-            self.next_lsn = lsn = self.next_lsn + size
-        return lsn
+            return self._added(len(group))
+
+    def _added(self, size: int) -> int:
+        self._buffered += size
+        self.next_lsn += size
+        return self.next_lsn
 
     @property
     def wants_write(self) -> bool:

@@ -211,7 +211,7 @@ class Writer:
         if not changed:
             return None
         assert not run.is_open
-        lsn = redo.append_run(run.redo_groups())
+        lsn = redo.append_run(run.redo_groups(), run.redo_size)
         for page in changed:
             page.last_lsn = lsn
             page.complete = page.room == 0

@@ -34,7 +34,7 @@ def test_whole_plain_events_are_taken_from_the_beginning_on(events, cut, is_cut)
     data = joined(events, cut if is_cut else 0)
     size, wanted = count_plain(data), 0
     taken = bytearray(data[:size])
-    clear_positions(taken)
+    clear_positions(taken, 0)
     for kind, event in events:
         if kind not in PLAIN or wanted + len(event) > len(data):
             break
@@ -66,7 +66,7 @@ def test_a_length_that_cannot_be_is_left_to_others(length):
     assert count_plain(bad) == 0
     other = build_event(EventType.QUERY, b"12345678", timestamp=7, server_id=1)
     assert count_others(other + other[:9] + bad[9:]) == len(other)
-    clear_positions(bytearray(good + bad))  # which nobody does: it ends
+    clear_positions(bytearray(good + bad), 0)  # which nobody does: it ends
 
 
 @pytest.mark.kernel

@@ -216,8 +216,9 @@ def publish(store, gtid):
 class RunLog(CountingLog):
     synced_lsn = 1
 
-    def append_run(self, groups):
-        self.bytes += len(groups)
+    def append_run(self, groups, size):
+        assert sum(map(len, groups)) == size
+        self.bytes += size
         return 1
 
 
@@ -244,9 +245,8 @@ def test_no_run_takes_more_than_its_bound(page_size, sizes, one_size, before, ch
         writer.tail.flushed_clean = True
     sizes = sizes if one_size is None else [one_size] * len(sizes)
     bounds = array("q", accumulate(sizes, initial=0))
-    run = RecordRun(
-        RecordType.COMMIT, NO_LISTS, memoryview(bytes(bounds[-1])), bounds, 0, len(sizes)
-    )
+    data = memoryview(bytes(bounds[-1]))
+    run = RecordRun(RecordType.COMMIT, NO_LISTS, None, data, bounds, 0, len(sizes))
     used = log.bytes
     assert writer.append_run(run) is not None
     assert run.is_done

@@ -30,6 +30,7 @@ from ibb.server.log import get_log
 
 from .dump_end import STATUS_EVENT, what_ended
 from .large_event import LargeEvent, check_crc
+from .staged_events import StagedEvents
 from .stored_numbers import StoredNumbers
 from .upstream_place import UpstreamPlace
 
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
 
 _SEMI_SYNC: Final = bytes([SEMI_SYNC_ACK])  # begins the marks of a packet, as it begins replies
 _ASKING: Final = b"\1"  # a semi-synchronous packet that is to be acknowledged
-_STAGED_BYTES: Final = 32 << 10  # small events that are handed to the store together
 
 
 class NotAscending(IbbError):  # noqa: N818 - a state of the world
@@ -113,8 +113,7 @@ class Ingest:
         self._gtid: Gtid | None = None  # of the group that comes in
         self._writer: GroupWriter | None = None  # None while its events are not wanted
         self._committed: CommitPosition | None = None  # the last one that nobody has waited for
-        self._staged: list[bytes] = []
-        self._staged_bytes = 0
+        self._staged = StagedEvents()
         self._large = LargeEvent()
 
     def feed(self, pieces: Sequence[Buffer]) -> SemiSyncAck | None:
@@ -151,7 +150,6 @@ class Ingest:
     def close(self) -> None:
         """Give up what has come of an unfinished group."""
         self._staged.clear()
-        self._staged_bytes = 0
         if self._writer is not None:
             self._writer.rollback()
             self._writer = None
@@ -180,7 +178,7 @@ class Ingest:
             elif self._tracker.in_transaction:
                 end = run.take_events(piece, at, seq, checksum)
                 if self._writer is not None and run.used:
-                    self._stage(bytes(run.data[: run.used]))
+                    self._staged.add(run.data[: run.used], self._writer)
             else:
                 return at
             if end == at:
@@ -290,16 +288,9 @@ class Ingest:
             self.timestamp = header.timestamp
             self._begin(self._tracker.gtid)
         if self._writer is not None:
-            self._stage(event)
+            self._staged.add(event, self._writer)
         if step is GroupStep.END:
             self._commit()
-
-    def _stage(self, events: bytes) -> None:
-        """Keep events of the group that comes in until there is enough for the store."""
-        self._staged.append(events)
-        self._staged_bytes += len(events)
-        if self._staged_bytes >= _STAGED_BYTES:
-            self._hand_over()
 
     def _meet_incident(self, event: bytes) -> None:
         """
@@ -330,7 +321,8 @@ class Ingest:
                     f"{type_name(header.type)} event of {header.length} bytes is impossible"
                 )
             self._large = LargeEvent(header, checksum_size, ends_group=step is GroupStep.END)
-            self._hand_over()
+            if self._writer is not None:
+                self._staged.hand_over(self._writer)
         data = self._large.take(part)
         if self._writer is not None and len(data):
             self._writer.write(data)
@@ -352,17 +344,10 @@ class Ingest:
                 return
         self._writer = self._store.begin()
 
-    def _hand_over(self) -> None:
-        if self._writer is not None and self._staged:
-            whole = self._staged[0] if len(self._staged) == 1 else b"".join(self._staged)
-            self._writer.write(whole)
-        self._staged.clear()
-        self._staged_bytes = 0
-
     def _commit(self) -> None:
         if self._writer is None:
             return
-        self._hand_over()
+        self._staged.hand_over(self._writer)
         assert self._gtid is not None
         self._committed = self._writer.commit(self._gtid, wait=False)
         self._writer = None

@@ -143,7 +143,7 @@ class SoundRun:
         if data[base] == 0:
             return _odd
         if cython.compiled:
-            checksum = crc32c_at(cython.address(data[base]), self._area_end)  # noqa: F821
+            checksum = crc32c_at(cython.address(data[base]), self._area_end, 0)  # noqa: F821
         else:
             checksum = crc32c(data[base:end])
         stored = data[end + 3]
