@@ -15,10 +15,11 @@ OTHER = 3307
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="wants root, who may be anybody")
 # The interpreter itself may be where only root can come.
 AS_OTHER = f"""
-import os, sys, uvloop
+import os, sys, click, uvloop
 import ibb.server.service
 from ibb.cli.main import ibb as commands, main
 list(commands.commands.values())
+click.HelpFormatter().write_usage("ibb", "as when something is refused")
 os.setgroups([]); os.setgid({OTHER}); os.setuid({OTHER})
 main()
 """

@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -130,7 +131,8 @@ class Console:
         self._shell.wait()
         for pipe in (self._shell.stdin, self._shell.stdout):
             assert pipe is not None
-            pipe.close()
+            with suppress(BrokenPipeError):  # a shell that ended before it read all
+                pipe.close()
 
     def play(self, page: Path) -> None:
         """Run a page from its first command to its last one, and compare."""
@@ -152,8 +154,9 @@ class Console:
         """Return the exit status of a command and the lines that it said."""
         assert self._shell.stdin is not None
         assert self._shell.stdout is not None
-        self._shell.stdin.write(f"{{ {self.here(command)}\n}} </dev/null\n{END}\n")
-        self._shell.stdin.flush()
+        with suppress(BrokenPipeError):  # what it said when it ended is told below
+            self._shell.stdin.write(f"{{ {self.here(command)}\n}} </dev/null\n{END}\n")
+            self._shell.stdin.flush()
         timer = threading.Timer(COMMAND_SECONDS_MAX, os.killpg, (self._shell.pid, signal.SIGKILL))
         timer.start()
         said: list[str] = []

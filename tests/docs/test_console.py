@@ -112,3 +112,12 @@ def test_a_page_that_is_not_true_is_noticed(folder):
             console.check(Step("echo yes", ["no"]))
         with pytest.raises(AssertionError, match="exit status 3"):
             console.check(Step("(exit 3)", []))
+
+
+def test_a_shell_that_ends_is_told_of_with_what_it_said(folder):
+    command = ("sh", "-c", "echo cannot begin; exit 1")
+    with (
+        Console(folder, *command) as console,
+        pytest.raises(AssertionError, match="the shell ended in: true\ncannot begin"),
+    ):
+        console.run("true")
