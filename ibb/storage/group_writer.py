@@ -105,7 +105,8 @@ class GroupWriter:
         After an error the group can only be rolled back, or to a savepoint.
         """
         self._check_complete()
-        data = events if len(events) >= self._piece_size else bytes(events)
+        is_small = len(events) < self._piece_size
+        data = bytes(events) if is_small else memoryview(events).cast("B")
         if (
             self._both is None
             and self._whole is None
@@ -263,7 +264,7 @@ class GroupWriter:
                 self._feed(self._transaction, whole)
         return self._both
 
-    def _feed(self, target: EventList, data: bytes | bytearray | memoryview) -> None:
+    def _feed(self, target: EventList, data: bytes | memoryview) -> None:
         rest = memoryview(data)
         try:
             while rest:

@@ -16,7 +16,7 @@ from ibb.storage.record import RecordType, Xid
 from ibb.storage.record_reader import RecordReader
 from ibb.storage.state_scan import read_state
 
-from .events import query, transaction, xid
+from .events import query, rows_event, transaction, xid
 
 OPTIONS = StoreOptions(
     page_size=512,
@@ -41,6 +41,17 @@ def bodies(store: Store) -> list[tuple[str, bytes]]:
         for group in store.reader()
         if group.gtid is not None
     ]
+
+
+@pytest.mark.parametrize("size", [7, 5000, 20_000])
+def test_a_view_of_larger_items_is_taken_by_its_bytes(store: Store, size: int) -> None:
+    events = query("q" * size)
+    events += rows_event(-(len(events) + len(rows_event(0))) % 8)
+    with store.begin() as group:
+        group.write(memoryview(events).cast("Q"))
+        group.write(xid(3))
+        group.commit(Gtid(0, 1, 1))
+    assert bodies(store) == [("0-1-1", events + xid(3))]
 
 
 @pytest.mark.parametrize(
