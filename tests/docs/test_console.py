@@ -115,9 +115,7 @@ def test_a_page_that_is_not_true_is_noticed(folder):
 
 
 def test_a_shell_that_ends_is_told_of_with_what_it_said(folder):
-    command = ("sh", "-c", "echo cannot begin; exit 1")
-    with (
-        Console(folder, *command) as console,
-        pytest.raises(AssertionError, match="the shell ended in: true\ncannot begin"),
-    ):
-        console.run("true")
+    with Console(folder, "sh", "-c", "echo cannot begin; exit 1") as console:
+        os.waitid(os.P_PID, console._shell.pid, os.WEXITED | os.WNOWAIT)
+        with pytest.raises(AssertionError, match="the shell ended in: true\ncannot begin"):
+            console.run("true")
