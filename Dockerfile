@@ -7,7 +7,7 @@ RUN apt-get update -q \
  && apt-get install -y -q --no-install-recommends gcc libc6-dev python3-dev python3-venv \
  && python3 -m venv /opt/ibb
 COPY containers/ibb/requirements.lock /source/
-RUN /opt/ibb/bin/pip install -q --no-cache-dir --use-pep517 --require-hashes -r /source/requirements.lock
+RUN /opt/ibb/bin/pip install -q --no-cache-dir --use-pep517 --require-hashes --no-deps -r /source/requirements.lock
 COPY . /source
 # With a compiler there, this builds the kernels.
 RUN /opt/ibb/bin/pip install -q --no-cache-dir --no-deps /source \

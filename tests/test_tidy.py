@@ -75,6 +75,14 @@ def test_a_lock_file_names_no_place_and_hashes_everything(name):
     assert all("--hash=sha256:" in lines[number + 1] for number in pinned)
 
 
+def test_nothing_that_a_lock_file_lacks_is_looked_for():
+    """pip prefers a newer release of what another package wants with extras, then finds no hash of it."""
+    files = [ROOT / "Dockerfile", *(ROOT / script for script in SCRIPTS)]
+    lines = [line for path in files for line in path.read_text().splitlines() if "-hashes" in line]
+    assert len(lines) == len(LOCK_FILES) + len(CONTAINER_LOCK_FILES)
+    assert all("--require-hashes --no-deps" in line for line in lines)
+
+
 def test_tests_run_with_the_versions_that_the_demonstration_has():
     small, large = ((ROOT / name).read_text().splitlines() for name in LOCK_FILES)
     assert set(small) < set(large)
