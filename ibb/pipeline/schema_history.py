@@ -116,7 +116,8 @@ class SchemaHistory:
             self._charsets.pop(effect.database, None)
             self._forget([table for table in self._tables if table.database == effect.database])
         elif isinstance(effect, Unclear):
-            self._forget([self._name(table) for table in effect.tables] or list(self._tables))
+            named = [] if effect.is_any else [self._name(table) for table in effect.tables]
+            self._forget(named or list(self._tables))
         if unclear and isinstance(effect, CreateTable | AlterTable):
             self._forget([self._name(effect.table)])
         self._tell(before, position)

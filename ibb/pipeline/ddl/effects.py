@@ -94,10 +94,18 @@ class TruncateTable(NamedTuple):
 
 
 class Unclear(NamedTuple):
-    """What is done to *tables* is not known for certain; no tables named: it may be any."""
+    """
+    What is done to *tables* is not known for certain.
+
+    Args:
+        tables: every name that may be a table's.
+        reason: why.
+        is_any: it may be any other table of the session's database too.
+    """
 
     tables: tuple[TableName, ...]
     reason: str
+    is_any: bool = False
 
 
 Effect = (

@@ -60,7 +60,10 @@ def effect_of(sql: str, database: str, *, ansi_quotes: bool = False) -> Effect:
     tokens = tokens_of(sql, ansi_quotes=ansi_quotes)
     cursor = Cursor(tokens)
     try:
-        return _effect(cursor, database)
+        effect = _effect(cursor, database)
+        if isinstance(effect, Unclear):
+            return Unclear(_tables_in(tokens, database), effect.reason, is_any=True)
+        return effect
     except UnclearError as error:
         return Unclear(_tables_in(tokens, database), str(error))
 

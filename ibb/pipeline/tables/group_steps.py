@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
     from .prepared_xa import PreparedXa
 
-_QUERIES: Final = frozenset({EventType.QUERY, EventType.QUERY_COMPRESSED})
-_LOADS: Final = frozenset({EventType.EXECUTE_LOAD_QUERY, EventType.BEGIN_LOAD_QUERY})
+_QUERIES: Final = frozenset(
+    {EventType.QUERY, EventType.QUERY_COMPRESSED, EventType.EXECUTE_LOAD_QUERY}
+)
 _NOT_DONE: Final = GtidExtraFlag.START_ALTER | GtidExtraFlag.ROLLBACK_ALTER
 _BEGINNINGS: Final = frozenset({"BEGIN", "COMMIT"})
 
@@ -117,8 +118,6 @@ class _Reading:
                 self.steps.append(TableRows(table_map, event))
         elif kind in _QUERIES:
             self._query(QueryEvent.parse(event))
-        elif kind in _LOADS:
-            self.steps.append(Statement(self._gtid, self._time, "", "LOAD DATA"))
         elif kind == EventType.XA_PREPARE:
             self.prepares = True
         elif kind == EventType.INCIDENT:

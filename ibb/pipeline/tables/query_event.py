@@ -4,6 +4,8 @@ Query events: the text of a statement, and what its meaning depends on.
     u32 thread, u32 seconds, u8 bytes of the database's name, u16 error, u16 bytes of the settings,
     settings, name, 00, text (of a compressed event: lenenc-like length, deflated text)
 
+LOAD DATA that is logged as a statement has 13 bytes about its file before the settings.
+
 Source: dump-protocol 4.5, 4.11.
 """
 
@@ -19,6 +21,7 @@ from ibb.protocol.rows.text_encoding import charset_of_collation, text_of
 
 TEXT_BYTES_MAX: Final = 64 << 20  # of a compressed text when it is inflated
 ANSI_QUOTES: Final = 4  # in sql_mode
+_LOAD_BYTES: Final = 13  # u32 file, u32 begin and u32 end of the file's name in the text, u8
 
 _SQL_MODE: Final = Struct("<Q")
 _CHARSETS: Final = Struct("<HHH")  # collations of client, connection and server
@@ -48,7 +51,7 @@ class QueryEvent(NamedTuple):
     @classmethod
     def parse(cls, event: bytes) -> QueryEvent:
         """
-        Read a Query event without checksum, compressed or not.
+        Read a Query or Execute_load_query event without checksum, compressed or not.
 
         Raises:
             FormatError: it is cut, or damaged.
@@ -57,6 +60,8 @@ class QueryEvent(NamedTuple):
         if len(event) < place:
             raise FormatError("Query event: it is cut", offset=len(event))
         name_bytes, settings_bytes = QUERY_SIZES.unpack_from(event, HEADER_SIZE)
+        if event[TYPE_OFFSET] == EventType.EXECUTE_LOAD_QUERY:
+            place += _LOAD_BYTES
         sql_mode, collation, server_collation = _settings(event[place : place + settings_bytes])
         place += settings_bytes
         database = event[place : place + name_bytes].decode(errors="replace")

@@ -133,7 +133,7 @@ class StatementFollower:
 
     def _unclear(self, effect: Unclear, step: Statement, work: BatchWork) -> None:
         named = [name for name in effect.tables if name in work.known_tables(name.database)]
-        if named or (not effect.tables and work.known_tables(self._database(step))):
+        if named or (effect.is_any and work.known_tables(self._database(step))):
             raise UnclearError(effect.reason)
 
     def _alter(self, effect: AlterTable, step: Statement, work: BatchWork) -> None:

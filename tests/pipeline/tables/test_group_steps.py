@@ -71,6 +71,15 @@ def test_a_statement_comes_with_what_its_meaning_depends_on():
     assert step == Statement(GTID, 7, "shop", 'DROP TABLE "ü"', ansi_quotes=True)
 
 
+def test_load_data_that_is_logged_as_a_statement_tells_where_it_ran():
+    text = b"LOAD DATA INFILE 'x' INTO TABLE `t`"
+    sizes = pack("<IIBHH", 1, 0, len(b"shop"), 0, 0) + bytes(13)
+    load = event(EventType.EXECUTE_LOAD_QUERY, sizes + b"shop\0" + text)
+    block = event(EventType.BEGIN_LOAD_QUERY, bytes(4) + b"1\n")
+    (step,) = steps_of(Group(block, load), lambda _: True, known())
+    assert step == Statement(GTID, 7, "shop", text.decode())
+
+
 def test_what_was_rolled_back_did_not_happen():
     one, two, three = (query(b"TRUNCATE t%d" % number) for number in (1, 2, 3))
     begin, end = query(b"BEGIN"), query(b"COMMIT")

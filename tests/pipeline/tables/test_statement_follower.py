@@ -163,6 +163,22 @@ def test_what_cannot_be_followed_stops_and_names_the_group(side, sql, words):
     assert side.table() == [{"id": 1, "name": "a"}]
 
 
+@pytest.mark.parametrize(
+    ("sql", "database"),
+    [
+        ("INSERT INTO shop.t VALUES (2, 'b')", "out"),
+        ("UPDATE `shop` . `t` SET name = 'b'", ""),
+        ("LOAD DATA INFILE 'x' INTO TABLE `shop`.`t`", "out"),
+        ("LOAD DATA INFILE 'x' INTO TABLE `t`", "shop"),
+    ],
+)
+def test_rows_that_are_logged_as_a_statement_stop_from_any_database(side, sql, database):
+    side.sql(CREATE)
+    side.sql(sql, database=database)
+    with pytest.raises(PipelineError, match="rows are logged as a statement"):
+        side.apply()
+
+
 def test_what_is_done_to_other_tables_is_not_looked_at(side):
     side.sql(CREATE)
     side.sql("ALTER TABLE `out`.t CONVERT TO CHARACTER SET utf8mb4")
