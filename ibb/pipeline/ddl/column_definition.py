@@ -28,6 +28,7 @@ class ColumnDefinition:
         nullable: whether it may be NULL.
         default: of rows that do not name it: a literal, or None.
         has_default: whether there is a DEFAULT clause that is a literal.
+        is_quoted: whether that is a text.
         is_key: whether the definition makes it the primary key.
         computed: why rows that are there cannot be told its value; empty: they can.
         place: "", "FIRST" or the name of the column that it stands behind.
@@ -39,6 +40,7 @@ class ColumnDefinition:
     nullable: bool = True
     default: str | None = None
     has_default: bool = False
+    is_quoted: bool = False
     is_key: bool = False
     computed: str = ""
     place: str = ""
@@ -147,7 +149,8 @@ def _read_default(cursor: Cursor, found: dict[str, object]) -> None:
     token = cursor.peek()
     if token.kind in ("text", "number"):
         cursor.take()
-        found.update(default=sign + token.value, has_default=True)
+        is_quoted = token.kind == "text"
+        found.update(default=sign + token.value, has_default=True, is_quoted=is_quoted)
     elif token.word == "NULL":
         cursor.take()
     elif token.word in ("TRUE", "FALSE"):

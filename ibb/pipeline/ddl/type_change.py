@@ -17,11 +17,14 @@ _INTEGER_BITS: Final = {
     **dict.fromkeys(("bigint", "int8"), 64),
 }
 _DIGITS: Final = {8: 3, 16: 5, 24: 8, 32: 10, 64: 20}  # that hold any value of so many bits
-_DECIMALS: Final = frozenset({"decimal", "dec", "numeric", "fixed"})
+DECIMALS: Final = frozenset({"decimal", "dec", "numeric", "fixed"})
 # Longest texts, in bytes; those of CHAR and VARCHAR are in characters, and count four times.
 _LONG: Final = {"tiny": 2**8 - 1, "": 2**16 - 1, "medium": 2**24 - 1, "long": 2**32 - 1}
 _TEXT_BYTES: Final = {f"{size}text": most for size, most in _LONG.items()}
 _BLOB_BYTES: Final = {f"{size}blob": most for size, most in _LONG.items()}
+_WITH_SIGN: Final = DECIMALS | {"float", "double", "real"}
+BYTES_MAX: Final = 4  # of a character
+DECIMAL_DIGITS_MAX: Final = 38  # of a decimal that is one here, and no text
 _MOMENTS: Final = frozenset({"datetime", "timestamp", "time"})
 _WITHIN: Final = {
     "utf8mb4": frozenset({"utf8", "utf8mb3", "latin1", "latin2", "ascii", "cp1250", "cp1251"}),
@@ -42,18 +45,21 @@ def keeps_values(old: str, new: str, old_charset: str = "", new_charset: str = "
         new_charset: the same.
     """
     one, other = base_type(old), base_type(new)
+    if one in _WITH_SIGN and _is_signed(old) and not _is_signed(new):
+        return False
     if one in _INTEGER_BITS:
         return _keeps_integers(old, new)
-    if one in _DECIMALS:
-        return other in _DECIMALS and _keeps_decimals(_size(old, 10), _size(new, 10))
-    if one in ("char", "varchar") or one in _TEXT_BYTES:
-        fits = old_charset == new_charset or old_charset in _WITHIN.get(new_charset, ())
-        is_padded = other == "char" and one != "char"
-        return fits and not is_padded and _text_bytes(old) <= _text_bytes(new)
-    if one in ("varbinary", *_BLOB_BYTES):
+    if one in DECIMALS:
+        return other in DECIMALS and _keeps_decimals(_size(old, 10), _size(new, 10))
+    if one in ("char", "varchar") or (one in _TEXT_BYTES and "(" not in old):
+        same = old_charset == new_charset
+        fits = same or old_charset in _WITHIN.get(new_charset, ())
+        is_padded = other == "char" and (one != "char" or new_charset == "binary")
+        return fits and not is_padded and _keeps_texts(old, new, same_charset=same)
+    if one == "varbinary" or (one in _BLOB_BYTES and "(" not in old):
         return _blob_bytes(old) <= _blob_bytes(new)
     if one in ("enum", "set"):
-        return one == other and set(_LABEL.findall(old)) <= set(_LABEL.findall(new))
+        return one == other and set(labels_of(old)) <= set(labels_of(new))
     if one in _MOMENTS:
         return one == other and _size(old, 0)[0] <= _size(new, 0)[0]
     if one == "date" and other == "datetime":
@@ -63,10 +69,17 @@ def keeps_values(old: str, new: str, old_charset: str = "", new_charset: str = "
     return " ".join(old.split()) == " ".join(new.split())
 
 
+def labels_of(text: str) -> list[str]:
+    """Return the labels of an ENUM or SET, in their order."""
+    return [label.replace("''", "'") for label in _LABEL.findall(text)]
+
+
 def _keeps_integers(old: str, new: str) -> bool:
     bits, other = _INTEGER_BITS[base_type(old)], base_type(new)
-    if other in _DECIMALS:
+    if other in DECIMALS:
         digits, scale = _size(new, 10)
+        if digits > DECIMAL_DIGITS_MAX:
+            return False
         return digits - scale >= _DIGITS[bits] and (_is_signed(new) or not _is_signed(old))
     if other not in _INTEGER_BITS:
         return False
@@ -75,7 +88,17 @@ def _keeps_integers(old: str, new: str) -> bool:
     return _is_signed(new) and bits < _INTEGER_BITS[other]
 
 
+def _keeps_texts(old: str, new: str, *, same_charset: bool) -> bool:
+    """Whether a text that is not too long for *old* is not for *new* either."""
+    if base_type(old) in _TEXT_BYTES and base_type(new) in ("char", "varchar"):
+        return _size(new, 1)[0] >= _longest_text(old)  # a character may have one byte only
+    grows = base_type(old) in _TEXT_BYTES and not same_charset
+    return _longest_text(old) * (BYTES_MAX if grows else 1) <= _longest_text(new)
+
+
 def _keeps_decimals(old: tuple[int, int], new: tuple[int, int]) -> bool:
+    if new[0] > DECIMAL_DIGITS_MAX and (old[0] <= DECIMAL_DIGITS_MAX or new[1] != old[1]):
+        return False  # these are texts here, with as many digits behind the point
     return new[1] >= old[1] and new[0] - new[1] >= old[0] - old[1]
 
 
@@ -88,13 +111,16 @@ def _size(text: str, default: int) -> tuple[int, int]:
     return (default, 0) if match is None else (int(match[1]), int(match[2] or 0))
 
 
-def _text_bytes(text: str) -> int:
+def _longest_text(text: str) -> int:
+    """Return how many bytes a text may have; -1: it is no text, or of a size that is not known."""
     name = base_type(text)
     if name in ("char", "varchar"):
-        return 4 * _size(text, 1)[0]
-    return _TEXT_BYTES.get(name, -1)
+        return BYTES_MAX * _size(text, 1)[0]
+    return _TEXT_BYTES.get(name, -1) if "(" not in text else -1
 
 
 def _blob_bytes(text: str) -> int:
     name = base_type(text)
-    return _size(text, -1)[0] if name == "varbinary" else _BLOB_BYTES.get(name, -1)
+    if name == "varbinary":
+        return _size(text, -1)[0]
+    return _BLOB_BYTES.get(name, -1) if "(" not in text else -1

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from .delta_commits import KEY_METADATA, key_of, visible
 from .row_key import KEY_COLUMN, row_keys
-from .shape import ShapedColumn
+from .shape import ShapedColumn, widened
 from .validity import IS_CURRENT, VALIDITY
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class HistoryShape:
         for name, column in self._columns.items():
             kind = column.field.type
             if column.source is not None:
-                arrays[name] = rows.column(column.source).cast(kind)
+                arrays[name] = widened(rows.column(column.source), kind)
             elif self._begins:
                 arrays[name] = pa.nulls(rows.num_rows, kind)
             else:  # versions that have ended did not see the column

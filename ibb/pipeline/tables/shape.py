@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from dataclasses import dataclass, replace
-from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ibb.pipeline.ddl.column_types import arrow_type_of
 from ibb.pipeline.ddl.cursor import UnclearError
 from ibb.pipeline.ddl.effects import AddColumn, ChangeColumn, DropColumn, RenameColumn, SetKey
 from ibb.pipeline.ddl.type_change import keeps_values
 
+from .first_value import first_value
 from .storable import check_names
 
 if TYPE_CHECKING:
@@ -47,12 +47,14 @@ class ShapedColumn:
         source: the column of the old shape that has its values; None: *constant* is its value.
         constant: what rows that are there have in it.
         refuses_null: whether it may be null no more.
+        refuses_zero: whether the server numbers rows anew that have 0 in it.
     """
 
     field: pa.Field
     source: str | None
     constant: Any = None
     refuses_null: bool = False
+    refuses_zero: bool = False
 
 
 class Reshape:
@@ -81,11 +83,18 @@ class Reshape:
     ) -> None:
         self._old = schema
         self._columns = [ShapedColumn(field, field.name) for field in schema]
-        self.key = list(key)
         self.has_rows = has_rows
         self._keeps_key = keeps_key
+        self._keys: list[SetKey] = []
         for effect in effects:
             self._apply(effect)
+        names = {column.source: column.field.name for column in self._columns}
+        gone = [name for name in key if name not in names]
+        if gone and (keeps_key or not self._keys):
+            raise UnclearError(f"column {gone[0]} of the key goes")
+        self.key = [names[name] for name in key if name in names]
+        for new_key in self._keys:  # its names are those behind all other effects
+            self._set_key(new_key)
         check_names(self.schema.names)
         if len(set(self.key)) != len(self.key) or not set(self.key) <= set(self.schema.names):
             raise UnclearError(f"the key {', '.join(self.key)} has columns that are not there")
@@ -121,7 +130,7 @@ class Reshape:
                 constant = pa.scalar(column.constant, kind)
                 arrays.append(pa.repeat(constant, rows.num_rows))
                 continue
-            arrays.append(rows.column(column.source).cast(kind))
+            arrays.append(widened(rows.column(column.source), kind))
         return pa.table(arrays, schema=self.schema)
 
     def check(self, batches: Iterable[pa.Table]) -> None:
@@ -129,37 +138,58 @@ class Reshape:
         Check that rows fit which are there.
 
         Raises:
-            UnclearError: a column has nulls that may have none now.
+            UnclearError: a column has nulls that may have none now, or 0 where it is numbered.
         """
-        strict = [column for column in self._columns if column.refuses_null and column.source]
+        strict = [
+            column
+            for column in self._columns
+            if column.source and (column.refuses_null or column.refuses_zero)
+        ]
         for rows in batches if strict else ():
             for column in strict:
-                if rows.column(column.source).null_count:
-                    raise UnclearError(f"column {column.field.name} is NOT NULL now, and has nulls")
+                values, name = rows.column(column.source), column.field.name
+                if column.refuses_null and values.null_count:
+                    raise UnclearError(f"column {name} is NOT NULL now, and has nulls")
+                if (
+                    column.refuses_zero
+                    and pc.any(pc.equal(values, pa.scalar(0, values.type))).as_py()
+                ):
+                    raise UnclearError(f"column {name} is AUTO_INCREMENT now, and has 0")
 
     def _apply(self, effect: ColumnEffect) -> None:
         if isinstance(effect, AddColumn):
             self._add(effect)
         elif isinstance(effect, DropColumn):
-            index = self._index(effect.name, optional=effect.if_there)
+            index = self._old_index(effect.name, optional=effect.if_there)
             if index is not None:
-                if self._columns[index].field.name in self.key:
-                    raise UnclearError(f"column {effect.name} of the key goes")
                 del self._columns[index]
         elif isinstance(effect, ChangeColumn):
-            index = self._index(effect.old, optional=effect.if_there)
+            index = self._old_index(effect.old, optional=effect.if_there)
             if index is not None:
                 self._change(index, effect.definition)
         elif isinstance(effect, RenameColumn):
-            index = self._index(effect.old, optional=effect.if_there)
+            index = self._old_index(effect.old, optional=effect.if_there)
             if index is not None:
                 field = self._columns[index].field
                 self._put(index, field.with_name(effect.new))
-        elif isinstance(effect, SetKey) and not (
-            self._keeps_key or (effect.if_missing and self.key)
-        ):
+        else:
+            self._keys.append(effect)
+
+    def _set_key(self, effect: SetKey) -> None:
+        if not (self._keeps_key or (effect.if_missing and self.key)):
             indexes = [self._index(name) or 0 for name in effect.columns]
             self.key = [self._columns[index].field.name for index in indexes]
+            for index in indexes:
+                self._columns[index] = replace(self._columns[index], refuses_null=True)
+
+    def _old_index(self, name: str, *, optional: bool) -> int | None:
+        """Return where the column is that had this *name* before all effects."""
+        for index, column in enumerate(self._columns):
+            if column.source is not None and column.source.lower() == name.lower():
+                return index
+        if not optional:
+            raise UnclearError(f"the change table has no column {name}")
+        return None
 
     def _index(self, name: str, *, optional: bool = False) -> int | None:
         for index, column in enumerate(self._columns):
@@ -180,10 +210,10 @@ class Reshape:
         if self.has_rows:
             if definition.computed:
                 raise UnclearError(f"column {definition.name} is new: {definition.computed}")
-            constant = _first_value(definition, field.type)
+            constant = first_value(definition, field.type)
         self._columns.append(ShapedColumn(field, None, constant))
-        if definition.is_key and not self._keeps_key:
-            self.key = [definition.name]
+        if definition.is_key:
+            self._keys.append(SetKey((definition.name,)))
 
     def _change(self, index: int, definition: ColumnDefinition) -> None:
         field = self._columns[index].field
@@ -197,39 +227,21 @@ class Reshape:
         if definition.computed and definition.computed.startswith("the server"):
             raise UnclearError(f"column {field.name}: {definition.computed}")
         self._put(index, column_field(definition.name, new, charset))
-        self._columns[index] = replace(self._columns[index], refuses_null=not definition.nullable)
-        if definition.is_key and not self._keeps_key:
-            self.key = [definition.name]
+        is_numbered = definition.computed.startswith("AUTO_INCREMENT")
+        self._columns[index] = replace(
+            self._columns[index],
+            refuses_null=is_numbered or not definition.nullable,
+            refuses_zero=is_numbered,
+        )
+        if definition.is_key:
+            self._keys.append(SetKey((definition.name,)))
 
     def _put(self, index: int, field: pa.Field) -> None:
-        old = self._columns[index].field.name
         self._columns[index] = replace(self._columns[index], field=field)
-        self.key = [field.name if name == old else name for name in self.key]
 
 
-def _first_value(definition: ColumnDefinition, kind: pa.DataType) -> object:
-    """Return what rows that are there have in a new column."""
-    if not definition.has_default and definition.nullable:
-        return None
-    text = definition.default
-    try:
-        if pa.types.is_integer(kind):
-            return int(text or 0)
-        if pa.types.is_decimal(kind):
-            exact: Decimal = pa.scalar(Decimal(text or 0), kind).as_py()
-            return exact
-        if pa.types.is_floating(kind):
-            return float(text or 0)
-        if pa.types.is_string(kind) and (text is not None or _is_text(definition)):
-            return text or ""
-        if text is not None and pa.types.is_date(kind):
-            return dt.date.fromisoformat(text)
-        if text is not None and pa.types.is_timestamp(kind) and kind.tz is None:
-            return dt.datetime.fromisoformat(text)
-    except (ValueError, InvalidOperation, pa.ArrowInvalid) as error:
-        raise UnclearError(f"column {definition.name} is new, with DEFAULT '{text}'") from error
-    raise UnclearError(f"column {definition.name} is new, of type {definition.type_text}")
-
-
-def _is_text(definition: ColumnDefinition) -> bool:
-    return definition.type_text.startswith(("char", "varchar", "text", "longtext", "mediumtext"))
+def widened(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """Return *values* of a column as a type that holds all of them."""
+    if pa.types.is_integer(values.type) and pa.types.is_decimal(kind):
+        values = values.cast(pa.decimal128(20, 0))  # Arrow asks for digits by the type alone
+    return values.cast(kind)

@@ -1,5 +1,6 @@
 """Kinds of ALTER TABLE: right columns and rows after it, or a stop before the first wrong row."""
 
+from datetime import datetime
 from decimal import Decimal
 
 import pyarrow as pa
@@ -18,9 +19,12 @@ SCHEMA = pa.schema(
         column_field("price", "decimal(10,2)"),
         column_field("kind", "enum('a','b')", "utf8mb4"),
         column_field("day", "date"),
+        column_field("note", "tinytext", "latin1"),
+        column_field("zero", "int(11)"),
     ]
 )
-ROW = {"id": 1, "n": 2, "name": "x", "price": Decimal("1.50"), "kind": "a", "day": None}
+ROW = {"id": 1, "n": 2, "name": "x", "price": Decimal("1.50"), "kind": "a"}
+ROW |= {"day": None, "note": "long", "zero": 0}
 
 FOLLOWED = {
     "ADD COLUMN extra BIGINT": {"extra": None},
@@ -30,21 +34,40 @@ FOLLOWED = {
     "ADD COLUMN u BIGINT UNSIGNED DEFAULT 18446744073709551615": {"u": Decimal(2**64 - 1)},
     "ADD t TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL COMMENT 'a, (b'": {"t": ""},
     "ADD COLUMN `odd ``name` TINYINT(1) FIRST": {"odd `name": None},
+    "ADD e ENUM('x','it''s') DEFAULT 'it''s', ADD s SET('a','b') DEFAULT 'a,b'": {
+        "e": "it's",
+        "s": "a,b",
+    },
+    "ADD c CHAR(5) DEFAULT 'ab  ', ADD v VARCHAR(5) DEFAULT 1.50": {"c": "ab", "v": "1.50"},
+    "ADD y YEAR DEFAULT 2024, ADD t TIME NOT NULL, ADD f FLOAT DEFAULT -0.5": {
+        "y": 2024,
+        "t": 0,
+        "f": -0.5,
+    },
+    "ADD t DATETIME(3) DEFAULT '2024-02-29 12:34:56.78'": {
+        "t": datetime.fromisoformat("2024-02-29T12:34:56.780")
+    },
     "DROP COLUMN day": {"day": ...},
     "DROP IF EXISTS nothing, DROP `kind` CASCADE": {"kind": ...},
     "RENAME COLUMN n TO m": {"n": ..., "m": 2},
     "CHANGE n m INT UNSIGNED NULL": {"n": ..., "m": 2},
-    "CHANGE COLUMN id nr BIGINT NOT NULL": {"id": ..., "nr": 1},
+    "RENAME COLUMN id TO n, RENAME COLUMN n TO id": {"id": 2, "n": 1},
+    "CHANGE n id INT UNSIGNED, CHANGE id n INT": {"id": 2, "n": 1},
+    "RENAME COLUMN n TO price, DROP COLUMN price": {"n": ..., "price": 2},
+    "ADD PRIMARY KEY (id, more), ADD COLUMN more INT NOT NULL DEFAULT 3": {"more": 3},
+    "CHANGE COLUMN id nr BIGINT NOT NULL AUTO_INCREMENT": {"id": ..., "nr": 1},
     "MODIFY n BIGINT UNSIGNED": {"n": Decimal(2)},
     "MODIFY n BIGINT": {"n": 2},
     "MODIFY name VARCHAR(200) CHARACTER SET utf8mb4": {},
     "MODIFY name MEDIUMTEXT CHARACTER SET latin1": {},
+    "MODIFY n DECIMAL(10,0)": {"n": Decimal(2)},
     "MODIFY price DECIMAL(14,4)": {"price": Decimal("1.5000")},
     "MODIFY kind ENUM('b','c','a') CHARACTER SET utf8mb4": {},
     "MODIFY day DATETIME(3)": {},
     "ADD INDEX by_name (name(3)), ADD UNIQUE KEY u (n), DROP INDEX old": {},
-    "ADD CONSTRAINT fk FOREIGN KEY (n) REFERENCES other (id) ON DELETE CASCADE": {},
+    "ADD CONSTRAINT fk FOREIGN KEY (n) REFERENCES other (id) ON DELETE RESTRICT": {},
     "ENGINE=InnoDB, COMMENT='a, b', ALGORITHM=INPLACE, LOCK=NONE": {},
+    "DROP COLUMN id, DROP PRIMARY KEY": {"id": ...},
     "ALTER COLUMN n SET DEFAULT 5, RENAME INDEX a TO b": {},
     "ORDER BY id, FORCE": {},
     "/* a comment, */ ADD /*! COLUMN extra INT */ -- to the end": {"extra": None},
@@ -59,18 +82,40 @@ STOPPED = {
     "MODIFY name CHAR(20)": "name changes from",
     "MODIFY price DECIMAL(10,1)": "price changes from",
     "MODIFY price DOUBLE": "price changes from",
+    "MODIFY price DECIMAL(10,2) UNSIGNED": "price changes from",
+    "MODIFY price DECIMAL(40,2)": "price changes from",
+    "MODIFY n DECIMAL(40,2)": "n changes from",
+    "MODIFY note VARCHAR(100) CHARACTER SET latin1": "note changes from",
+    "MODIFY note TINYTEXT CHARACTER SET utf8mb4": "note changes from",
+    "MODIFY note TEXT(10) CHARACTER SET latin1": "note changes from",
     "MODIFY kind ENUM('a')": "kind changes from",
     "MODIFY id VARCHAR(20)": "id changes from",
     "MODIFY day DATE NOT NULL": "day is NOT NULL now",
+    "ADD PRIMARY KEY (day)": "day is NOT NULL now",
+    "MODIFY zero INT NOT NULL AUTO_INCREMENT UNIQUE": "zero is AUTO_INCREMENT now, and has 0",
     "ADD COLUMN at DATETIME DEFAULT CURRENT_TIMESTAMP": "an expression",
     "ADD COLUMN u UUID DEFAULT (UUID())": "an expression",
     "ADD COLUMN s INT AS (n + 1) STORED": "the server computes",
     "ADD COLUMN nr BIGINT AUTO_INCREMENT UNIQUE": "AUTO_INCREMENT numbers",
     "ADD COLUMN d DATE NOT NULL": "d is new",
+    "ADD c FLOAT(5,2) DEFAULT 1.239": "c is new",
+    "ADD c DOUBLE(5,2) DEFAULT 1.239": "c is new",
+    "ADD c ENUM('x','y') DEFAULT 'X'": "c is new",
+    "ADD c SET('a','b') DEFAULT 'b,a'": "c is new",
+    "ADD c DATETIME DEFAULT '2024-02-29 12:34:56.789'": "c is new",
+    "ADD c YEAR DEFAULT 24": "c is new",
+    "ADD c TIME DEFAULT 10203": "c is new",
+    "ADD c UUID DEFAULT '123E4567-E89B-12D3-A456-426655440000'": "c is new",
+    "ADD c INET6 DEFAULT '::FFFF:A'": "c is new",
+    "ADD c DECIMAL(40,2) DEFAULT 5": "c is new",
+    "ADD c VARCHAR(9) DEFAULT -007": "c is new",
+    "ADD c VARCHAR(9) DEFAULT 1e2": "c is new",
+    "ADD c BIT(8) DEFAULT '5'": "c is new",
     "ADD COLUMN name INT": "there is a column name",
     "ADD COLUMN _ibb_key INT": "kept for ibb",
     "DROP COLUMN nothing": "has no column nothing",
     "DROP COLUMN id": "id of the key goes",
+    "DROP COLUMN id, ADD COLUMN id INT": "id of the key goes",
     "CONVERT TO CHARACTER SET utf8mb4": "CONVERT TO CHARACTER SET",
     "DROP PARTITION p0": "DROP PARTITION",
     "ADD SYSTEM VERSIONING": "ADD SYSTEM",
@@ -78,8 +123,12 @@ STOPPED = {
     "FROBNICATE ALL": "FROBNICATE",
 }
 KEYS = {
+    "RENAME COLUMN id TO n, RENAME COLUMN n TO id": ["n"],
+    "DROP COLUMN id, DROP PRIMARY KEY": [],
+    "CHANGE n id INT UNSIGNED, CHANGE id n INT": ["n"],
+    "ADD PRIMARY KEY (id, more), ADD COLUMN more INT NOT NULL DEFAULT 3": ["id", "more"],
     "DROP PRIMARY KEY, ADD PRIMARY KEY (id, n)": ["id", "n"],
-    "CHANGE COLUMN id nr BIGINT NOT NULL": ["nr"],
+    "CHANGE COLUMN id nr BIGINT NOT NULL AUTO_INCREMENT": ["nr"],
 }
 
 
