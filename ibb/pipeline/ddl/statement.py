@@ -61,11 +61,20 @@ def effect_of(sql: str, database: str, *, ansi_quotes: bool = False) -> Effect:
     cursor = Cursor(tokens)
     try:
         effect = _effect(cursor, database)
-        if isinstance(effect, Unclear):
-            return Unclear(_tables_in(tokens, database), effect.reason, is_any=True)
-        return effect
     except UnclearError as error:
         return Unclear(_tables_in(tokens, database), str(error))
+    if isinstance(effect, Unclear):
+        return Unclear(_tables_in(tokens, database), effect.reason, is_any=True)
+    return effect
+
+
+def spreads(sql: str, *, ansi_quotes: bool = False) -> bool:
+    """Whether *sql* has a foreign key that changes or deletes rows when others do."""
+    words = [token.word for token in tokens_of(sql, ansi_quotes=ansi_quotes)]
+    return any(
+        on == "ON" and event in ("DELETE", "UPDATE") and what in ("CASCADE", "SET")
+        for on, event, what in zip(words, words[1:], words[2:], strict=False)
+    )
 
 
 def _effect(cursor: Cursor, database: str) -> Effect:

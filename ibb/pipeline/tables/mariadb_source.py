@@ -82,6 +82,7 @@ class View:
                     f"{name}: {kind} of engine {engine} has no consistent snapshot: leave it out "
                     "(tables.exclude), or make it an InnoDB table without system versioning"
                 )
+            self._check_foreign_keys(spelled)
             found.append(self._table(spelled)._replace(name=name))
         return found
 
@@ -128,6 +129,23 @@ class View:
             f"{name} >= {start} AND {name} < {start + width}"
             for start in range(low, high + 1, width)
         ]
+
+    def _check_foreign_keys(self, name: TableName) -> None:
+        """Check that no foreign key changes rows by itself: the binlog does not hold that."""
+        found = _rows(
+            self.connections[0],
+            "SELECT CONSTRAINT_NAME FROM information_schema.REFERENTIAL_CONSTRAINTS "
+            "WHERE CONSTRAINT_SCHEMA = %s AND TABLE_NAME = %s "
+            "AND NOT (UPDATE_RULE IN ('RESTRICT', 'NO ACTION') "
+            "AND DELETE_RULE IN ('RESTRICT', 'NO ACTION'))",
+            *name,
+        )
+        if found:
+            raise PipelineError(
+                f"{name}: its foreign key {found[0][0]} changes or deletes rows when others do "
+                "(ON DELETE or ON UPDATE), which the binlog does not hold: leave the table out "
+                "(tables.exclude), or make that RESTRICT"
+            )
 
     def _table(self, name: TableName) -> SourceTable:
         columns = _rows(

@@ -17,7 +17,7 @@ from ibb.pipeline.ddl.effects import (
     Unclear,
 )
 from ibb.pipeline.ddl.name_case import in_lower_case
-from ibb.pipeline.ddl.statement import effect_of
+from ibb.pipeline.ddl.statement import effect_of, spreads
 
 from .errors import PipelineError
 from .row_changes import GroupRun, Statement, TableName
@@ -108,6 +108,8 @@ class StatementFollower:
         return step.database.lower() if self._lower_case else step.database
 
     def _follow(self, effect: Effect, step: Statement, work: BatchWork) -> None:
+        if isinstance(effect, AlterTable | CreateTable) and self._wants(effect.table):
+            self._check_foreign_keys(effect.table, step, work)
         if isinstance(effect, AlterTable):
             self._alter(effect, step, work)
         elif isinstance(effect, CreateTable):
@@ -130,6 +132,10 @@ class StatementFollower:
                 work.truncate(effect.table, _run(step))
         elif isinstance(effect, Unclear):
             self._unclear(effect, step, work)
+
+    def _check_foreign_keys(self, name: TableName, step: Statement, work: BatchWork) -> None:
+        if spreads(step.sql, ansi_quotes=step.ansi_quotes) and not work.is_applied(name, step.gtid):
+            raise UnclearError("a foreign key changes rows here without a trace in the binlog")
 
     def _unclear(self, effect: Unclear, step: Statement, work: BatchWork) -> None:
         named = [name for name in effect.tables if name in work.known_tables(name.database)]

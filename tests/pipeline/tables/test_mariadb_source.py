@@ -59,6 +59,8 @@ class Catalogue(Server):
         self.asked.append(values)
         if "information_schema.TABLES" in sql:
             self._rows = [("Shop", "T", "InnoDB", "BASE TABLE", self._letter_case)]
+        elif "REFERENTIAL_CONSTRAINTS" in sql:
+            self._rows = []
         else:
             is_key = "KEY_COLUMN_USAGE" in sql
             self._rows = [("Id",)] if is_key else [("Id", "int(11)", None, "")]
@@ -73,4 +75,23 @@ def test_tables_have_the_names_that_the_source_compares(letter_case, name):
     wanted = TableName(*name.split("."))
     (table,) = View([server], Place.nowhere()).tables(lambda found: found == wanted)
     assert (table.name, table.key) == (wanted, ("Id",))
-    assert server.asked == [None, ("Shop", "T"), ("Shop", "T")]
+    assert server.asked == [None, *[("Shop", "T")] * 3]
+
+
+def test_a_password_that_cannot_be_read_names_its_option(tmp_path):
+    config = ServerConfig(password_file=str(tmp_path / "none"))
+    with pytest.raises(PipelineError, match=r"^server\.password_file: No such file"):
+        compares_in_lower_case(config)
+
+
+def test_a_table_that_changed_behind_the_view_stops_with_its_name():
+    class Ended(Server):
+        def cursor(self, _kind):
+            return self
+
+        def execute(self, _sql):
+            raise pymysql.OperationalError(1412, "Table definition has changed")
+
+    table = SourceTable(TableName("shop", "t"), pa.schema([("id", pa.int32())]), ("id",))
+    with pytest.raises(PipelineError, match=r"shop\.t: the server refused: Table definition has"):
+        list(View([Ended()], Place.nowhere()).read(table, 0))

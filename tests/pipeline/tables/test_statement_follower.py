@@ -145,6 +145,14 @@ def test_an_index_is_nothing(side):
     ("sql", "words"),
     [
         ("ALTER TABLE t MODIFY name CHAR(2)", "name changes from"),
+        (
+            "ALTER TABLE t ADD FOREIGN KEY (id) REFERENCES u (id) ON DELETE CASCADE",
+            "a foreign key changes rows",
+        ),
+        (
+            "CREATE TABLE v (id INT, FOREIGN KEY (id) REFERENCES t (id) ON UPDATE SET NULL)",
+            "a foreign key changes rows",
+        ),
         ("ALTER TABLE t CONVERT TO CHARACTER SET utf8mb4", "CONVERT"),
         ("INSERT INTO t VALUES (1)", "binlog_format=ROW"),
         ("RENAME TABLE t TO x, u TO t", "in a circle"),
