@@ -150,7 +150,7 @@ class StatementFollower:
                 self._reshape(target, effect, step, work)
             elif (shape := work.shapes.get(name)) is not None:
                 work.shapes[name] = self._reshaped(shape, effect)
-        if effect.new_name is not None:
+        if effect.new_name is not None and effect.new_name != name:
             self._rename(name, effect.new_name, step, work)
 
     def _reshape(

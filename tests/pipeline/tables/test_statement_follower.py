@@ -238,6 +238,30 @@ def test_or_is_kept_once_with_its_bytes(tmp_path):
     assert found == [("0-1-2", "one", b"\1"), ("0-1-2", "two", b"\1"), ("0-1-3", "three", b"\1")]
 
 
+def test_a_table_that_is_renamed_to_its_own_name_stays(side):
+    side.sql(CREATE)
+    side.rows(insert({"id": 1, "name": "a"}))
+    side.sql("ALTER TABLE t RENAME TO shop.t, COMMENT = 'x'")
+    side.rows(insert({"id": 2, "name": "b"}))
+    side.apply()
+    assert side.table() == [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
+
+
+def test_a_key_of_the_configuration_that_a_table_has_not_is_named(tmp_path):
+    side = Lakeside(tmp_path, keys={T: ("nothing",)})
+    side.sql(CREATE)
+    with pytest.raises(PipelineError, match=r"tables\.keys\.shop\.t: there is no column nothing"):
+        side.apply()
+
+
+def test_a_table_without_a_key_takes_rows_that_come_with_a_unique_one(side):
+    side.sql("CREATE TABLE t (id INT NOT NULL UNIQUE, name VARCHAR(9))")
+    side.rows(insert({"id": 1, "name": "a"}), insert({"id": 2, "name": "b"}))
+    side.rows(delete({"id": 1, "name": "a"}))
+    side.apply()
+    assert side.table() == [{"id": 2, "name": "b"}]
+
+
 def test_statements_find_tables_by_the_case_that_the_source_compares(side):
     side.ledger.lower_case = True
     side.sql(CREATE)
