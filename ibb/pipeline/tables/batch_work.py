@@ -314,7 +314,9 @@ def check_shape(
                 f"{at}: the stream lacks column {min(missing)}, which the change table has: "
                 "take a new snapshot of the table"
             )
-    if changes.key is not None and not keeps_key and list(changes.key) != target.key:
+    # Without a primary key the binlog names the first unique one that has no NULL, if there is
+    # any; rows that are told apart by all their columns are right whatever the key.
+    if changes.key is not None and not keeps_key and target.key not in ([], list(changes.key)):
         raise PipelineError(
             f"{at}: the key is ({', '.join(changes.key)}) in the stream and "
             f"({', '.join(target.key)}) in the change table: take a new snapshot of the table"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from .ledger import Ledger
     from .prepared_xa import Prepared
 
+_HASH: Final = re.compile(r"DB_ROW_HASH_\d+")
 _OPS: Final = {INSERT: Op.INSERT, UPDATE: Op.UPDATE, DELETE: Op.DELETE}
 
 
@@ -277,19 +279,25 @@ def _segment(
         names = [
             column.name
             for number, column in enumerate(batch.layout.columns)
-            if bits is None or bits[number // 8] >> number % 8 & 1
+            if (bits is None or bits[number // 8] >> number % 8 & 1) and not _is_hash(column.name)
         ]
         rows = pa.Table.from_batches([image.slice(first, count)])
         images.append(storable(rows.select(names)))
     key = batch.layout.key or ()
+    columns = pa.schema([field for field in batch.image_schema if not _is_hash(field.name)])
     return RowChanges(
         bytes(_OPS[code] for code in batch.op_code.slice(first, count).to_pylist()),
         _runs(batch.tag.slice(first, count).to_pylist(), tags),
         images[0],
         images[1],
-        storable_schema(batch.image_schema),
+        storable_schema(columns),
         tuple(batch.layout.columns[number].name for number in key),
     )
+
+
+def _is_hash(name: str) -> bool:
+    """Whether a column is one that the server adds, unseen, for a UNIQUE key over long values."""
+    return _HASH.fullmatch(name) is not None
 
 
 def _runs(numbers: list[int], tags: list[tuple[Gtid, int]]) -> tuple[GroupRun, ...]:

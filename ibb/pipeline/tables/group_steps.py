@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 _QUERIES: Final = frozenset(
     {EventType.QUERY, EventType.QUERY_COMPRESSED, EventType.EXECUTE_LOAD_QUERY}
 )
+_SEQUENCE: Final = (  # the columns of what CREATE SEQUENCE makes, which is no table
+    *("next_not_cached_value", "minimum_value", "maximum_value", "start_value", "increment"),
+    *("cache_size", "cycle_option", "cycle_count"),
+)
 _NOT_DONE: Final = GtidExtraFlag.START_ALTER | GtidExtraFlag.ROLLBACK_ALTER
 _BEGINNINGS: Final = frozenset({"BEGIN", "COMMIT"})
 
@@ -114,7 +118,8 @@ class _Reading:
             self._maps[table_map.number] = table_map
         elif kind in OPS:
             table_map = self._maps[open_rows(event).number]
-            if self._wants(TableName(table_map.database, table_map.table)):
+            name = TableName(table_map.database, table_map.table)
+            if self._wants(name) and table_map.optional.names != _SEQUENCE:
                 self.steps.append(TableRows(table_map, event))
         elif kind in _QUERIES:
             self._query(QueryEvent.parse(event))

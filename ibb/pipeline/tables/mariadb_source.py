@@ -19,7 +19,7 @@ from ibb.protocol.gtid import GtidPosition
 from .errors import PipelineError
 from .place import Place
 from .row_changes import TableName
-from .shape import column_field
+from .shape import TYPE_METADATA, column_field
 from .storable import check_names
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ PASSWORD_BYTES_MAX: Final = 4096
 XIDS_SHOWN: Final = 5  # in an error
 _NOT_ALLOWED: Final = frozenset({1142, 1227, 1401})  # denied: command, privilege, XA RECOVER
 _TRANSACTIONAL: Final = frozenset({"InnoDB", "RocksDB"})
+_NO_RANGES: Final = frozenset({"year", "time", "bit"})  # whose values are no integers in SQL
 _MICROSECOND: Final = dt.timedelta(microseconds=1)
 
 
@@ -108,7 +109,8 @@ class View:
         if len(table.key) != 1:
             return [""]
         key = table.schema.field(table.key[0])
-        if not pa.types.is_integer(key.type):
+        kind = base_type((key.metadata or {}).get(TYPE_METADATA, b"").decode())
+        if not pa.types.is_integer(key.type) or kind in _NO_RANGES:
             return [""]
         name = _quoted(key.name)
         ((low, high),) = _rows(
@@ -302,7 +304,7 @@ def _quoted(*names: str) -> str:
 def _expression(field: pa.Field) -> str:
     """Return what SELECT must be asked for, so that nothing of the value is rounded."""
     name = _quoted(field.name)
-    kind = base_type((field.metadata or {}).get(b"ibb.type", b"").decode())
+    kind = base_type((field.metadata or {}).get(TYPE_METADATA, b"").decode())
     if kind == "float":
         return f"CAST({name} AS DOUBLE)"
     if kind == "bit":
