@@ -11,6 +11,7 @@ Source: dump-protocol 4.5, 4.11.
 
 from __future__ import annotations
 
+import re
 import zlib
 from struct import Struct
 from typing import Final, NamedTuple
@@ -21,11 +22,13 @@ from ibb.protocol.rows.text_encoding import charset_of_collation, text_of
 
 TEXT_BYTES_MAX: Final = 64 << 20  # of a compressed text when it is inflated
 ANSI_QUOTES: Final = 4  # in sql_mode
+_NO_BACKSLASH_ESCAPES: Final = 1 << 20  # in sql_mode
 _LOAD_BYTES: Final = 13  # u32 file, u32 begin and u32 end of the file's name in the text, u8
 
 _SQL_MODE: Final = Struct("<Q")
 _CHARSETS: Final = Struct("<HHH")  # collations of client, connection and server
 _UTF8: Final = 45  # the collation utf8mb4_general_ci
+_NAME_OR_BACKSLASH: Final = re.compile(r"(`[^`]*`)|\\")
 # Bytes of the settings that may come before the character set, by their code.
 _FLAGS2_CODE, _SQL_MODE_CODE, _AUTO_INCREMENT_CODE, _CHARSET_CODE = 0, 1, 3, 4
 _CATALOG_CODE: Final = 6  # a length and so many bytes
@@ -38,7 +41,7 @@ class QueryEvent(NamedTuple):
 
     Args:
         database: the session's.
-        sql: its text.
+        sql: its text, with backslashes as they are by default: they escape what is behind them.
         ansi_quotes: whether `"x"` is a name in it.
         server_charset: of the session's collation_server: of databases made without one; or empty.
     """
@@ -68,9 +71,12 @@ class QueryEvent(NamedTuple):
         text = event[place + name_bytes + 1 :]
         if event[TYPE_OFFSET] == EventType.QUERY_COMPRESSED:
             text = _inflated(text)
+        sql = text_of(text, charset_of_collation(collation) or "utf8mb4")
+        if sql_mode & _NO_BACKSLASH_ESCAPES:
+            sql = _NAME_OR_BACKSLASH.sub(lambda found: found[1] or r"\\", sql)
         return cls(
             database,
-            text_of(text, charset_of_collation(collation) or "utf8mb4"),
+            sql,
             bool(sql_mode & ANSI_QUOTES),
             charset_of_collation(server_collation) or "",
         )

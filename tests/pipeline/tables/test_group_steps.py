@@ -71,6 +71,13 @@ def test_a_statement_comes_with_what_its_meaning_depends_on():
     assert step == Statement(GTID, 7, "shop", 'DROP TABLE "ü"', ansi_quotes=True)
 
 
+def test_backslashes_that_escape_nothing_are_doubled():
+    text = rb"ALTER TABLE `a\b` ADD c CHAR(9) DEFAULT 'x\n'"
+    (found,) = texts(query(text, sql_mode=1 << 20))
+    assert found == r"ALTER TABLE `a\b` ADD c CHAR(9) DEFAULT 'x\\n'"
+    assert texts(query(text)) == [text.decode()]
+
+
 def test_load_data_that_is_logged_as_a_statement_tells_where_it_ran():
     text = b"LOAD DATA INFILE 'x' INTO TABLE `t`"
     sizes = pack("<IIBHH", 1, 0, len(b"shop"), 0, 0) + bytes(13)
