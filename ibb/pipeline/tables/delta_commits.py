@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import pyarrow as pa
 import pyarrow.dataset as ds
 from deltalake import DeltaTable, write_deltalake
+from deltalake.exceptions import DeltaError
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from .errors import PipelineError
@@ -23,7 +24,7 @@ from .row_key import KEY_COLUMN
 from .storable import HIDDEN_PREFIX
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 KEY_CHARACTERS_MAX: Final = 64  # of the hidden column: digest, dash and number
 SMALL_PART: Final = 4  # a file of less than this part of the wanted size is small
@@ -115,10 +116,29 @@ class DeltaCommits:
         return len(gone)
 
     def _replace(self, schema: pa.Schema, rows: Iterable[pa.Table], place: Place) -> None:
-        """Put *rows* in place of all that is there, in one commit."""
+        """
+        Put *rows* in place of all that is there, in one commit.
+
+        Where they cannot be had, the error is theirs: delta-rs would tell it as its own.
+        """
         batches = (batch for table in rows for batch in table.cast(schema).to_batches())
+        errors: list[Exception] = []
+
+        def told(ready: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            try:
+                yield from ready
+            except Exception as error:
+                errors.append(error)
+                raise
+
         with read_ahead(batches) as ready:
-            self._write(pa.RecordBatchReader.from_batches(schema, ready), "overwrite", place)
+            reader = pa.RecordBatchReader.from_batches(schema, told(ready))
+            try:
+                self._write(reader, "overwrite", place)
+            except DeltaError:
+                if errors:
+                    raise errors[0] from None
+                raise
 
     def _write(
         self,

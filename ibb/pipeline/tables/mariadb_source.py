@@ -95,14 +95,20 @@ class View:
             table: which one.
             worker: number of the connection.
             condition: what comes behind WHERE; empty: all rows.
+
+        Raises:
+            PipelineError: the server ends it: the table is not as it was in the view, mostly.
         """
-        with self.connections[worker].cursor(SSCursor) as cursor:
-            cursor.arraysize = 10_000
-            columns = ", ".join(_expression(field) for field in table.schema)
-            where = f" WHERE {condition}" if condition else ""
-            cursor.execute(f"SELECT {columns} FROM {_quoted(*table.name)}{where}")  # noqa: S608 - quoted names
-            while rows := cursor.fetchmany():
-                yield _table_of(table.schema, rows)
+        columns = ", ".join(_expression(field) for field in table.schema)
+        where = f" WHERE {condition}" if condition else ""
+        try:
+            with self.connections[worker].cursor(SSCursor) as cursor:
+                cursor.arraysize = 10_000
+                cursor.execute(f"SELECT {columns} FROM {_quoted(*table.name)}{where}")  # noqa: S608 - quoted names
+                while rows := cursor.fetchmany():
+                    yield _table_of(table.schema, rows)
+        except pymysql.Error as error:
+            raise PipelineError(f"{table.name}: the server refused: {error.args[-1]}") from error
 
     def ranges(self, table: SourceTable, rows: int) -> list[str]:
         """Return conditions that cut *table* into pieces of about *rows* rows by its key."""
@@ -228,8 +234,11 @@ def compares_in_lower_case(config: ServerConfig) -> bool:
 def _connect(config: ServerConfig) -> pymysql.Connection[Any]:
     password = ""
     if config.password_file:
-        with Path(config.password_file).open() as file:
-            password = file.readline(PASSWORD_BYTES_MAX).rstrip("\r\n")
+        try:
+            with Path(config.password_file).open() as file:
+                password = file.readline(PASSWORD_BYTES_MAX).rstrip("\r\n")
+        except OSError as error:
+            raise PipelineError(f"server.password_file: {error.strerror}") from error
     place = {"unix_socket": config.socket} if config.socket else {"host": config.host}
     try:
         return pymysql.connect(

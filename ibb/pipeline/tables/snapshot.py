@@ -7,6 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
+from .errors import PipelineError
 from .mariadb_source import consistent_view
 
 if TYPE_CHECKING:
@@ -50,6 +51,11 @@ def take_snapshot(
         for table in tables:
             target = open_target(table.name)
             key = keys.get(table.name, table.key)
+            unknown = [column for column in key if column not in table.schema.names]
+            if unknown:
+                raise PipelineError(
+                    f"tables.keys.{table.name}: the table has no column {unknown[0]}"
+                )
             target.fill(table.schema, key, _rows(view, table, config), view.place)
             report(table.name, target.rows)
         return view.place, [table.name for table in tables]

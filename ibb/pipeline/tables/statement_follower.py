@@ -204,6 +204,9 @@ class StatementFollower:
         check_names(field.name for field in fields)
         names = {field.name.lower(): field.name for field in fields}
         key = self._keys.get(effect.table, [names[column.lower()] for column in effect.key])
+        unknown = [column for column in key if column not in names.values()]
+        if unknown:
+            raise UnclearError(f"tables.keys.{effect.table}: there is no column {unknown[0]}")
         return TableShape(pa.schema(fields), tuple(key))
 
     def _shape_of_model(self, name: TableName, step: Statement, work: BatchWork) -> TableShape:

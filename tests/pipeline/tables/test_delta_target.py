@@ -142,3 +142,12 @@ def test_files_of_this_machine_are_read_by_arrow_alone(target):
     filesystem = target._dataset(target._opened()).filesystem
     assert isinstance(filesystem, SubTreeFileSystem)
     assert isinstance(filesystem.base_fs, LocalFileSystem)
+
+
+def test_rows_that_cannot_be_had_stop_with_their_own_error(target):
+    def rows():
+        yield SCHEMA.empty_table()
+        raise PipelineError("the server has gone")
+
+    with pytest.raises(PipelineError, match=r"^the server has gone$"):
+        target.fill(SCHEMA, ["id"], rows(), place("0-1-9"))

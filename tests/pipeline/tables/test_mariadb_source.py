@@ -1,10 +1,18 @@
 """What the source must be like before a snapshot begins."""
 
+import pyarrow as pa
 import pymysql
 import pytest
 
+from ibb.pipeline.tables.config import ServerConfig
 from ibb.pipeline.tables.errors import PipelineError
-from ibb.pipeline.tables.mariadb_source import XIDS_SHOWN, View, check_prepared
+from ibb.pipeline.tables.mariadb_source import (
+    XIDS_SHOWN,
+    SourceTable,
+    View,
+    check_prepared,
+    compares_in_lower_case,
+)
 from ibb.pipeline.tables.place import Place
 from ibb.pipeline.tables.row_changes import TableName
 
