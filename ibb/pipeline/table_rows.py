@@ -74,16 +74,16 @@ def wanted_columns(
         columns: that a read has.
         follows: a version with other columns besides stops the read: it is newer than the query.
     """
-    wanted = {column.name for column in columns} - _METADATA
+    wanted = {column.name.lower() for column in columns} - _METADATA
 
     def of(names: Sequence[str]) -> list[str]:
-        others = [name for name in names if name not in wanted]
+        others = [name for name in names if name.lower() not in wanted]
         if follows and others:
             raise FormatError(
                 f"the table has a column {others[0]} that the query has not: it was added, dropped"
                 " or renamed. Start the query again, or name by option columns those that it has"
             )
-        return [name for name in names if name in wanted]
+        return [name for name in names if name.lower() in wanted]
 
     return of
 
@@ -123,7 +123,7 @@ def _images(batch: RowBatch, *, both: bool) -> list[tuple[int, bool]]:
 def _array(
     batch: RowBatch, tags: list[Tag], column: Column, chosen: list[tuple[int, bool]]
 ) -> pa.Array:
-    name = column.name
+    name = column.name.lower()  # MariaDB's names, and Spark's, are the same in any case
     if name == "_image":
         return pa.array(["after" if after else "before" for _, after in chosen], pa.string())
     if name == "_missing":
@@ -131,15 +131,16 @@ def _array(
     if name in _METADATA:
         values = metadata_array(batch, tags, name.removeprefix("_"))
         return values.take(pa.array([row for row, _ in chosen], pa.int64()))
-    if name not in batch.image_schema.names:
+    number = {field.name.lower(): at for at, field in enumerate(batch.image_schema)}.get(name)
+    if number is None:
         return pa.nulls(len(chosen), column.type)
-    kind = batch.image_schema.field(name).type
+    kind = batch.image_schema.field(number).type
     if len(chosen) == batch.rows and len({after for _, after in chosen}) == 1:
         image = batch.after if chosen[0][1] else batch.before  # all of it, without a copy
-        values = pa.nulls(batch.rows, kind) if image is None else image.column(name)
+        values = pa.nulls(batch.rows, kind) if image is None else image.column(number)
     else:
         images = [
-            pa.nulls(batch.rows, kind) if image is None else image.column(name)
+            pa.nulls(batch.rows, kind) if image is None else image.column(number)
             for image in (batch.before, batch.after)
         ]
         places = pa.array([row + batch.rows * after for row, after in chosen], pa.int64())

@@ -2,6 +2,7 @@
 
 import pytest
 
+from ibb.pipeline.columns import columns_of_schema
 from ibb.pipeline.errors import OptionError
 from ibb.pipeline.options import SourceOptions
 from ibb.pipeline.read_plan import plan_read
@@ -86,6 +87,21 @@ def test_older_versions_of_the_table_get_the_newest_columns(store):
     assert found == [(1, "a", None), (2**40, "b", None)]
     (first,) = read(store.path, endingGtid="0-1-1")
     assert first["gone"] == 7
+
+
+def test_names_of_columns_are_the_same_in_any_case(store):
+    publish_events(store, "0-1-1", rows([("ID", enc.integer(4))], enc.WRITE, [[(1,)]]), xid(1))
+    publish_events(store, "0-1-2", rows([("id", enc.integer(4))], enc.WRITE, [[(2,)]]), xid(1))
+    assert [row["id"] for row in read(store.path)] == [1, 2]
+    options = parse(store.path)
+    columns = columns_of_schema([("Id", "int"), ("_GTID", "string")])
+    batches = [b for task in plan_read(options) for b in rows_of(task, options, columns)]
+    found = [row for batch in batches for row in batch.to_pylist()]
+    assert found == [{"Id": 1, "_GTID": "0-1-1"}, {"Id": 2, "_GTID": "0-1-2"}]
+    reader = StreamReader(options, columns_of_schema([("Id", "int")]))
+    start = reader.initialOffset()
+    (partition,) = reader.partitions(start, reader.latestOffset(start))
+    assert sum(batch.num_rows for batch in reader.read(partition)) == 2
 
 
 def test_a_value_that_the_column_cannot_hold_stops_the_read(store):
