@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def narrowed_by(options: SourceOptions, filters: Iterable[Filter]) -> SourceOptions:
     """Return options that leave out only rows that one of *filters* leaves out."""
     for one in filters:
-        name = _column(one)
+        name = _column(one, options.mode)
         if isinstance(one, EqualTo | In) and name is not None:
             values = (one.value,) if isinstance(one, EqualTo) else tuple(one.value)
             options = _narrowed_to(options, name, values)
@@ -40,9 +40,15 @@ def narrowed_by(options: SourceOptions, filters: Iterable[Filter]) -> SourceOpti
     return options
 
 
-def _column(one: Filter) -> str | None:
+def _column(one: Filter, mode: str) -> str | None:
+    """Return the column of ours that a filter is of; in mode table names of ours begin with _."""
     path: tuple[str, ...] = getattr(one, "attribute", ())
-    return path[0].lower() if len(path) == 1 else None
+    if len(path) != 1:
+        return None
+    name = path[0].lower()
+    if mode != "table":
+        return name
+    return name[1:] if name.startswith("_") else None
 
 
 def _narrowed_to(options: SourceOptions, name: str, values: tuple[Any, ...]) -> SourceOptions:

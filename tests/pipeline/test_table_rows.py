@@ -1,5 +1,7 @@
 """Option table: typed columns, updates in two rows, older versions of the table, streams."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from ibb.pipeline.columns import columns_of_schema
@@ -18,6 +20,8 @@ from .published import OPTIONS, publish_events
 OLD = [("id", enc.integer(4)), ("note", enc.varchar(50)), ("gone", enc.integer(1))]
 NEW = [("id", enc.integer(8)), ("note", enc.varchar(50)), ("price", enc.decimal(10, 2))]
 METADATA = 10  # columns of ours
+DATETIME = enc.a_datetime(0)
+GTIDS = columns_of_schema([("_gtid", "string")])
 
 
 def specs(columns):
@@ -102,6 +106,28 @@ def test_names_of_columns_are_the_same_in_any_case(store):
     start = reader.initialOffset()
     (partition,) = reader.partitions(start, reader.latestOffset(start))
     assert sum(batch.num_rows for batch in reader.read(partition)) == 2
+
+
+def test_filters_on_a_column_of_the_table_are_not_on_one_of_ours(store):
+    columns = [("domain", enc.integer(4)), ("database", enc.varchar(9)), ("commit_time", DATETIME)]
+    from pyspark.sql.datasource import EqualTo, GreaterThan, In  # not before PySpark 4.1
+
+    from ibb.pipeline.pushed_filters import narrowed_by
+
+    row = (7, b"x", datetime(2024, 1, 1))  # noqa: DTZ001 - as DATETIME is
+    publish_events(store, "0-1-1", rows(columns, enc.WRITE, [[row]]), xid(1))
+    publish_events(store, "5-1-1", rows(columns, enc.WRITE, [[row]]), xid(1))
+
+    def gtids(*filters):
+        options = narrowed_by(parse(store.path), filters)
+        found = [b for task in plan_read(options) for b in rows_of(task, options, GTIDS)]
+        return [row["_gtid"] for batch in found for row in batch.to_pylist()]
+
+    late = datetime(2024, 1, 1)  # noqa: DTZ001
+    own = (EqualTo(("domain",), 7), In(("database",), ("x",)), GreaterThan(("commit_time",), late))
+    assert gtids(*own) == ["0-1-1", "5-1-1"]
+    assert gtids(EqualTo(("_domain",), 5)) == ["5-1-1"]
+    assert gtids(GreaterThan(("_commit_time",), datetime(2024, 1, 1, tzinfo=UTC))) == []
 
 
 def test_a_value_that_the_column_cannot_hold_stops_the_read(store):
