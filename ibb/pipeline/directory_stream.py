@@ -9,7 +9,7 @@ from ibb.protocol.errors import SqlError
 from ibb.protocol.gtid import GtidPosition
 from ibb.storage.group_reader import GroupReader
 from ibb.storage.gtid_search import TooOld
-from ibb.storage.position import Position
+from ibb.storage.position import NOWHERE, Position
 from ibb.storage.state_scan import read_state
 
 from .cuts import (
@@ -117,7 +117,7 @@ class DirectoryStream:
         start, end = self._cut(view, begun), self._cut(view, until)
         options = self._options
         if options.trigger_groups_max is None and options.trigger_bytes_max is None:
-            return until if end.end > start.end else begun
+            return until if _has_more(begun, start, until, end) else begun
         reached = limited_end(
             view.pages,
             start,
@@ -162,6 +162,17 @@ class DirectoryStream:
                 f"groups behind '{offset.gtid}' up to '{left}' were purged before they were read;"
                 " set failOnDataLoss to false to go on behind them"
             ) from error
+
+
+def _has_more(begun: StreamOffset, start: Cut, until: StreamOffset, end: Cut) -> bool:
+    """Tell whether any domain has groups between two offsets, whatever others come last."""
+    had = begun.position
+    reached = {gtid.domain for gtid in until.position if had.get(gtid.domain) != gtid}
+    return any(
+        place > start.behind.get(domain, NOWHERE)
+        for domain, place in end.behind.items()
+        if domain in reached
+    )
 
 
 def _end_of(view: DirectoryView) -> StreamOffset:

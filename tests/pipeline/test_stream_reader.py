@@ -73,6 +73,16 @@ def test_batches_of_a_store_in_use_follow_each_other(tmp_path):
     reader.stop()
 
 
+def test_a_stream_may_begin_where_only_the_domain_of_the_last_group_is_at_its_end(tmp_path):
+    with Store.open(tmp_path, OPTIONS) as store:
+        for gtid in ("0-1-1", "0-1-2", "1-1-1"):
+            publish_events(store, gtid, transaction("x"))
+        for limit in ({}, {"maxGroupsPerTrigger": "9"}):
+            reader = reader_of(tmp_path, startingGtid="1-1-1", **limit)
+            assert drain(reader, reader.initialOffset())[0] == [["0-1-1", "0-1-2"]]
+            reader.stop()
+
+
 def test_limits_cut_between_groups_and_restarts_go_on(directory):
     path, wanted = directory
     offset, found = reader_of(path).initialOffset(), []
