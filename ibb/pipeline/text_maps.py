@@ -6,6 +6,7 @@ A large value is written once, where it stays: it is there as it was decoded, an
 
 from __future__ import annotations
 
+from decimal import Decimal
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -90,6 +91,8 @@ def text_of(value: Any) -> str | None:
         return value.hex().upper()
     if isinstance(value, bool):
         return str(int(value))
+    if isinstance(value, Decimal):
+        return f"{value:f}"  # never with an exponent
     return str(value)
 
 

@@ -1,5 +1,7 @@
 """Texts of changed rows: large values as small ones, written once."""
 
+from decimal import Decimal
+
 import pyarrow as pa
 import pytest
 
@@ -58,6 +60,15 @@ def test_large_values_are_as_small_ones(monkeypatch):
     assert before[:5] == [None] * 5
     assert (before[6], after[6], after[7]) == ([("id", "7"), ("n", "8")], [("b", "7A")], None)
     assert [dict(found)["id"] for found in key] == ["0", "1", "2", "3", "4", "0", "7", "2"]
+
+
+def test_small_decimals_have_no_exponent():
+    columns = [("small", enc.decimal(38, 10)), ("smaller", enc.decimal(38, 38))]
+    batches = RowBatches(layout_of(TableMap.parse(enc.table_map(columns))))
+    row = (Decimal("0.0000000000"), Decimal("-1e-38"))
+    batches.add(enc.rows_event(enc.WRITE, [spec for _, spec in columns], [[row]]))
+    ((small, smaller),) = TextImages(batches.take()).column("after").to_pylist()
+    assert (small[1], smaller[1]) == ("0.0000000000", f"-0.{1:038d}")
 
 
 def test_texts_that_are_too_long_together_are_refused(monkeypatch):
