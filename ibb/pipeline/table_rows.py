@@ -13,6 +13,7 @@ from ibb.protocol.rows.table_layout import layout_of
 from .change_rows import Tag, metadata_array
 from .columns import GROUP_KEY_COLUMNS, STRINGS, Column
 from .errors import OptionError
+from .exact_cast import exact_cast
 from .row_batches import RowBatch, RowBatches
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ def _array(
 
 def _cast(batch: RowBatch, tags: list[Tag], column: Column, values: pa.Array) -> pa.Array:
     try:
-        return values.cast(column.type)
+        return exact_cast(values, column.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         layout, first = batch.layout, tags[batch.tag[0].as_py()].group.gtid
         raise FormatError(

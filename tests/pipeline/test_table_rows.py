@@ -1,6 +1,7 @@
 """Option table: typed columns, updates in two rows, older versions of the table, streams."""
 
 from datetime import UTC, datetime
+from decimal import Decimal
 
 import pytest
 
@@ -21,6 +22,8 @@ OLD = [("id", enc.integer(4)), ("note", enc.varchar(50)), ("gone", enc.integer(1
 NEW = [("id", enc.integer(8)), ("note", enc.varchar(50)), ("price", enc.decimal(10, 2))]
 METADATA = 10  # columns of ours
 DATETIME = enc.a_datetime(0)
+MIDNIGHT = datetime(2024, 1, 2)  # noqa: DTZ001 - as DATETIME is
+LATER = MIDNIGHT.replace(hour=3)
 GTIDS = columns_of_schema([("_gtid", "string")])
 
 
@@ -137,6 +140,36 @@ def test_a_value_that_the_column_cannot_hold_stops_the_read(store):
         FormatError, match=r"d\.t: from group 0-1-1 on, column id was of type int64"
     ):
         read(store.path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fits", "does_not"),
+    [
+        (enc.integer(1), enc.bits(1), 1, 5),
+        (enc.a_datetime(0), enc.a_date(), MIDNIGHT, LATER),
+        (enc.real(8), enc.real(4), 0.5, 0.1),
+        (enc.real(8), enc.decimal(10, 2), 1.25, 1.005),
+        (enc.decimal(30, 2), enc.real(8), Decimal("0.25"), Decimal("12345678901234567890.12")),
+        (enc.a_datetime(0), enc.a_timestamp(0), None, LATER),
+    ],
+)
+def test_an_older_value_that_would_be_changed_stops_the_read(store, old, new, fits, does_not):
+    publish_events(store, "0-1-1", rows([("v", old)], enc.WRITE, [[(fits,)]]), xid(1))
+    publish_events(store, "0-1-2", rows([("v", new)], enc.WRITE, [[(None,)]]), xid(1))
+    first, second = read(store.path)
+    assert first["v"] == (fits.date() if hasattr(fits, "date") else fits)
+    assert second["v"] is None
+    publish_events(store, "0-1-3", rows([("v", old)], enc.WRITE, [[(does_not,)]]), xid(1))
+    publish_events(store, "0-1-4", rows([("v", new)], enc.WRITE, [[(None,)]]), xid(1))
+    with pytest.raises(FormatError, match=r"column v was of type .* and has a value that"):
+        read(store.path)
+
+
+def test_decimals_that_became_texts_are_as_select_shows_them(store):
+    zero = [[(Decimal("0.0000000000"),)]]
+    publish_events(store, "0-1-1", rows([("v", enc.decimal(20, 10))], enc.WRITE, zero), xid(1))
+    publish_events(store, "0-1-2", rows([("v", enc.varchar(50))], enc.WRITE, [[(b"x",)]]), xid(1))
+    assert [row["v"] for row in read(store.path)] == ["0.0000000000", "x"]
 
 
 def test_a_stream_stops_before_rows_with_columns_that_it_has_not(store):
