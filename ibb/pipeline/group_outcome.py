@@ -18,6 +18,8 @@ from ibb.protocol.event import HEADER_SIZE, QUERY_SIZES, TYPE_OFFSET, EventType
 from ibb.protocol.fields import FieldReader
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ibb.protocol.fields import Buffer
 
 SAVEPOINTS_MAX: Final = 10_000
@@ -31,8 +33,14 @@ _BACK_TO: Final = re.compile(
 )
 _XA_END: Final = re.compile(rb"\s*XA\s+(COMMIT|ROLLBACK)\b", re.IGNORECASE)
 _CHANGES_ROWS: Final = re.compile(
-    rb"(?:\s|/\*.*?\*/)*(?:INSERT|UPDATE|DELETE|REPLACE|LOAD\s+DATA)\b", re.IGNORECASE | re.DOTALL
+    rb"""
+    (?>(?: [\s(;] | /\*M?!\d* | /\*.*?\*/ | \*/ | --(?=\s)[^\n]* | \#[^\n]* )*)
+    (?: SET\s+STATEMENT\b.*?\bFOR\s+ )?
+    (?: INSERT | UPDATE | DELETE | REPLACE | LOAD\s+(?:DATA|XML) | WITH | CALL | DO | SELECT )\b
+    """,
+    re.IGNORECASE | re.DOTALL | re.VERBOSE,
 )
+_QUALIFIER: Final = re.compile(rb"(?:`((?:[^`]|``)+)`|([\w$\x80-\xff]+))\s*\.")
 
 
 class Statement(NamedTuple):
@@ -69,6 +77,14 @@ class Statement(NamedTuple):
     def changes_rows(self) -> bool:
         """Whether it changes rows, by its first word; TRUNCATE and DDL do not count."""
         return _CHANGES_ROWS.match(self.text) is not None
+
+    @property
+    def databases(self) -> Iterator[str]:
+        """The session's default database, and whatever in the text may be the name of another."""
+        yield self.database
+        for found in _QUALIFIER.finditer(self.text):
+            name = found[2] or found[1].replace(b"``", b"`")
+            yield name.decode(errors="replace")
 
 
 class GroupOutcome:

@@ -134,7 +134,7 @@ class RowEvents:
         if self._allow_statements or event[TYPE_OFFSET] == EventType.INCIDENT:
             return
         statement = Statement.parse(event)
-        if statement.changes_rows and self._wants(statement.database, ""):
+        if statement.changes_rows and any(self._wants(name, "") for name in statement.databases):
             raise FormatError(
                 "it changes rows by a statement, not by rows (binlog_format); set option"
                 " allowStatements to true to pass over such changes"

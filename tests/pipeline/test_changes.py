@@ -204,6 +204,35 @@ def test_changes_that_are_no_rows_stop_the_read_unless_allowed(store):
         changes(store.path, allowStatements="true")
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "-- x\nINSERT INTO t VALUES (1)",
+        "#x\n UPDATE t SET a = 1",
+        "/*!50000 DELETE FROM t */",
+        "SET STATEMENT max_statement_time=9 FOR DELETE FROM t",
+        "WITH c AS (SELECT 1) DELETE FROM t",
+        "SELECT `d`.`f`()",
+        "/* a */" * 60 + "REPLACE INTO t VALUES (1)",
+    ],
+)
+def test_statements_that_change_rows_are_known_whatever_is_before_them(store, sql):
+    publish_events(store, "0-1-1", query("/* a */" * 60 + "ANALYZE TABLE t"), xid(1))
+    assert changes(store.path) == []
+    publish_events(store, "0-1-2", query(sql), xid(1))
+    with pytest.raises(FormatError, match=r"group 0-1-2: .*option allowStatements"):
+        changes(store.path)
+
+
+@pytest.mark.parametrize("name", ["d", "`d`", "`d` "])
+def test_a_statement_may_change_a_table_of_another_database_than_its_own(store, name):
+    publish_events(store, "0-1-1", write(1), query("UPDATE other.t SET a = 1"), xid(1))
+    assert ids(store.path, tables="d.t") == [("0-1-1", "1")]
+    publish_events(store, "0-1-2", query(f"UPDATE {name}.t SET a = 1"), xid(1))
+    with pytest.raises(FormatError, match=r"group 0-1-2: .*option allowStatements"):
+        changes(store.path, tables="d.t")
+
+
 def test_a_schema_file_says_what_the_binlog_does_not(store, tmp_path):
     bare = enc.table_map(COLUMNS, metadata=False)
     publish_events(store, "0-1-1", bare, write(5)[len(MAP) :], xid(1))
