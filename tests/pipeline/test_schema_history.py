@@ -2,6 +2,10 @@
 
 from ibb.pipeline.schema_history import SchemaHistory
 from ibb.protocol.gtid import Gtid, GtidPosition
+from ibb.protocol.rows.table_layout import layout_of
+from ibb.protocol.rows.table_map import TableMap
+
+from ..protocol.rows import row_encoder as enc
 
 
 def test_each_version_holds_from_its_statement_on():
@@ -19,3 +23,24 @@ def test_each_version_holds_from_its_statement_on():
     known = [None if schema is None else len(schema.columns) for schema in found]
     assert known == [None, 2, 2, 2, None, None, 1, 1, None, None]
     assert found[2].columns[1].charset == "utf8mb4"
+
+
+def test_types_that_are_stored_as_another_fit_their_rows():
+    history = SchemaHistory()
+    sql = """CREATE TABLE t (id SERIAL, v VECTOR(3), b BLOB(9), m TEXT(70000) CHARSET utf8mb4,
+        d FLOAT(53), f FLOAT(24), n FLOAT(30,2))"""
+    history.follow(sql, "d", GtidPosition())
+    specs = {
+        "id": enc.integer(8),
+        "v": enc.varchar(12, 63),
+        "b": enc.blob(1),
+        "m": enc.blob(3),
+        "d": enc.real(8),
+        "f": enc.real(4),
+        "n": enc.real(4),
+    }
+    rows = TableMap.parse(enc.table_map(list(specs.items()), metadata=False))
+    layout = layout_of(rows, history.schemas.find("d", "t", Gtid(0, 1, 1)))
+    assert layout.unknown == ()
+    assert [column.charset for column in layout.columns[1:4]] == ["binary", "binary", "utf8mb4"]
+    assert layout.columns[0].unsigned

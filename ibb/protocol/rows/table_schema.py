@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _TYPE: Final = re.compile(r"\s*([a-z0-9_]+)(?:\s+(varying|precision))?", re.IGNORECASE)
+_BITS: Final = re.compile(r"float\s*\(\s*(\d+)\s*\)", re.IGNORECASE)
+_FLOAT_BITS_MAX: Final = 24  # FLOAT(25) is a DOUBLE
+_SIZED: Final = re.compile(r"(?:blob|text)\s*\(", re.IGNORECASE)  # of whichever kind holds so much
 _DIGITS: Final = re.compile(r"[a-z ]+\(\s*(\d)\s*\)", re.IGNORECASE)
 _LABEL: Final = re.compile(r"'((?:[^'\\]|''|\\.)*)'", re.DOTALL)
 _ESCAPED: Final = re.compile(r"''|\\(.)", re.DOTALL)
@@ -50,6 +53,7 @@ _TABLE_MAP_TYPES: Final[Mapping[str, frozenset[tuple[ColumnType, int]]]] = {
         ("varchar", "varbinary"),
         frozenset({(ColumnType.VARCHAR, 0), (ColumnType.VARCHAR_COMPRESSED, 0)}),
     ),
+    "vector": frozenset({(ColumnType.VARCHAR, 0)}),  # the bytes of its floats
     **{
         name: frozenset({(ColumnType.BLOB, prefix), (ColumnType.BLOB_COMPRESSED, prefix)})
         for prefix, names in enumerate(
@@ -79,6 +83,7 @@ _SYNONYMS: Final = {
     "int4": "int",
     "integer": "int",
     "int8": "bigint",
+    "serial": "bigint",
     "real": "double",
     "float8": "double",
     "float4": "float",
@@ -125,6 +130,9 @@ class ColumnSchema(NamedTuple):
             raise SchemaError(f"column `{self.name}` has no type: {self.type_text!r}")
         name, more = found[1].lower(), (found[2] or "").lower()
         name = _SYNONYMS.get(name, name)
+        bits = _BITS.match(self.type_text)
+        if bits and int(bits[1]) > _FLOAT_BITS_MAX:
+            return "double"
         if more == "varying" or (name == "mediumtext" and " varchar" in self.type_text.lower()):
             name = "varchar" if name == "char" else name
         return name
@@ -134,7 +142,8 @@ class ColumnSchema(NamedTuple):
         """Whether a number has no sign."""
         behind = self.type_text.rpartition(")")[2].lower().split()
         words = behind or self.type_text.lower().split()
-        return "unsigned" in words or "zerofill" in words or self.type_name == "year"
+        is_always = words[:1] == ["serial"] or self.type_name == "year"
+        return is_always or "unsigned" in words or "zerofill" in words
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -157,15 +166,16 @@ class ColumnSchema(NamedTuple):
     def holds_bytes(self) -> bool:
         """Whether it is of a type of bytes without any character set."""
         name = self.type_name
-        return name in SPECIAL or name.endswith(("binary", "blob"))
+        return name in SPECIAL or name.endswith(("binary", "blob", "vector"))
 
     def fits(self, column: Column) -> bool:
         """Return whether a table map's column can be this one."""
         types = _TABLE_MAP_TYPES.get(self.type_name)
         if types is None:
             raise SchemaError(f"column `{self.name}` has the unknown type {self.type_text!r}")
+        is_sized = _SIZED.match(self.type_text) is not None
         return any(
-            column.type is kind and (not prefix or column.prefix == prefix)
+            column.type is kind and (is_sized or not prefix or column.prefix == prefix)
             for kind, prefix in types
         )
 
