@@ -204,15 +204,15 @@ def files_between(
         place = history.position_before(file.name)
         if place is None:
             continue  # it is not one of those that hold groups, or was purged just now
-        if all(_is_reached(gtid, place) for gtid in end):
+        if all(is_reached(gtid, place) for gtid in end):
             continue
         found.append((file, place))
-        if all(_is_reached(gtid, start) for gtid in place):
+        if all(is_reached(gtid, start) for gtid in place):
             break
     return found[::-1]
 
 
-def _is_reached(gtid: Gtid, position: GtidPosition) -> bool:
+def is_reached(gtid: Gtid, position: GtidPosition) -> bool:
     """Tell by the sequence number whether a position has a GTID."""
     reached = position.get(gtid.domain)
     return reached is not None and reached.seq >= gtid.seq

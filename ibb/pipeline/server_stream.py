@@ -22,7 +22,7 @@ from .errors import DataLossError, OptionError
 from .lag import Lag, groups_behind_by_number
 from .options import EARLIEST, LATEST
 from .server_history import ServerHistory, is_refused_position
-from .server_plan import files_between, tasks_behind
+from .server_plan import files_between, is_reached, tasks_behind
 from .stream_offset import StreamOffset
 from .trigger_limits import within_limits
 
@@ -122,7 +122,10 @@ class ServerStream:
         start = self._checked(first)
         self._check_same_history(last)
         _, newest = self._history.state()
-        return tasks_behind(self._history, newest, start, last.position, self._options)
+        end = last.position
+        if start != first.position:  # what was purged may be all of the batch, in some domains
+            end = GtidPosition(gtid for gtid in end if not is_reached(gtid, start))
+        return tasks_behind(self._history, newest, start, end, self._options)
 
     def lag(self, last: StreamOffset) -> Lag:
         """Return how far behind the end a stream is; its bytes are of files not begun yet."""
