@@ -76,7 +76,7 @@ def test_a_lock_file_names_no_place_and_hashes_everything(name):
 
 
 def test_nothing_that_a_lock_file_lacks_is_looked_for():
-    """pip prefers a newer release of what another package wants with extras, then finds no hash of it."""
+    """pip prefers a newer release of what another package wants with extras: it has no hash."""
     files = [ROOT / "Dockerfile", *(ROOT / script for script in SCRIPTS)]
     lines = [line for path in files for line in path.read_text().splitlines() if "-hashes" in line]
     assert len(lines) == len(LOCK_FILES) + len(CONTAINER_LOCK_FILES)
