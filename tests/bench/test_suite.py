@@ -17,6 +17,7 @@ from ibb.bench.readers import read
 from ibb.bench.row import Row
 from ibb.bench.suite import QUICK_ROWS, ROWS, rows_named, run
 from ibb.bench.workbench import TINY, Workbench, check, in_turn
+from ibb.cli import bench as command
 from ibb.cli.main import ibb
 from ibb.demo.installation import Installation
 
@@ -122,7 +123,8 @@ def two_figures(bench):
 
 
 def test_the_command_prints_a_table_or_an_object(tmp_path, monkeypatch):
-    monkeypatch.setattr(suite, "ROWS", (Row("made-up", "about", "cold", two_figures),))
+    for module in (suite, command):
+        monkeypatch.setattr(module, "ROWS", (Row("made-up", "about", "cold", two_figures),))
     words = ["bench", "--scale", "tiny", "--rounds", "2", "--no-mariadbd", "--data", str(tmp_path)]
     text = CliRunner().invoke(ibb, words)
     assert text.exit_code == 0, text.output
