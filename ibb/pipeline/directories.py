@@ -183,13 +183,16 @@ def _expanded(pattern: str) -> list[str]:
         import fsspec  # noqa: PLC0415 - only who reads from far needs it
 
         fs, inner = fsspec.core.url_to_fs(pattern)
-        return sorted(fs.unstrip_protocol(name) for name in fs.glob(inner))
+        found = fs.glob(inner, detail=True).items()
+        return sorted(
+            fs.unstrip_protocol(name)
+            for name, told in found
+            if parse_binlog_name(Path(name).name) is not None or told["type"] == "directory"
+        )
     local = pattern.removeprefix(_LOCAL)
     names = sorted(glob.glob(local))  # noqa: PTH207 - absolute patterns, too
     return [
-        name for name in names if parse_binlog_name(Path(name).name) is not None or _is_dir(name)
+        name
+        for name in names
+        if parse_binlog_name(Path(name).name) is not None or Path(name).is_dir()
     ]
-
-
-def _is_dir(name: str) -> bool:
-    return Path(name).is_dir()

@@ -100,6 +100,8 @@ def test_urls_are_read_through_fsspec(directory):
     fs.put(str(directory), "/bucket/binlogs", recursive=True)
     assert read("memory://bucket/binlogs", minPartitions="3") == read(directory)
     assert read("memory://bucket/b*") == read(directory)
+    fs.pipe("/bucket/binlogs/notes.txt", b"no binlog file")
+    assert read("memory://bucket/binlogs/*") == read(f"{directory}/*") == read(directory)
 
 
 @pytest.mark.parametrize(
