@@ -9,20 +9,9 @@ from ibb.pipeline.tables.history_reading import write_history_as_of
 from ibb.pipeline.tables.row_changes import TableName
 from ibb.protocol.gtid import GtidPosition
 
-from ...integration.conftest import mariadb_10, new_rig
 from ...integration.workload import TYPE_COLUMNS, TYPE_ROW
-from .topology import ROW_OPTIONS, Topology
 
-__all__ = ["mariadb_10"]
 pytestmark = [pytest.mark.live, pytest.mark.xdist_group("change_tables")]
-
-
-@pytest.fixture(scope="module")
-def topology(mariadb_10):
-    with new_rig() as rig:
-        primary = rig.primary(mariadb_10, *ROW_OPTIONS)
-        relay = rig.ibb().relay_from(primary.port).start()
-        yield Topology(primary, relay)
 
 
 @pytest.mark.parametrize("kind", ["delta", "parquet"])

@@ -4,19 +4,7 @@ import pytest
 
 from ibb.pipeline.tables.errors import PipelineError
 
-from ...integration.conftest import mariadb_10, new_rig
-from .topology import ROW_OPTIONS, Topology
-
-__all__ = ["mariadb_10"]
 pytestmark = [pytest.mark.live, pytest.mark.xdist_group("change_tables")]
-
-
-@pytest.fixture(scope="module")
-def topology(mariadb_10):
-    with new_rig() as rig:
-        primary = rig.primary(mariadb_10, *ROW_OPTIONS)
-        relay = rig.ibb().relay_from(primary.port).start()
-        yield Topology(primary, relay)
 
 
 def test_keys_that_are_no_plain_primary_keys(topology, tmp_path):
