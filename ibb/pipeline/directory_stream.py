@@ -117,7 +117,7 @@ class DirectoryStream:
         start, end = self._cut(view, begun), self._cut(view, until)
         options = self._options
         if options.trigger_groups_max is None and options.trigger_bytes_max is None:
-            return until if _has_more(begun, start, until, end) else begun
+            return until if _has_more(start, end) else begun
         reached = limited_end(
             view.pages,
             start,
@@ -164,15 +164,13 @@ class DirectoryStream:
             ) from error
 
 
-def _has_more(begun: StreamOffset, start: Cut, until: StreamOffset, end: Cut) -> bool:
-    """Tell whether any domain has groups between two offsets, whatever others come last."""
-    had = begun.position
-    reached = {gtid.domain for gtid in until.position if had.get(gtid.domain) != gtid}
-    return any(
-        place > start.behind.get(domain, NOWHERE)
-        for domain, place in end.behind.items()
-        if domain in reached
-    )
+def _has_more(start: Cut, end: Cut) -> bool:
+    """
+    Tell whether any domain has groups between two cuts, whatever others come last.
+
+    A domain's place may be before its last group, but of who has more it is never the earlier one.
+    """
+    return any(place > start.behind.get(domain, NOWHERE) for domain, place in end.behind.items())
 
 
 def _end_of(view: DirectoryView) -> StreamOffset:

@@ -118,6 +118,18 @@ def test_available_now_ends_where_it_began(tmp_path):
         assert functools.reduce(operator.iadd, batches, []) == wanted
 
 
+@pytest.mark.parametrize("more", [1, 300], ids=["in one domain", "in other files"])
+@pytest.mark.parametrize("limit", [{}, {"maxGroupsPerTrigger": "9"}])
+def test_a_stream_that_is_ahead_of_its_end_stays_where_it_is(tmp_path, limit, more):
+    with Store.open(tmp_path, OPTIONS) as store:
+        publish(store, 10)
+        reader = reader_of(tmp_path, **limit)
+        reader.prepareForTriggerAvailableNow()
+        publish(store, more, skip=10)
+        ahead = through_json(reader_of(tmp_path).latestOffset(reader.initialOffset()))
+        assert reader.latestOffset(ahead) == ahead
+
+
 def test_spark_before_4_2_says_no_start(directory):
     path, wanted = directory
     reader = reader_of(path, maxGroupsPerTrigger="700")
