@@ -17,6 +17,7 @@ from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import DeltaError
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
+from .delta_retention import keep_known
 from .errors import PipelineError
 from .place import Place, place_properties, stored_place
 from .read_ahead import read_ahead
@@ -108,10 +109,19 @@ class DeltaCommits:
         done = table.optimize.compact(target_size=file_bytes, commit_properties=about)
         return int(done["numFilesRemoved"])
 
+    def keep_known(self, keep_hours: int) -> bool:
+        """Have `vacuum` able to tell; return whether it could only tell of fewer hours before."""
+        return keep_known(self._opened(), keep_hours)
+
     def vacuum(self, keep_hours: int) -> int:
-        """Remove the files that no version of the last hours needs; return how many there were."""
+        """
+        Remove the files that no version of the last hours needs; return how many there were.
+
+        All files are looked at: those that the log names as removed are only the ones since its
+        last checkpoint.
+        """
         table = self._opened()
-        gone = table.vacuum(keep_hours, dry_run=False)
+        gone = table.vacuum(keep_hours, dry_run=False, full=True)
         table.update_incremental()
         return len(gone)
 

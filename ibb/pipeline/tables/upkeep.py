@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .lake import Lake
     from .row_changes import MicroBatch, TableName
 
-DOCUMENT: Final = "vacuums.json"
+DOCUMENT: Final = "vacuums.json"  # when each table is due, Unix seconds
 VACUUM_SECONDS: Final = 24 * 3600  # between two of a table
 
 
@@ -59,24 +59,34 @@ class Upkeep:
         """
         Remove the files of old versions of tables, once a day each.
 
-        A table that was not met before waits for a day.
+        A table that was not met before waits for a day, and one whose log has not known for long
+        enough which files went when waits until it does.
         """
         keep_hours = self._config.keep_hours
         if keep_hours is None:
             return
         state, now = self._lake.state, self._clock()
         known: dict[str, Any] = state.read(DOCUMENT) or {}
-        last = {str(name): known.get(str(name), now) for name in names}
+        due = {str(name): known.get(str(name)) for name in names}
+        latest = now + max(VACUUM_SECONDS, keep_hours * 3600)  # later: of more hours, once wanted
         for name in sorted(names):
-            if now - last[str(name)] < VACUUM_SECONDS:
-                continue
-            for label, table in self._tables(name):
+            at = due[str(name)]
+            if at is None or not now < at <= latest:
+                due[str(name)] = now + self._vacuum(name, keep_hours, is_new=at is None)
+        if due != known:
+            state.write(DOCUMENT, due)
+
+    def _vacuum(self, name: TableName, keep_hours: int, *, is_new: bool) -> float:
+        """Remove what may go of the table *name*; return after how many seconds to do so again."""
+        pause = VACUUM_SECONDS
+        for label, table in self._tables(name):
+            if table.keep_known(keep_hours):
+                pause = keep_hours * 3600
+            elif not is_new:
                 gone = table.vacuum(keep_hours)
                 if gone:
                     self._report(f"removed old files of {label}: {gone}")
-            last[str(name)] = now
-        if last != known:
-            state.write(DOCUMENT, last)
+        return pause
 
     def _tables(self, name: TableName) -> Iterator[tuple[str, DeltaCommits]]:
         """Yield the table *name* and its history, as far as they exist."""

@@ -1,7 +1,11 @@
 """Files of Delta tables put together and removed: rows, places and what can be asked for stay."""
 
+import json
+import os
 import shutil
+import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
@@ -9,6 +13,7 @@ from deltalake import DeltaTable
 from ibb.pipeline.tables import as_of
 from ibb.pipeline.tables.as_of import write_as_of
 from ibb.pipeline.tables.config import CompactionConfig
+from ibb.pipeline.tables.delta_retention import REMOVED_KEY
 from ibb.pipeline.tables.errors import PipelineError
 from ibb.pipeline.tables.lake import Lake
 from ibb.pipeline.tables.upkeep import VACUUM_SECONDS, Upkeep
@@ -86,7 +91,8 @@ def test_files_of_old_versions_are_removed_once_a_day(source, deaths, tmp_path):
     deaths.run(lake)
     for path in ("shop/t", "_ibb/history/shop/t"):  # what nobody may say, but for his own tables
         table = DeltaTable(str(lake / path))
-        table.alter.set_table_properties({"delta.deletedFileRetentionDuration": "interval 0 days"})
+        table.alter.set_table_properties({REMOVED_KEY: "interval 0 days"})
+        table.create_checkpoint()  # behind it the log itself names no file that has gone
     config, told, now = replace(deaths.config, target=str(lake)), [], [1000.0]
     opened = Lake(config)
     settings = replace(SETTINGS, keep_hours=0)
@@ -109,6 +115,64 @@ def test_files_of_old_versions_are_removed_once_a_day(source, deaths, tmp_path):
     old = GtidPosition([source.stream.groups[-4][0]])
     with pytest.raises(PipelineError, match=r"shop\.t: files of its version of .* \(VACUUM\)"):
         write_as_of(config, T, old, str(tmp_path / "t.parquet"))
+
+
+def changed_at(lake, hours_ago):
+    """Let the log say that all files of a table went, and were written, so many hours ago."""
+    then = time.time() - hours_ago * 3600
+    for entry in (lake / "shop/t/_delta_log").glob("*.json"):
+        actions = [json.loads(line) for line in entry.read_text().splitlines()]
+        for action in actions:
+            if "remove" in action:
+                action["remove"]["deletionTimestamp"] = int(then * 1000)
+        entry.write_text("".join(json.dumps(action) + "\n" for action in actions))
+    for file in (lake / "shop/t").glob("*.parquet"):
+        os.utime(file, (then, then))
+
+
+@pytest.mark.parametrize(("hours_ago", "go"), [(170, True), (160, False)])
+def test_files_go_by_when_they_left_the_table(source, deaths, tmp_path, hours_ago, go):
+    lake = tmp_path / "lake"
+    deaths.run(lake)
+    insert(source, 10, 16)
+    deaths.run(lake)
+    changed_at(lake, hours_ago)
+    for file in (lake / "shop/t").glob("*.parquet"):
+        os.utime(file, (0, 0))  # long before, all of them
+    DeltaTable(str(lake / "shop/t")).create_checkpoint()
+    left = {Path(uri).name for uri in DeltaTable(str(lake / "shop/t")).file_uris()}
+    there = {file.name for file in (lake / "shop/t").glob("*.parquet")}
+    table = Lake(replace(deaths.config, target=str(lake))).open_delta(T)
+    assert not table.keep_known(168)
+    assert table.vacuum(168) == (len(there - left) if go else 0)
+    assert {file.name for file in (lake / "shop/t").glob("*.parquet")} == (left if go else there)
+
+
+def test_a_log_that_has_forgotten_what_is_to_be_kept_is_waited_for(source, deaths, tmp_path):
+    lake = tmp_path / "lake"
+    deaths.run(lake)
+    insert(source, 10, 16)
+    deaths.run(lake)
+    changed_at(lake, 200)
+    DeltaTable(str(lake / "shop/t")).create_checkpoint()  # forgets them: Delta keeps them for 168
+    there = set((lake / "shop/t").glob("*.parquet"))
+    config, now = replace(deaths.config, target=str(lake)), [1000.0]
+    opened = Lake(config)
+
+    def days_pass(days, keep_hours):
+        now[0] += days * 24 * 3600
+        settings = replace(SETTINGS, keep_hours=keep_hours)
+        told = []
+        Upkeep(settings, opened, lambda _: False, lambda: now[0], told.append).vacuum([T])
+        return told
+
+    assert days_pass(0, 199) == []
+    assert days_pass(1, 199) == []  # who was to keep them for 300 hours could not tell any more
+    assert set((lake / "shop/t").glob("*.parquet")) == there
+    assert days_pass(7, 199) == []
+    assert len(days_pass(0.3, 199)) == 1
+    deaths.run(lake)
+    deaths.check(lake)
 
 
 def test_nothing_is_removed_where_nobody_says_so(source, deaths, tmp_path):
