@@ -69,7 +69,7 @@ class PipelineRounds:
             f'[source]\npath = "{relay.directory}"\n[target]\npath = "lake"\n[pipeline]\n'
             f'name = "test"\n[tables]\ninclude = ["shop.*"]\n'
             f"history = {list(self._histories)}\n[batch]\ngroups = {20 if histories else 200}\n"
-            f'[server]\nsocket = "{self._primary.socket}"\nchunk_rows = 100\n'
+            f'seconds = 1\n[server]\nsocket = "{self._primary.socket}"\nchunk_rows = 100\n'
         )
         self._folder = folder
         self.kills = 0

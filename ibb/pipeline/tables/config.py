@@ -17,6 +17,7 @@ from .row_changes import TableName
 CONFIG_BYTES_MAX: Final = 1 << 20
 PATTERNS_MAX: Final = 1000
 WORKERS_MAX: Final = 64
+PAUSE_SECONDS_MAX: Final = 86_400
 BATCH_MAX: Final = 10_000_000
 SMALL_FILES_MAX: Final = 100_000
 FILE_MIB_MAX: Final = 4096
@@ -92,6 +93,7 @@ class PipelineConfig:
         undecoded: "stop", or "keep" in the table of dead letters.
         batch_groups: event groups in a batch, at most.
         batch_rows: changed rows after which a batch ends with its group.
+        batch_seconds: between batches, where the tables have everything: each batch is a commit.
         compaction: of the target's files; None: nothing is done about them.
         server: the source's MariaDB, or None.
         lower_case: whether the source compares names in lower case, and so all names here are.
@@ -109,6 +111,7 @@ class PipelineConfig:
     undecoded: str = "stop"
     batch_groups: int = 50_000
     batch_rows: int = 200_000
+    batch_seconds: int = 5
     compaction: CompactionConfig | None = None
     server: ServerConfig | None = None
     lower_case: bool = False
@@ -177,7 +180,7 @@ def parse_config(values: dict[str, Any], folder: Path) -> PipelineConfig:
     source = top.section("source", {"path"})
     target = top.section("target", {"path", "format", "storage"})
     tables = top.section("tables", {"include", "exclude", "history", "keys", "undecoded"})
-    batch = top.section("batch", {"groups", "rows"})
+    batch = top.section("batch", {"groups", "rows", "seconds"})
     name = about.text("name", "ibb")
     if not _NAME.fullmatch(name):
         raise ConfigError("pipeline.name", "1 to 64 letters, digits, '_', '.' and '-' are allowed")
@@ -200,6 +203,7 @@ def parse_config(values: dict[str, Any], folder: Path) -> PipelineConfig:
         undecoded=undecoded,
         batch_groups=batch.number("groups", 50_000, BATCH_MAX),
         batch_rows=batch.number("rows", 200_000, BATCH_MAX),
+        batch_seconds=batch.number("seconds", 5, PAUSE_SECONDS_MAX),
         compaction=_compaction(top, kind) if "compaction" in values else None,
         server=_server(top, folder) if "server" in values else None,
     )

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .config import PipelineConfig
     from .row_changes import MicroBatch, TableName
 
-POLL_SECONDS: Final = 0.5
+POLL_SECONDS: Final = 0.5  # while the binlog is waited for
 EVERYTHING: Final = "*.*"  # the pattern of all tables
 HISTORY_SECONDS_MAX: Final = 300.0  # until the binlog reaches the snapshot's position
 
@@ -93,7 +93,7 @@ class Pipeline:
                         return
                 if upkeep is not None:
                     upkeep.vacuum(list(applier.ledger.tables))
-                if once or stop.wait(POLL_SECONDS):
+                if once or stop.wait(self._config.batch_seconds):
                     return
 
     def _upkeep(self) -> Upkeep | None:

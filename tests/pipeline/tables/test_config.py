@@ -63,6 +63,7 @@ def test_everything_can_be_said(tmp_path):
         [batch]
         groups = 10
         rows = 20
+        seconds = 30
         [server]
         socket = "/run/mysqld.sock"
         user = "cdc"
@@ -79,7 +80,8 @@ def test_everything_can_be_said(tmp_path):
     assert config.server == ServerConfig(
         "127.0.0.1", 3306, "cdc", "/run/mysqld.sock", str(tmp_path / "secret"), 4, 1000
     )
-    assert (config.batch_groups, config.batch_rows, config.name) == (10, 20, "shop")
+    assert (config.batch_groups, config.batch_rows, config.batch_seconds) == (10, 20, 30)
+    assert config.name == "shop"
 
 
 def test_names_in_lower_case_meet_patterns_and_keys_of_any(tmp_path):

@@ -20,7 +20,7 @@ from ibb.storage import Store
 from ibb.storage.position import Position
 
 from ...storage.events import transaction
-from ..published import made_store, publish_events
+from ..published import made_store, publish, publish_events
 from .changes import SCHEMA, position
 
 NAMES = [TableName("shop", "t"), TableName("shop", "u")]
@@ -97,6 +97,33 @@ def run_on(folder, binlogs):
     progress = Progress(lambda *_: None, lambda *_: None)
     Pipeline(config, progress).run(threading.Event(), once=True)
     return Ledger.load(Lake(config).state)
+
+
+class Waits(threading.Event):
+    """Notes how long it is waited for; is set at the third time."""
+
+    def __init__(self):
+        super().__init__()
+        self.seconds = []
+
+    def wait(self, timeout=None):
+        self.seconds.append(timeout)
+        return len(self.seconds) == 3 or super().wait(0)
+
+
+def test_tables_that_have_everything_wait_before_the_next_batch(tmp_path):
+    binlogs = tmp_path / "binlogs"
+    with Store.open(binlogs) as store:
+        publish(store, 3)
+    config = replace(
+        PipelineConfig("test", str(binlogs), str(tmp_path / "lake"), include=("none.*",)),
+        batch_groups=1,
+        batch_seconds=77,
+    )
+    stop, batches = Waits(), []
+    progress = Progress(lambda *_: None, lambda *applied: batches.append(applied))
+    Pipeline(config, progress).run(stop, once=False)
+    assert (stop.seconds, len(batches)) == ([77, 77, 77], 3)
 
 
 def test_another_history_under_the_same_numbers_stops(tmp_path):
