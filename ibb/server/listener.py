@@ -15,6 +15,7 @@ from ibb.protocol.reply import err
 from .config import ADMIN_CONNECTIONS_MAX, parse_address
 from .connections.connection import Connection, keep_alive
 from .connections.descriptors import connections_possible
+from .connections.heap_trim import HeapTrim, malloc_trim
 from .listening import LISTEN, bound_sockets, listen_on
 from .log import get_log
 from .session import Session
@@ -51,6 +52,7 @@ class Listener:
         self._pushed_out: set[int] = set()  # sessions that end to make room
         self._tasks: set[asyncio.Task[None]] = set()
         self._unix_socket: tuple[int, int] | None = None
+        self._heap = HeapTrim(malloc_trim())
         self._room = 0  # for connections, as the system allows
         self._ended_traffic = (0, 0)  # of sessions that have ended
 
@@ -119,6 +121,7 @@ class Listener:
         """Return when every session has ended and the sockets are gone."""
         if self._tasks:
             await asyncio.wait(self._tasks)
+        self._heap.close()
         for server in self._servers:
             await server.wait_closed()
         if self._unix_socket is not None:
@@ -188,6 +191,7 @@ class Listener:
             del self._sessions[session.id]
             self._pushed_out.discard(session.id)
             self._ended_traffic = _added([self._ended_traffic, session.traffic])
+            self._heap.session_ended(session.traffic[1], self._host.pools.statements)
 
     async def _turn_away(self, connection: Connection, error: SqlError) -> None:
         """Send *error* in place of the greeting, and so without an sqlstate."""

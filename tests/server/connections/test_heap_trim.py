@@ -1,0 +1,94 @@
+"""Memory given back behind sessions that were sent much: once for many of them, in a thread."""
+
+import asyncio
+import gc
+import platform
+import threading
+from pathlib import Path
+
+import pytest
+
+from ibb.server.connections import heap_trim
+from ibb.server.connections.heap_trim import SENT_BYTES_MIN, HeapTrim, malloc_trim
+from ibb.server.worker_threads import WorkerThreads
+
+
+@pytest.fixture
+def pool():
+    made = WorkerThreads(1, "trim")
+    yield made
+    made.shutdown()
+
+
+class Trims:
+    """Notes in which thread each trim was."""
+
+    def __init__(self):
+        self.threads = []
+        self._loop = asyncio.get_running_loop()
+        self._done = asyncio.Event()
+
+    def __call__(self):
+        self.threads.append(threading.current_thread().name)
+        self._loop.call_soon_threadsafe(self._done.set)
+
+    async def another(self):
+        await asyncio.wait_for(self._done.wait(), 10.0)
+        self._done.clear()
+
+
+async def trimmed_behind(pool, *sent):
+    trims = Trims()
+    heap = HeapTrim(trims)
+    for each in sent:
+        heap.session_ended(each, pool)
+    await trims.another()
+    return heap, trims
+
+
+async def test_sessions_that_end_together_are_followed_by_one_trim(monkeypatch, pool):
+    monkeypatch.setattr(heap_trim, "TRIM_SECONDS", 0.0)
+    heap, trims = await trimmed_behind(pool, SENT_BYTES_MIN, 10 * SENT_BYTES_MIN, 0)
+    assert trims.threads == ["trim_0"]
+    heap.session_ended(SENT_BYTES_MIN, pool)  # of which the last one can say nothing
+    await trims.another()
+    assert trims.threads == ["trim_0"] * 2
+
+
+async def test_who_was_sent_little_is_followed_by_none(monkeypatch, pool):
+    monkeypatch.setattr(heap_trim, "TRIM_SECONDS", 0.0)
+    small = Trims()
+    HeapTrim(small).session_ended(SENT_BYTES_MIN - 1, pool)
+    await trimmed_behind(pool, SENT_BYTES_MIN)
+    assert small.threads == []
+
+
+async def test_a_server_that_stops_trims_no_more(monkeypatch, pool):
+    monkeypatch.setattr(heap_trim, "TRIM_SECONDS", 0.0)
+    stopped = Trims()
+    heap = HeapTrim(stopped)
+    heap.session_ended(SENT_BYTES_MIN, pool)
+    heap.close()
+    await trimmed_behind(pool, SENT_BYTES_MIN)
+    assert stopped.threads == []
+
+
+async def test_a_system_without_it_goes_without(pool):
+    heap = HeapTrim(None)
+    heap.session_ended(SENT_BYTES_MIN, pool)
+    heap.close()
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library")
+def test_the_c_library_gives_back_what_lies_free():
+    def anonymous():
+        lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("Anonymous:"))
+
+    blocks = [bytes(16_000) for _ in range(4_000)]  # below what is mapped by itself
+    kept, full = blocks[-1], anonymous()
+    del blocks
+    gc.collect()
+    malloc_trim()()
+    assert full - anonymous() > 32_000  # KiB, of 62,500
+    assert len(kept) == 16_000
