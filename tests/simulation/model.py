@@ -49,7 +49,6 @@ class Item:
         domains: that are forgotten with the next file.
         end: the end of the binlog behind it, once it was written; None also for those of a run
             before its last.
-        latest: where an item of a run begins at the latest; None: it begins at *after*.
     """
 
     kind: Kind
@@ -59,7 +58,6 @@ class Item:
     xid: Xid | None = None
     domains: frozenset[int] = frozenset()
     end: Position | None = None
-    latest: Position | None = None
 
     @property
     def is_read(self) -> bool:
@@ -217,11 +215,14 @@ class Model:
         )
 
     def _slice(self, found: Found) -> tuple[int, int]:
-        """Return the first item that was found, and the one behind the last."""
+        """
+        Return the first item that was found, and the one behind the last.
+
+        Where nothing was found, items that were not safe may be lost, whatever has been purged
+        since: the binlog may have gone on in another file without them.
+        """
         if not found.stream:
-            left = self.first_left(found.first_file)
-            purged = [number for number in range(left) if self._is_purged(number, found)]
-            return left, (purged[-1] + 1 if purged else 0)
+            return self.first_left(found.first_file), 0
         begin = at = self._begin(found.stream)
         for seen in found.stream:
             while at < len(self.items) and not self.items[at].is_read:
@@ -235,11 +236,6 @@ class Model:
                 raise WrongError(f"group {seen.gtid} at {seen.position} has other contents")
             at += 1
         return begin, at
-
-    def _is_purged(self, number: int, found: Found) -> bool:
-        """Tell whether an item that is read lies before the first file for sure."""
-        item = self.items[number]
-        return item.is_read and (item.latest or item.after).file_no < found.first_file
 
     def _begin(self, stream: Sequence[Seen]) -> int:
         first = stream[0]

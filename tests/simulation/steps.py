@@ -21,7 +21,7 @@ from ibb.storage.record import Xid
 from ..storage.events import query, xid
 from ..storage.runs import run_of
 from .follower import Follower
-from .model import BEHIND_ALL, Item, Kind, WrongError
+from .model import Item, Kind, WrongError
 from .open_group import GTID_FLAGS, OpenGroup
 from .reading import read_all
 from .world import World
@@ -173,7 +173,7 @@ def commit_run(world: World, rng: random.Random) -> None:
     world.said = f"{run.count} groups from {groups[0][0]} on"
     groups = groups[: run.count]
     before = world.written_end()
-    items = [Item(Kind.GROUP, before, gtid, data, latest=BEHIND_ALL) for gtid, data in groups]
+    items = [Item(Kind.GROUP, before, gtid, data) for gtid, data in groups]
     if not items:
         return
     for item in items:

@@ -232,8 +232,6 @@ class World:
         """Learn that only the first of the *items* that were sent last were written."""
         for item in reversed(items[written:]):
             self.model.take_back(item)
-        for item in items[:written]:
-            item.latest = self.written_end()
         if written:
             items[written - 1].end = self.written_end()
 
