@@ -19,6 +19,7 @@ from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from .delta_retention import keep_known
 from .errors import PipelineError
+from .open_tables import OpenTables
 from .place import Place, place_properties, stored_place
 from .read_ahead import read_ahead
 from .row_key import KEY_COLUMN
@@ -41,21 +42,25 @@ class DeltaCommits:
         uri: a folder or an URL that delta-rs knows.
         application: under which places are stored.
         storage: options of the object store.
+        opened: tables that are open already.
     """
 
     partitions: ClassVar[list[str] | None] = None
     """Columns by whose values files are kept apart."""
 
     def __init__(
-        self, name: str, uri: str, application: str, storage: Mapping[str, str] | None = None
+        self,
+        name: str,
+        uri: str,
+        application: str,
+        storage: Mapping[str, str] | None = None,
+        opened: OpenTables | None = None,
     ) -> None:
         self.name = name
         self.uri = uri
         self._application = application
         self._storage = dict(storage or {})
-        self._table: DeltaTable | None = None
-        if DeltaTable.is_deltatable(uri, self._storage):
-            self._table = DeltaTable(uri, storage_options=self._storage)
+        self._table = (opened or OpenTables()).table(uri, self._storage)
 
     @property
     def exists(self) -> bool:

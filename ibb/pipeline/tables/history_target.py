@@ -22,6 +22,7 @@ from .validity import IS_CURRENT, TO_NAMES, Moment, end_expressions, validity
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from .open_tables import OpenTables
     from .place import Place
     from .row_changes import GroupRun
     from .row_versions import VersionMerge
@@ -40,6 +41,7 @@ class HistoryTarget(DeltaCommits, HistoryRows):
         application: under which places are stored.
         storage: options of the object store.
         moment: says which moment a group of the batch under way is.
+        opened: tables that are open already.
     """
 
     partitions: ClassVar[list[str] | None] = [IS_CURRENT]
@@ -51,8 +53,9 @@ class HistoryTarget(DeltaCommits, HistoryRows):
         application: str,
         storage: Mapping[str, str] | None,
         moment: Callable[[GroupRun], Moment],
+        opened: OpenTables | None = None,
     ) -> None:
-        super().__init__(name, uri, application, storage)
+        super().__init__(name, uri, application, storage, opened)
         self._moment = moment
 
     def merge(self, changes: VersionMerge, place: Place) -> None:

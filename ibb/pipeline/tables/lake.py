@@ -12,6 +12,7 @@ from .histories import Histories
 from .history_follower import HistoryFollower
 from .history_rows import no_group
 from .history_target import HistoryTarget
+from .open_tables import OpenTables
 from .parquet_history import ParquetHistory
 from .parquet_target import ParquetTarget
 from .state_folder import StateFolder
@@ -73,6 +74,7 @@ class Lake:
 
     def __init__(self, config: PipelineConfig) -> None:
         self._config = config
+        self._opened = OpenTables()
         own = f"{config.target.rstrip('/')}/{OWN_FOLDER}"
         self.state = StateFolder(own, config.storage)
         self.tables = TableFolders(self.state, config.target, f"{own}/dropped")
@@ -87,26 +89,30 @@ class Lake:
     def open(self, name: TableName) -> KeptTable:
         """Return the table *name*, whether it exists or not."""
         config = self._config
-        kind = ParquetTarget if config.format == "parquet" else DeltaTarget
-        return kind(str(name), self.tables.uri(name), config.name, config.storage)
+        if config.format == "parquet":
+            return ParquetTarget(str(name), self.tables.uri(name), config.name, config.storage)
+        return self.open_delta(name)
 
     def open_delta(self, name: TableName) -> DeltaTarget:
         """Return the table *name* of a pipeline whose format is that, whether it exists or not."""
-        config = self._config
-        return DeltaTarget(str(name), self.tables.uri(name), config.name, config.storage)
+        config, uri = self._config, self.tables.uri(name)
+        return DeltaTarget(str(name), uri, config.name, config.storage, self._opened)
 
     def open_history(
         self, name: TableName, moment: Callable[[GroupRun], Moment] = no_group
     ) -> HistoryRows:
         """Return the history of the table *name*, whether it exists or not."""
         config, uri = self._config, self.histories.uri(name)
-        kind = ParquetHistory if config.format == "parquet" else HistoryTarget
-        return kind(str(name), uri, config.name, config.storage, moment)
+        if config.format == "parquet":
+            return ParquetHistory(str(name), uri, config.name, config.storage, moment)
+        return self.open_delta_history(name, moment)
 
-    def open_delta_history(self, name: TableName) -> HistoryTarget:
+    def open_delta_history(
+        self, name: TableName, moment: Callable[[GroupRun], Moment] = no_group
+    ) -> HistoryTarget:
         """Return the history of the table *name* where the format is that of Delta."""
         config, uri = self._config, self.histories.uri(name)
-        return HistoryTarget(str(name), uri, config.name, config.storage, no_group)
+        return HistoryTarget(str(name), uri, config.name, config.storage, moment, self._opened)
 
     def applier(self, ledger: Ledger) -> Applier:
         """Return what brings the tables forward from where *ledger* says they are."""

@@ -1,0 +1,77 @@
+"""
+Delta tables that stay open from one batch to the next.
+
+To open one means to read its log since the last checkpoint, and that: a hundred files, and what
+names each file that went in a week. To bring it up to date is to look for one file.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from deltalake import DeltaTable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+OPEN_TABLES_MAX: Final = 128
+
+
+class _Entry(NamedTuple):
+    """What tells an entry of a log from one of the same number that took its place."""
+
+    inode: int
+    size: int
+    changed_at: int
+
+
+class _Held(NamedTuple):
+    table: DeltaTable
+    version: int  # when it was opened
+    entry: _Entry | None  # of that version
+
+
+class OpenTables:
+    """
+    Tables of this machine's folders; those of an object store are opened anew each time.
+
+    Not for several threads.
+    """
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[str, _Held] = OrderedDict()  # who was asked for last is the last
+
+    def table(self, uri: str, storage: Mapping[str, str]) -> DeltaTable | None:
+        """Return the table at *uri* as it is now; None: there is none."""
+        held = self._held.pop(uri, None)
+        if held is None or not _is_there(uri, held):
+            options = dict(storage)
+            if not DeltaTable.is_deltatable(uri, options):
+                return None
+            table = DeltaTable(uri, storage_options=options)
+            held = _Held(table, table.version(), _entry(uri, table.version()))
+        else:
+            held.table.update_incremental()
+        if held.entry is not None:
+            self._held[uri] = held
+            if len(self._held) > OPEN_TABLES_MAX:
+                self._held.popitem(last=False)
+        return held.table
+
+
+def _is_there(uri: str, held: _Held) -> bool:
+    """Tell whether the folder is that of the table: not moved, nor put back from a backup."""
+    return _entry(uri, held.version) == held.entry and _entry(uri, held.table.version()) is not None
+
+
+def _entry(uri: str, version: int) -> _Entry | None:
+    """Return what is known of a log's entry; None: there is none, or no folder."""
+    if "://" in uri:
+        return None
+    try:
+        found = Path(uri, "_delta_log", f"{version:020}.json").stat()
+    except FileNotFoundError:
+        return None
+    return _Entry(found.st_ino, found.st_size, found.st_mtime_ns)
