@@ -12,17 +12,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ibb.protocol.rows.table_schema import ColumnSchema, SchemaError, TableSchema
 
+from .ddl.altered_columns import altered
 from .ddl.effects import (
-    AddColumn,
     AlterTable,
-    ChangeColumn,
     CreateTable,
-    DropColumn,
     DropDatabase,
     DropTables,
-    RenameColumn,
     RenameTables,
-    SetKey,
     Unclear,
 )
 from .ddl.statement import ROWS_AS_STATEMENTS, effect_of
@@ -36,7 +32,6 @@ if TYPE_CHECKING:
     from ibb.protocol.gtid import GtidPosition
 
     from .ddl.column_definition import ColumnDefinition
-    from .ddl.effects import ColumnEffect
     from .ddl.tokens import Token
 
 _TEXTS: Final = frozenset(
@@ -197,14 +192,12 @@ class SchemaHistory:
                 self._tables.pop(self._name(effect.new_name), None)
             return
         charset = found.charset if keeps_charset else None
-        columns, key = list(found.schema.columns), found.schema.key
         try:
-            for change in effect.effects:
-                key = _apply(change, columns, key, charset)
+            schema = altered(found.schema, effect.effects, lambda column: _column(column, charset))
         except SchemaError:
             self._tables.pop(table)
             return
-        self._tables[table] = _Table(TableSchema(tuple(columns), key), charset)
+        self._tables[table] = _Table(schema, charset)
         if effect.new_name is not None:
             self._move(table, self._name(effect.new_name))
 
@@ -223,56 +216,6 @@ def _column(column: ColumnDefinition, default: str | None) -> ColumnSchema:
         return ColumnSchema(column.name, text, "utf8mb3")
     charset = (column.charset or default) if name in _TEXTS else None
     return ColumnSchema(column.name, text, charset)
-
-
-def _apply(
-    change: ColumnEffect, columns: list[ColumnSchema], key: tuple[str, ...], charset: str | None
-) -> tuple[str, ...]:
-    """Do one change to *columns*; return the key behind it."""
-    if isinstance(change, SetKey):
-        return key if change.if_missing and key else change.columns
-    if isinstance(change, AddColumn):
-        names = [column.name.lower() for column in columns]
-        if change.definition.name.lower() not in names:
-            _insert(columns, change.definition, charset, len(columns))
-        return (change.definition.name,) if change.definition.is_key else key
-    old = change.name if isinstance(change, DropColumn) else change.old
-    at = _find(columns, old)
-    if at is None:
-        if change.if_there:
-            return key
-        raise SchemaError(f"there is no column `{old}`")
-    found = columns.pop(at)
-    if isinstance(change, DropColumn):
-        return tuple(name for name in key if name.lower() != old.lower())
-    if isinstance(change, RenameColumn):
-        columns.insert(at, found._replace(name=change.new))
-        new = change.new
-    else:
-        assert isinstance(change, ChangeColumn)
-        _insert(columns, change.definition, charset, at)
-        new = change.definition.name
-        if change.definition.is_key:
-            return (new,)
-    return tuple(new if name.lower() == old.lower() else name for name in key)
-
-
-def _insert(
-    columns: list[ColumnSchema], definition: ColumnDefinition, charset: str | None, at: int
-) -> None:
-    if definition.place == "FIRST":
-        at = 0
-    elif definition.place:
-        behind = _find(columns, definition.place)
-        if behind is None:
-            raise SchemaError(f"there is no column `{definition.place}`")
-        at = behind + 1
-    columns.insert(at, _column(definition, charset))
-
-
-def _find(columns: list[ColumnSchema], name: str) -> int | None:
-    wanted = name.lower()
-    return next((at for at, column in enumerate(columns) if column.name.lower() == wanted), None)
 
 
 def _charset_option(tokens: list[Token]) -> str:
