@@ -11,12 +11,17 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from ibb.pipeline.errors import OptionError
+from ibb.pipeline.options import LEASE_SECONDS_MAX
+from ibb.pipeline.purge_lease import PurgeLease
+
 from .errors import PipelineError
 from .row_changes import TableName
 
 CONFIG_BYTES_MAX: Final = 1 << 20
 PATTERNS_MAX: Final = 1000
 WORKERS_MAX: Final = 64
+LEASE_SECONDS: Final = 7 * 24 * 3600
 PAUSE_SECONDS_MAX: Final = 86_400
 BATCH_MAX: Final = 10_000_000
 SMALL_FILES_MAX: Final = 100_000
@@ -24,6 +29,13 @@ FILE_MIB_MAX: Final = 4096
 KEEP_HOURS_MIN: Final = 168  # as Delta has it
 KEEP_HOURS_MAX: Final = 24 * 366 * 100
 
+_LEASE_OPTIONS: Final = {  # keys by the options of a Spark stream that say the same
+    "lease": "name",
+    "leaseUrl": "url",
+    "leasePasswordFile": "password_file",
+    "leasePasswordEnv": "password_env",
+    "leaseTlsCa": "tls_ca",
+}
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
@@ -96,6 +108,7 @@ class PipelineConfig:
         batch_seconds: between batches, where the tables have everything: each batch is a commit.
         compaction: of the target's files; None: nothing is done about them.
         server: the source's MariaDB, or None.
+        lease: what keeps purges from what is not applied yet, or None.
         lower_case: whether the source compares names in lower case, and so all names here are.
     """
 
@@ -114,6 +127,7 @@ class PipelineConfig:
     batch_seconds: int = 5
     compaction: CompactionConfig | None = None
     server: ServerConfig | None = None
+    lease: PurgeLease | None = None
     lower_case: bool = False
 
     def in_lower_case(self) -> PipelineConfig:
@@ -174,7 +188,9 @@ def parse_config(values: dict[str, Any], folder: Path) -> PipelineConfig:
         ConfigError: a key is missing, unknown or wrong.
     """
     top = _Section(
-        "", values, {"pipeline", "source", "target", "tables", "batch", "compaction", "server"}
+        "",
+        values,
+        {"pipeline", "source", "target", "tables", "batch", "compaction", "server", "lease"},
     )
     about = top.section("pipeline", {"name"})
     source = top.section("source", {"path"})
@@ -206,6 +222,7 @@ def parse_config(values: dict[str, Any], folder: Path) -> PipelineConfig:
         batch_seconds=batch.number("seconds", 5, PAUSE_SECONDS_MAX),
         compaction=_compaction(top, kind) if "compaction" in values else None,
         server=_server(top, folder) if "server" in values else None,
+        lease=_lease(top, name, folder) if "lease" in values else None,
     )
 
 
@@ -311,6 +328,34 @@ def _server(top: _Section, folder: Path) -> ServerConfig:
         workers=server.number("workers", 2, WORKERS_MAX),
         chunk_rows=server.number("chunk_rows", 50_000, BATCH_MAX),
     )
+
+
+def _lease(top: _Section, name: str, folder: Path) -> PurgeLease:
+    section = top.section("lease", set(_LEASE_OPTIONS.values()) | {"seconds"})
+    given = {
+        option: section.text(key, name if key == "name" else "")
+        for option, key in _LEASE_OPTIONS.items()
+    }
+    given |= {
+        option: str(folder / given[option])
+        for option in ("leasePasswordFile", "leaseTlsCa")
+        if given[option]
+    }
+    seconds = section.number("seconds", LEASE_SECONDS, LEASE_SECONDS_MAX)
+    try:
+        lease = PurgeLease.parse(given.__getitem__, seconds, None)
+    except OptionError as error:
+        raise lease_error(error) from error
+    assert lease is not None  # it has a name
+    return lease
+
+
+def lease_error(error: OptionError) -> ConfigError:
+    """Return the error of a lease's option as one of the key that said it."""
+    what = str(error).partition(": ")[2]
+    for option, key in _LEASE_OPTIONS.items():
+        what = re.sub(rf"\b{option}\b", f"lease.{key}", what) if key != "name" else what
+    return ConfigError(f"lease.{_LEASE_OPTIONS.get(error.name, error.name)}", what)
 
 
 def _place(text: str, folder: Path) -> str:

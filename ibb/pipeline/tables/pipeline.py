@@ -14,6 +14,7 @@ from ibb.storage.read_only import ReadOnlyHistory
 from .change_stream import check_history, read_batches
 from .config import matches
 from .errors import PipelineError
+from .history_hold import HistoryHold
 from .lake import Lake
 from .ledger import Ledger
 from .mariadb_source import compares_in_lower_case
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Sequence
 
-    from .applier import Applied
+    from .applier import Applied, Applier
     from .config import PipelineConfig
     from .row_changes import MicroBatch, TableName
 
@@ -76,25 +77,38 @@ class Pipeline:
 
         Raises:
             PipelineError: it cannot go on; what was applied stays.
+            LeaseFailed: the lease that it is to have cannot be made.
         """
         with self._lake.state.lock():
+            hold = HistoryHold(self._config, time.monotonic)
+            hold.begin(Ledger.load(self._lake.state))
             ledger = self._ledger(snapshot)
             self._wait_for(ledger, stop)
             applier = self._lake.applier(ledger)
-            schemas, upkeep = StoredSchemas(self._config, self._lake), self._upkeep()
-            while not stop.is_set():
-                for batch in read_batches(self._config, applier.ledger, schemas.of):
-                    applied = applier.apply(batch)
-                    schemas.forget()
-                    self._progress.batch(batch, applied)
-                    if upkeep is not None:
-                        upkeep.behind(batch)
-                    if stop.is_set():
-                        return
+            try:
+                self._follow(applier, hold, stop, once=once)
+            finally:
+                hold.behind(applier.ledger, at_once=True)
+
+    def _follow(
+        self, applier: Applier, hold: HistoryHold, stop: threading.Event, *, once: bool
+    ) -> None:
+        schemas, upkeep = StoredSchemas(self._config, self._lake), self._upkeep()
+        while not stop.is_set():
+            for batch in read_batches(self._config, applier.ledger, schemas.of):
+                applied = applier.apply(batch)
+                schemas.forget()
+                self._progress.batch(batch, applied)
+                hold.behind(applier.ledger)
                 if upkeep is not None:
-                    upkeep.vacuum(list(applier.ledger.tables))
-                if once or stop.wait(self._config.batch_seconds):
+                    upkeep.behind(batch)
+                if stop.is_set():
                     return
+            hold.behind(applier.ledger)
+            if upkeep is not None:
+                upkeep.vacuum(list(applier.ledger.tables))
+            if once or stop.wait(self._config.batch_seconds):
+                return
 
     def _upkeep(self) -> Upkeep | None:
         config = self._config

@@ -110,6 +110,11 @@ def test_names_in_lower_case_meet_patterns_and_keys_of_any(tmp_path):
         (SMALLEST + '[server]\nport = "1"', r"^server\.port: is a whole number"),
         (SMALLEST + '[pipeline]\nname = "a b"', r"^pipeline\.name: 1 to 64"),
         ("pipeline = 5\n" + SMALLEST, r"^pipeline: is a table"),
+        (SMALLEST + "[lease]", r"^lease\.url: it must be mariadb://USER@HOST:PORT"),
+        (SMALLEST + '[lease]\nurl = "ibb://a@h"', r"^lease\.tls_ca: missing: h is another"),
+        (SMALLEST + '[lease]\nurl = "ibb://a:b@h"', r"^lease\.url: .* into a file: lease\.pass"),
+        (SMALLEST + '[lease]\nurl = "ibb://a@::1"\nname = "a\'b"', r"^lease\.name: 1 to 200"),
+        (SMALLEST + "[lease]\nseconds = 0", r"^lease\.seconds: is a whole number from 1"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path, text, words):
@@ -121,10 +126,25 @@ def test_every_key_is_documented():
     text = (Path(__file__).parents[3] / "docs" / "change-tables.md").read_text()
     example = text.partition("## A pipeline\n")[2].partition("\nA key that is wrong")[0]
     sections = ("source", "target", "pipeline", "tables", "tables.keys", "batch", "server")
+    sections += ("compaction", "lease")
     keys = ("name", "path", "storage", "include", "exclude", "undecoded", "groups", "rows")
+    keys += ("seconds", "small_files", "file_mib", "keep_hours", "url", "password_env", "tls_ca")
     for key in (*keys, *(item.name for item in fields(ServerConfig))):
         assert re.search(rf"\b{key}\b( =|\])", example), key
     assert all(f"[{section}]" in example for section in sections)
+
+
+def test_a_lease_has_the_name_of_the_pipeline_and_files_beside_the_configuration(tmp_path):
+    text = '[pipeline]\nname = "shop"\n[lease]\nurl = "ibb://cdc@relay.example"\n'
+    text += 'password_file = "secret"\ntls_ca = "ca.pem"\n'
+    lease = read(tmp_path, SMALLEST + text).lease
+    assert (lease.name, lease.seconds) == ("shop", 7 * 24 * 3600)
+    assert (str(lease.server), lease.server.user) == ("relay.example:3307", "cdc")
+    assert lease.server.password_file == str(tmp_path / "secret")
+    assert lease.server.tls.ca == str(tmp_path / "ca.pem")
+    more = read(tmp_path, SMALLEST + text + 'name = "other one"\nseconds = 60\n').lease
+    assert (more.name, more.seconds) == ("other one", 60)
+    assert read(tmp_path, SMALLEST).lease is None
 
 
 def test_a_file_that_is_not_toml_or_not_there(tmp_path):
