@@ -8,6 +8,7 @@ import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from ibb.heap import malloc_trim
 from ibb.protocol.error_codes import CON_COUNT_ERROR, HOST_IS_BLOCKED
 from ibb.protocol.errors import SqlError
 from ibb.protocol.reply import err
@@ -15,7 +16,7 @@ from ibb.protocol.reply import err
 from .config import ADMIN_CONNECTIONS_MAX, parse_address
 from .connections.connection import Connection, keep_alive
 from .connections.descriptors import connections_possible
-from .connections.heap_trim import HeapTrim, malloc_trim
+from .connections.heap_trim import HeapTrim
 from .listening import LISTEN, bound_sockets, listen_on
 from .log import get_log
 from .session import Session

@@ -6,6 +6,7 @@ import time
 from contextlib import closing
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from ibb.heap import malloc_trim
 from ibb.pipeline.history_mark import NO_MARK, mark_before
 from ibb.storage.inspect.recovered_view import recovered_view
 from ibb.storage.os_disk import OsDisk
@@ -107,6 +108,9 @@ class Pipeline:
             hold.behind(applier.ledger)
             if upkeep is not None:
                 upkeep.vacuum(list(applier.ledger.tables))
+            trim = malloc_trim()
+            if trim is not None:  # what batches were made in would lie there until the next
+                trim()
             if once or stop.wait(self._config.batch_seconds):
                 return
 

@@ -8,7 +8,6 @@ few, so it lies in its heap, where it stays: after some hundred dumps half of a 
 from __future__ import annotations
 
 import asyncio
-import ctypes
 from typing import TYPE_CHECKING, Final
 
 from ibb.server.worker_threads import run_in
@@ -48,14 +47,3 @@ class HeapTrim:
     def _begin(self, trim: Callable[[], object], pool: Executor) -> None:
         self._timer = None
         run_in(pool, trim)
-
-
-def malloc_trim() -> Callable[[], object] | None:
-    """Return what has the C library give back all that it can, or None where it has no such."""
-    library = ctypes.CDLL(None)
-    try:
-        function = library.malloc_trim
-    except AttributeError:  # musl, macOS
-        return None
-    function.argtypes = [ctypes.c_size_t]
-    return lambda: function(0)

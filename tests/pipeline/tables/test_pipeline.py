@@ -111,7 +111,10 @@ class Waits(threading.Event):
         return len(self.seconds) == 3 or super().wait(0)
 
 
-def test_tables_that_have_everything_wait_before_the_next_batch(tmp_path):
+def test_tables_that_have_everything_wait_before_the_next_batch(tmp_path, monkeypatch):
+    """And what the batches were made in is given back meanwhile."""
+    trims = []
+    monkeypatch.setattr(f"{MODULE}.malloc_trim", lambda: lambda: trims.append(len(batches)))
     binlogs = tmp_path / "binlogs"
     with Store.open(binlogs) as store:
         publish(store, 3)
@@ -124,6 +127,7 @@ def test_tables_that_have_everything_wait_before_the_next_batch(tmp_path):
     progress = Progress(lambda *_: None, lambda *applied: batches.append(applied))
     Pipeline(config, progress).run(stop, once=False)
     assert (stop.seconds, len(batches)) == ([77, 77, 77], 3)
+    assert trims == [3, 3, 3]
 
 
 def test_another_history_under_the_same_numbers_stops(tmp_path):

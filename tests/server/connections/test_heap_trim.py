@@ -1,15 +1,12 @@
 """Memory given back behind sessions that were sent much: once for many of them, in a thread."""
 
 import asyncio
-import gc
-import platform
 import threading
-from pathlib import Path
 
 import pytest
 
 from ibb.server.connections import heap_trim
-from ibb.server.connections.heap_trim import SENT_BYTES_MIN, HeapTrim, malloc_trim
+from ibb.server.connections.heap_trim import SENT_BYTES_MIN, HeapTrim
 from ibb.server.worker_threads import WorkerThreads
 
 
@@ -77,18 +74,3 @@ async def test_a_system_without_it_goes_without(pool):
     heap = HeapTrim(None)
     heap.session_ended(SENT_BYTES_MIN, pool)
     heap.close()
-
-
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library")
-def test_the_c_library_gives_back_what_lies_free():
-    def anonymous():
-        lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
-        return next(int(line.split()[1]) for line in lines if line.startswith("Anonymous:"))
-
-    blocks = [bytes(16_000) for _ in range(4_000)]  # below what is mapped by itself
-    kept, full = blocks[-1], anonymous()
-    del blocks
-    gc.collect()
-    malloc_trim()()
-    assert full - anonymous() > 32_000  # KiB, of 62,500
-    assert len(kept) == 16_000
