@@ -141,8 +141,7 @@ class DirectoryStream:
             self._cut(view, last),
             None,
             options.domains,
-            options.since,
-            options.before,
+            *options.times,
         )
         return tasks_between(view, self._view.named, choice, options)
 

@@ -50,8 +50,10 @@ class SourceOptions:
         columns: names as given; empty: all.
         start: `EARLIEST`, `LATEST` or a position: groups behind it.
         end: `LATEST` or a position: nothing behind it.
-        since: seconds since 1970; groups from then on.
-        before: seconds since 1970; groups up to there.
+        since: seconds since 1970; groups from then on, in files that begin about then or later.
+        before: seconds since 1970; groups up to there, in files that begin about then or earlier.
+        filtered_since: as *since*, by a filter: wherever the groups are.
+        filtered_before: as *before*, in the same way.
         databases: events of these only; empty: of all.
         tables: (database, table) pairs; empty: all.
         ops: changes of these kinds; empty: all.
@@ -82,6 +84,8 @@ class SourceOptions:
     end: str
     since: float | None
     before: float | None
+    filtered_since: float | None
+    filtered_before: float | None
     databases: frozenset[str]
     tables: frozenset[tuple[str, str]]
     ops: frozenset[str]
@@ -100,6 +104,13 @@ class SourceOptions:
     trigger_bytes_max: int | None
     fail_on_data_loss: bool
     lease: PurgeLease | None
+
+    @property
+    def times(self) -> tuple[float | None, float | None]:
+        """Of groups that count: committed at the first or later, and before the second."""
+        since = [time for time in (self.since, self.filtered_since) if time is not None]
+        before = [time for time in (self.before, self.filtered_before) if time is not None]
+        return max(since, default=None), min(before, default=None)
 
     @property
     def has_changes(self) -> bool:
@@ -129,6 +140,8 @@ class SourceOptions:
             end=texts.position("endingGtid", (LATEST,)),
             since=texts.time("startingTime"),
             before=texts.time("endingTime"),
+            filtered_since=None,
+            filtered_before=None,
             databases=frozenset(texts.names("databases")),
             tables=frozenset(_table("tables", name) for name in texts.names("tables")),
             ops=frozenset(_op(name) for name in texts.names("ops")),

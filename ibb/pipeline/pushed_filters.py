@@ -72,9 +72,7 @@ def _narrowed_in_time(options: SourceOptions, one: Filter) -> SourceOptions:
     moment = one.value if one.value.tzinfo else one.value.replace(tzinfo=UTC)
     seconds = moment.timestamp()
     if isinstance(one, GreaterThan | GreaterThanOrEqual):
-        since = seconds if options.since is None else max(options.since, seconds)
-        return replace(options, since=since)
-    before = seconds + 1
-    return replace(
-        options, before=before if options.before is None else min(options.before, before)
-    )
+        known = options.filtered_since
+        return replace(options, filtered_since=max(seconds, seconds if known is None else known))
+    before, known = seconds + 1, options.filtered_before
+    return replace(options, filtered_before=min(before, before if known is None else known))

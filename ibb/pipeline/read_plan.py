@@ -185,9 +185,7 @@ def plan_read(options: SourceOptions) -> Sequence[ReadTask]:
         try:
             start = _cut(view, options.start, "startingGtid")
             end = _cut(view, options.end, "endingGtid")
-            choice = GroupChoice(
-                start, end, named.files, options.domains, options.since, options.before
-            )
+            choice = GroupChoice(start, end, named.files, options.domains, *options.times)
             tasks += tasks_between(view, named, choice, options)
         finally:
             view.pages.close()
@@ -224,7 +222,7 @@ def tasks_between(
         whole = FileRange(
             max(whole.start, Position(first, 0)), min(whole.end, Position(last + 1, 0))
         )
-    whole = within_times(pages, whole, choice.since, choice.before)
+    whole = within_times(pages, whole, options.since, options.before)
     ranges = cut_into_ranges(
         pages, whole, bytes_max=options.partition_bytes_max, count_min=options.partitions_min
     )

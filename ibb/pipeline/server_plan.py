@@ -132,8 +132,7 @@ def _task(
         str(_of(start, domains)),
         str(_of(end, domains)),
         str(GtidPosition(gtid for gtid in newest if gtid.domain not in domains)),
-        options.since,
-        options.before,
+        *options.times,
     )
 
 

@@ -3,6 +3,7 @@
 import functools
 import operator
 import shutil
+from datetime import UTC, datetime
 
 import fsspec
 import pytest
@@ -15,7 +16,8 @@ from ibb.protocol.errors import FormatError
 from ibb.storage import Store
 
 from ..storage import reset_meanwhile
-from .published import OPTIONS, made_store, publish
+from ..storage.events import transaction
+from .published import OPTIONS, made_store, publish, publish_events
 
 COUNT = 3000
 
@@ -185,3 +187,33 @@ def test_a_view_is_of_one_history_when_the_store_is_begun_anew_meanwhile(
         if begun_anew or disk.is_watched:  # else that happened while it was read
             assert seen[-1] == (domain, count)
         assert view.in_files is not None
+
+
+def test_a_filter_on_times_finds_groups_in_whatever_file_they_are(tmp_path):
+    """One of two domains lags behind the other, and is what a file begins with."""
+    from pyspark.sql.datasource import GreaterThanOrEqual, LessThan  # not before PySpark 4.1
+
+    from ibb.pipeline.pushed_filters import narrowed_by
+
+    times = {}
+    with Store.open(tmp_path, OPTIONS) as store:
+        for number in range(1, 9):
+            for domain, time in ((0, 1000 * (9 - number)), (1, 1000 * number)):
+                gtid = f"{domain}-1-{number}"
+                times[gtid] = time
+                publish_events(store, gtid, transaction("x"), timestamp=time)
+            store.switch_file()
+    options = SourceOptions.parse({"path": str(tmp_path)})
+    assert len({task.part.start.file_no for task in plan(tmp_path, minPartitions="99")}) >= 8
+    for moment in (1000, 4000, 8000, 8001):
+        value = datetime.fromtimestamp(moment, UTC)
+        for one, wants in ((GreaterThanOrEqual, moment.__le__), (LessThan, moment.__gt__)):
+            found = gtids(plan_read(narrowed_by(options, [one(("commit_time",), value)])))
+            wanted = {gtid for gtid, time in times.items() if wants(time)}
+            assert wanted <= set(found)
+            assert len(found) <= len(wanted) + 2  # up to a second more: Spark looks again
+    both = narrowed_by(
+        SourceOptions.parse({"path": str(tmp_path), "startingTime": "1970-01-01T00:00:03Z"}),
+        [GreaterThanOrEqual(("commit_time",), datetime.fromtimestamp(7000, UTC))],
+    )
+    assert both.times == (7000.0, None)
