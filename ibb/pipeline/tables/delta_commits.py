@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import pyarrow as pa
 import pyarrow.dataset as ds
-from deltalake import DeltaTable, write_deltalake
+from deltalake import DeltaTable, PostCommitHookProperties, write_deltalake
 from deltalake.exceptions import DeltaError
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 KEY_CHARACTERS_MAX: Final = 64  # of the hidden column: digest, dash and number
 SMALL_PART: Final = 4  # a file of less than this part of the wanted size is small
 KEY_METADATA: Final = b"ibb.key"
+CLEAN_LOG_COMMITS: Final = 1000  # from one to the next that looks for what the log may forget
 
 
 class DeltaCommits:
@@ -111,7 +112,9 @@ class DeltaCommits:
         if small <= small_files or place is None:
             return 0
         about = place_properties(self._application, place, self.name)
-        done = table.optimize.compact(target_size=file_bytes, commit_properties=about)
+        done = table.optimize.compact(
+            target_size=file_bytes, commit_properties=about, post_commithook_properties=self._hooks
+        )
         return int(done["numFilesRemoved"])
 
     def keep_known(self, keep_hours: int) -> bool:
@@ -173,11 +176,22 @@ class DeltaCommits:
             schema_mode=schema_mode or ("overwrite" if mode == "overwrite" else None),
             storage_options=self._storage or None,
             commit_properties=place_properties(self._application, place, self.name, made=made),
+            post_commithook_properties=self._hooks,
         )
         if self._table is None:
             self._table = DeltaTable(self.uri, storage_options=self._storage)
-        else:
-            self._table.update_incremental()
+
+    @property
+    def _hooks(self) -> PostCommitHookProperties:
+        """
+        What follows a commit: a checkpoint when it is due, and a look for what the log may forget.
+
+        Not that at each, as delta-rs would have it: it lists the log, which has an entry for each
+        commit of a month.
+        """
+        version = 0 if self._table is None else self._table.version() + 1
+        is_due = version % CLEAN_LOG_COMMITS == 0
+        return PostCommitHookProperties(cleanup_expired_logs=None if is_due else False)
 
     def _opened(self, version: int | None = None) -> DeltaTable:
         if self._table is None:

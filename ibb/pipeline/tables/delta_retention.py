@@ -2,7 +2,8 @@
 How long the log of a Delta table knows which files went when, and what its versions were.
 
 A vacuum goes by it: a file that the log has forgotten may have gone yesterday or years ago, and is
-judged by when it was written. So the log must know of as many hours as files are to be kept for.
+judged by when it was written. So the log must know of as many hours as files are to be kept for;
+of more it need not: a version without its files is of no use, and each costs time.
 """
 
 from __future__ import annotations
@@ -33,15 +34,15 @@ def keep_known(table: DeltaTable, hours: int) -> bool:
         whether removed files had been known for less, so that older ones are forgotten already.
     """
     settings = table.metadata().configuration
-    asked = timedelta(hours=hours)
+    wanted = timedelta(hours=hours)
     changed, shorter = {}, False
     for key, default in DEFAULTS.items():
-        text, wanted = settings.get(key), max(asked, default)
+        text = settings.get(key)
         has = default if text is None else _duration(text)
-        is_ours = text == f"interval {settings.get(OURS_KEY)} hours"
-        if has is not None and (has < asked or (is_ours and has > wanted)):
-            changed[key] = f"interval {wanted // timedelta(hours=1)} hours"
-            shorter = shorter or (key == REMOVED_KEY and has < asked)
+        is_ours = text in (None, f"interval {settings.get(OURS_KEY)} hours")
+        if has is not None and (has < wanted or (is_ours and has > wanted)):
+            changed[key] = f"interval {hours} hours"
+            shorter = shorter or (key == REMOVED_KEY and has < wanted)
     if changed:
         changed[OURS_KEY] = str(hours)
         table.alter.set_table_properties(changed, raise_if_not_exists=False)

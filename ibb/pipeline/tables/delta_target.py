@@ -36,12 +36,19 @@ class DeltaTarget(DeltaCommits):
 
     def versions(self) -> Iterator[Version]:
         """Yield the versions that are left, newest first."""
-        for commit in self._table.history() if self._table else ():
+        if self._table is None:
+            return
+        found = False
+        for commit in self._table.history():
             made = MADE_KEY in commit
             if made or POSITION_KEY in commit:
+                found = True
                 position = GtidPosition.parse(commit[MADE_KEY if made else POSITION_KEY])
                 name = str(commit.get(TABLE_KEY) or self.name)
                 yield Version(commit["version"], position, name, made)
+        place = self.place
+        if not found and place is not None:  # all that the log has left is of upkeep
+            yield Version(self._table.version(), place.position, self.name, made=False)
 
     def create(self, schema: pa.Schema, key: Sequence[str], place: Place) -> None:
         """Make the table empty, in place of what may be there."""
@@ -144,6 +151,7 @@ class DeltaTarget(DeltaCommits):
                 source_alias="s",
                 target_alias="t",
                 commit_properties=place_properties(self._application, place, self.name),
+                post_commithook_properties=self._hooks,
             )
             .when_matched_delete(f"s.{MARK_COLUMN}")
             .when_matched_update(columns)

@@ -70,6 +70,7 @@ class HistoryTarget(DeltaCommits, HistoryRows):
             source_alias="s",
             target_alias="t",
             commit_properties=place_properties(self._application, place, self.name),
+            post_commithook_properties=self._hooks,
         )
         merger = merger.when_matched_update(
             {**{name: f"s.{name}" for name in TO_NAMES}, IS_CURRENT: "false"}

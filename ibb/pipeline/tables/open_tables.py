@@ -52,8 +52,8 @@ class OpenTables:
                 return None
             table = DeltaTable(uri, storage_options=options)
             held = _Held(table, table.version(), _entry(uri, table.version()))
-        else:
-            held.table.update_incremental()
+        elif _entry(uri, held.table.version() + 1) is not None:  # else it is as it was: to list
+            held.table.update_incremental()  # a log of many entries takes its time
         if held.entry is not None:
             self._held[uri] = held
             if len(self._held) > OPEN_TABLES_MAX:

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from ibb.pipeline.tables import as_of
+from ibb.pipeline.tables import as_of, delta_commits
 from ibb.pipeline.tables.as_of import write_as_of
 from ibb.pipeline.tables.config import CompactionConfig
-from ibb.pipeline.tables.delta_retention import REMOVED_KEY
+from ibb.pipeline.tables.delta_retention import LOG_KEY, REMOVED_KEY
 from ibb.pipeline.tables.errors import PipelineError
 from ibb.pipeline.tables.lake import Lake
 from ibb.pipeline.tables.upkeep import VACUUM_SECONDS, Upkeep
@@ -91,7 +91,9 @@ def test_files_of_old_versions_are_removed_once_a_day(source, deaths, tmp_path):
     deaths.run(lake)
     for path in ("shop/t", "_ibb/history/shop/t"):  # what nobody may say, but for his own tables
         table = DeltaTable(str(lake / path))
-        table.alter.set_table_properties({REMOVED_KEY: "interval 0 days"})
+        table.alter.set_table_properties(
+            {REMOVED_KEY: "interval 0 days", LOG_KEY: "interval 30 days"}
+        )
         table.create_checkpoint()  # behind it the log itself names no file that has gone
     config, told, now = replace(deaths.config, target=str(lake)), [], [1000.0]
     opened = Lake(config)
@@ -172,6 +174,48 @@ def test_a_log_that_has_forgotten_what_is_to_be_kept_is_waited_for(source, death
     assert days_pass(7, 199) == []
     assert len(days_pass(0.3, 199)) == 1
     deaths.run(lake)
+    deaths.check(lake)
+
+
+def test_a_log_of_nothing_but_upkeep_still_has_the_version_of_now(source, deaths, tmp_path):
+    lake = tmp_path / "lake"
+    deaths.run(lake)
+    insert(source, 10, 16)
+    deaths.run(lake)
+    config = replace(deaths.config, target=str(lake))
+    table = Lake(config).open_delta(T)
+    had = [version.position for version in table.versions()]
+    assert table.keep_known(200)
+    DeltaTable(str(lake / "shop/t")).create_checkpoint()
+    for entry in sorted((lake / "shop/t/_delta_log").glob("*.json"))[:-1]:
+        entry.unlink()  # as when they were older than the log is to know
+    (left,) = Lake(config).open_delta(T).versions()
+    assert (left.position, left.number, left.made) == (had[0], len(had), False)
+    path = str(tmp_path / "t.parquet")
+    assert write_as_of(config, T, left.position, path).rows == len(source.models[-1][T].rows)
+    with pytest.raises(PipelineError, match="the oldest version that is left is of"):
+        write_as_of(config, T, had[-1], path)
+
+
+def test_the_log_is_looked_through_for_what_is_too_old_at_one_commit_of_many(
+    source, deaths, tmp_path, monkeypatch
+):
+    lake, table = tmp_path / "lake", tmp_path / "lake/shop/t"
+    monkeypatch.setattr(delta_commits, "CLEAN_LOG_COMMITS", 8)
+    deaths.config = replace(deaths.config, compaction=None)
+    deaths.run(lake)
+    DeltaTable(str(table)).alter.set_table_properties({LOG_KEY: "interval 0 hours"})
+    old = time.time() - 7200
+    counts = []
+    for number in range(10, 22):
+        DeltaTable(str(table)).create_checkpoint()
+        for entry in (table / "_delta_log").iterdir():
+            os.utime(entry, (old, old))
+        insert(source, number, number + 1)
+        deaths.run(lake)
+        counts.append((DeltaTable(str(table)).version(), len(list(table.glob("*/*.json")))))
+    assert counts[-1][0] >= 8
+    assert [at for at, left in counts if left <= 2] == [at for at, _ in counts if at % 8 == 0]
     deaths.check(lake)
 
 
