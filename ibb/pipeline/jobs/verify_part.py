@@ -244,14 +244,15 @@ class FilesCheck(_DirectoryCheck):
     def begin_at(self, part: Part, trees: BinlogDirectory) -> None:
         """Make the checks that follow a history, for files from the first of a part on."""
         self._newest, self._newest_valid = part.newest, part.newest_valid
-        self._part_history = PartHistory(
-            self._losses, part.first, part.origin, self._files_now.oldest
-        )
+        # Those before it may have been purged since the directory was cut into parts.
+        there = (state.file_no for state in self._files if state.file_no >= part.first)
+        first = next(there, part.first)
+        self._part_history = PartHistory(self._losses, first, part.origin, self._files_now.oldest)
         self._history = self._part_history
         self._records = RecordChecks(
             self._history, self._losses, TreeCheck(trees), self._formats.seen
         )
-        self._chunks = ChunkChecks(self._records, skipping=part.first > 0)
+        self._chunks = ChunkChecks(self._records, skipping=first > 0)
         self._pages = PageChecks(self._chunks, self._records, self._losses)
 
     def result(self, part: Part) -> PartResult:

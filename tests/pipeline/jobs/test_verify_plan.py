@@ -13,6 +13,7 @@ from ibb.pipeline.jobs.verify_plan import verify_in_parts
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.gtid import Gtid
 from ibb.storage import Store
+from ibb.storage.file_name import binlog_name
 from ibb.storage.os_disk import OsDisk
 from ibb.storage.position import Position
 from ibb.storage.record import (
@@ -236,31 +237,48 @@ def test_a_part_with_too_many_findings_says_what_to_do(narrow, images, monkeypat
         list(verify_in_parts(disk, "/s", Parts(disk)))
 
 
-class ResetParts(Parts):
-    """Checks parts that another history has taken the place of, before they were begun."""
+class LateParts(Parts):
+    """Checks parts when something has happened to their files, before they were begun."""
 
-    def __init__(self, store):
+    def __init__(self, act):
         super().__init__(OsDisk())
-        self.store = store
+        self.act = act
 
     def __call__(self, parts):
         if not self.calls:
-            self.store.reset()
-            for number in range(1, 400):
-                publish(self.store, number, 300)
+            self.act()
         return super().__call__(parts)
+
+
+def checked_late(path, store, act):
+    """Return what a check finds of a store whose files change before their parts are checked."""
+    for number in range(1, 200):
+        publish(store, number, 300)
+    parts = LateParts(act)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(verify_plan, "PART_BYTES_MIN", 1)
+        found = list(verify_in_parts(OsDisk(), str(path), parts, readers=1000))
+    assert parts.calls[0] > 3
+    return kinds(found) - {"not-closed"}
 
 
 def test_files_that_were_begun_anew_before_their_parts_were_checked_are_told_of(narrow, tmp_path):
     with Store.open(tmp_path, SMALL) as store:
-        for number in range(1, 200):
-            publish(store, number, 300)
-        parts = ResetParts(store)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(verify_plan, "PART_BYTES_MIN", 1)
-            found = list(verify_in_parts(OsDisk(), str(tmp_path), parts, readers=1000))
-    assert parts.calls[0] > 3
-    assert kinds(found) - {"not-closed"} == {"begun-anew"}
+
+        def begin_anew():
+            store.reset()
+            for number in range(1, 400):
+                publish(store, number, 300)
+
+        assert checked_late(tmp_path, store, begin_anew) == {"begun-anew"}
+
+
+@pytest.mark.parametrize("first", [1, 2, 3, 6])
+def test_files_that_were_purged_before_their_parts_were_checked_are_no_finding(
+    narrow, tmp_path, first
+):
+    with Store.open(tmp_path, SMALL) as store:
+        assert checked_late(tmp_path, store, lambda: store.purge_to(binlog_name(first))) == set()
 
 
 def test_files_that_are_begun_anew_meanwhile_are_no_damage(narrow, images, monkeypatch):
