@@ -71,7 +71,7 @@ def cut_behind(pages: PageSource, state: BinlogState, position: GtidPosition) ->
     """
     unknown = check_position(state, position)
     known = GtidPosition(gtid for gtid in position if gtid.domain not in unknown)
-    return _scanned(pages, find_start(pages, known), known)
+    return _scanned(pages, find_start(pages, known), known, state)
 
 
 def cut_of_what_is_left(pages: PageSource, position: GtidPosition) -> Cut:
@@ -84,7 +84,7 @@ def cut_of_what_is_left(pages: PageSource, position: GtidPosition) -> Cut:
     place = find_oldest(pages)
     known = _full_state(pages, place.file_no)
     left = GtidPosition(gtid for gtid in position if not known.contains(gtid))
-    return _scanned(pages, StartPlace(place, known), left)
+    return _scanned(pages, StartPlace(place, known), left, BinlogState())
 
 
 def position_at_beginning(pages: PageSource) -> GtidPosition:
@@ -102,14 +102,33 @@ def _full_state(pages: PageSource, file_no: int) -> BinlogState:
     return BinlogState(() if full is None else full.entries)
 
 
-def _scanned(pages: PageSource, found: StartPlace, known: GtidPosition) -> Cut:
-    """Read on from a place until every domain of a position is reached."""
+def _scanned(pages: PageSource, found: StartPlace, known: GtidPosition, state: BinlogState) -> Cut:
+    """
+    Read on from a place until every domain of a position is reached.
+
+    The newest GTID of a server is surely there: a higher number before it does not tell that it
+    was passed, as a client of a dump would take it, but that numbers fall in this history.
+    """
     behind = {gtid.domain: found.position for gtid in known}
-    wanted = DumpFilter(known, found.state)
+    sure = {
+        gtid.domain: gtid
+        for gtid in known
+        if state.seq(gtid.domain, gtid.server) == gtid.seq
+        and found.state.seq(gtid.domain, gtid.server) != gtid.seq
+    }
+    others = GtidPosition(gtid for gtid in known if gtid.domain not in sure)
+    wanted = DumpFilter(others, found.state)
     reader = GroupReader(pages, found.position)
-    while wanted.skipping and (group := reader.next()) is not None:
-        if group.gtid is not None and wanted.wants(group.gtid) is Verdict.SKIP:
-            behind[group.gtid.domain] = just_behind(group.position)
+    while (sure or wanted.skipping) and (group := reader.next()) is not None:
+        gtid = group.gtid
+        if gtid is None:
+            continue
+        if gtid.domain in sure:
+            behind[gtid.domain] = just_behind(group.position)
+            if sure[gtid.domain] == gtid:
+                del sure[gtid.domain]
+        elif wanted.skipping and wanted.wants(gtid) is Verdict.SKIP:
+            behind[gtid.domain] = just_behind(group.position)
     return Cut(found.position, behind)
 
 

@@ -86,6 +86,14 @@ def test_each_kind_of_change_has_its_images(store):
     assert first["commit_time"].timestamp() == 1_700_000_000
 
 
+def test_a_history_that_ends_with_a_lower_number_is_read_to_its_end(store):
+    for number, gtid in enumerate(("0-1-9", "1-1-3", "0-1-4"), 1):
+        publish_events(store, gtid, write(number), xid(1))
+    assert ids(store.path) == [("0-1-9", "1"), ("1-1-3", "2"), ("0-1-4", "3")]
+    assert ids(store.path, endingGtid="0-1-4") == [("0-1-9", "1"), ("0-1-4", "3")]
+    assert ids(store.path, startingGtid="0-1-4") == [("1-1-3", "2")]
+
+
 def test_tables_and_kinds_are_chosen(store):
     delete = enc.rows_event(enc.DELETE, SPECS, [[(1, b"x")]])
     publish_events(store, "0-1-1", write(1, 2), delete, xid(1))
