@@ -50,13 +50,24 @@ CHANGE_COLUMNS: Final = (
     Column("thread", pa.int64()),
     Column("statement", pa.string()),
 )
+# Tells the order of groups, which neither their times nor their numbers do; only by option columns.
+GROUP_COLUMN: Final = Column("_group", pa.int64())
 
 
 class Tag(NamedTuple):
-    """Where rows come from: their group, the number of their event in it, and the statement."""
+    """
+    Where rows come from.
+
+    Attributes:
+        group: when and by which GTID they changed.
+        position: of their event in the group.
+        number: of the group, in its partition.
+        statement: that changed them.
+    """
 
     group: GtidEvent
     position: int
+    number: int
     statement: bytes | None = None
 
 
@@ -109,7 +120,7 @@ class CollectedRows:
                 batches = self._batches[version] = self._made(rows.table, schema)
             check_seq_no(rows.group)
             batches.add(rows.event, len(self._tags))
-            self._tags.append(Tag(rows.group, rows.position, rows.statement))
+            self._tags.append(Tag(rows.group, rows.position, rows.number, rows.statement))
             self._bytes += len(rows.event) + len(rows.statement or b"")
             del rows  # the event is staged, and may be large
             while batches.is_full:
@@ -145,7 +156,7 @@ def change_batch(batch: RowBatch, tags: list[Tag], columns: Sequence[Column]) ->
     Args:
         batch: changed rows of a version of a table.
         tags: of which its tags are the numbers.
-        columns: of `CHANGE_COLUMNS`.
+        columns: of `CHANGE_COLUMNS`, and `GROUP_COLUMN`.
 
     Raises:
         FormatError: the texts are too long for one batch.
@@ -192,4 +203,5 @@ _OF_TAGS: Final[dict[str, tuple[Callable[[Tag], Any], Any]]] = {
     "position": (lambda tag: tag.position, pa.int32()),
     "thread": (lambda tag: tag.group.thread_id, pa.int64()),
     "statement": (_statement, pa.string()),
+    "_group": (lambda tag: tag.number, pa.int64()),
 }

@@ -46,6 +46,7 @@ class TableRows(NamedTuple):
         table: its table map.
         event: all of it, without checksum.
         position: of the event in its group.
+        number: of the group, among those of its partition.
         statement: that changed the rows (binlog_annotate_row_events), or the beginning of it; None:
             it was not logged, or not asked for.
     """
@@ -54,6 +55,7 @@ class TableRows(NamedTuple):
     table: TableMap
     event: Buffer
     position: int
+    number: int
     statement: bytes | None = None
 
 
@@ -84,6 +86,7 @@ class RowEvents:
         self._keeps = keeps
         self._allow_statements = allow_statements
         self._maps: dict[bytes, TableMap] = {}
+        self._groups = 0
 
     def of(self, group: EventGroup) -> Iterator[TableRows]:
         """
@@ -94,6 +97,7 @@ class RowEvents:
                 GTID.
         """
         head = GtidEvent.parse(group.head)
+        self._groups += 1
         try:
             if not head.flags2 & GtidFlag.PREPARED_XA:
                 yield from self._standing(group, head, head)
@@ -184,7 +188,7 @@ class RowEvents:
                 tables[number] = found if self._wants(found.database, found.table) else None
                 continue
             if table is not None and self._stands(table, position, outcome, head):
-                yield TableRows(happened, table, event.pop(), position, statement)
+                yield TableRows(happened, table, event.pop(), position, self._groups, statement)
             statement = None if is_last else statement
         if joiner is not None:
             raise FormatError("fragments of a rows event end before it does")

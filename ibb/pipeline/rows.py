@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from ibb.protocol.rows.row_stage import DELETE, INSERT, UPDATE
 
-from .change_rows import CHANGE_COLUMNS, CollectedRows, change_batch
+from .change_rows import CHANGE_COLUMNS, GROUP_COLUMN, CollectedRows, change_batch
 from .columns import Column, batches, chosen
 from .event_rows import EVENT_COLUMNS, EventFilter, event_rows
 from .group_rows import GROUP_COLUMNS, group_rows
@@ -44,7 +44,10 @@ def columns_of(options: SourceOptions) -> tuple[Column, ...]:
         SchemaMissing, SchemaMismatch: it is not known what the columns of the table are.
     """
     if options.table is None:
-        return chosen(_COLUMNS[options.mode], options.columns)
+        known = _COLUMNS[options.mode]
+        if options.columns and options.mode == "changes":
+            known = (*known, GROUP_COLUMN)
+        return chosen(known, options.columns)
     found = table_columns(
         newest_map(options, options.table), options.table, schemas_of(options), options.policy
     )

@@ -86,6 +86,14 @@ def test_each_kind_of_change_has_its_images(store):
     assert first["commit_time"].timestamp() == 1_700_000_000
 
 
+def test_groups_have_a_number_in_their_partition_that_tells_their_order(store):
+    for number, gtid in enumerate(("0-1-9", "1-1-3", "0-1-4"), 1):
+        publish_events(store, gtid, write(number), xid(1))
+    found = changes(store.path, columns="gtid,_group", endingGtid="0-1-4,1-1-3")
+    assert [tuple(row.values()) for row in found] == [("0-1-9", 1), ("1-1-3", 2), ("0-1-4", 3)]
+    assert "_group" not in changes(store.path)[0]
+
+
 def test_a_history_that_ends_with_a_lower_number_is_read_to_its_end(store):
     for number, gtid in enumerate(("0-1-9", "1-1-3", "0-1-4"), 1):
         publish_events(store, gtid, write(number), xid(1))

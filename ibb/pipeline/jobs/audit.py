@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions
 
+from ibb.pipeline.change_rows import CHANGE_COLUMNS, GROUP_COLUMN
 from ibb.pipeline.errors import OptionError
 
 from .job_source import with_defaults
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
-ORDER: Final = ("commit_time", "domain", "seq_no", "position", "row")
+COLUMNS: Final = tuple(column.name for column in CHANGE_COLUMNS)
+ORDER: Final = (GROUP_COLUMN.name, "position", "row")  # in a partition, which come in order
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,22 +73,28 @@ class RowsWanted:
 
 def changed_rows(spark: SparkSession, options: Mapping[str, str], wanted: RowsWanted) -> DataFrame:
     """
-    Return the changed rows that are wanted, in the order of their commits.
+    Return the changed rows that are wanted, in the order of the history.
+
+    That is the order in which they were committed. Neither the time of a group tells it, which is
+    when its statement began, so that one that waited for a lock has an earlier one than what it
+    waited for, nor its number, which may fall. Several directories come one behind the other.
 
     Args:
         spark: a session of the cluster.
         options: of the data source: which tables, operations, domains, GTIDs and times are read;
-            what they leave out is not read at all.
+            what they leave out is not read at all. The columns are those of mode changes.
         wanted: conditions on rows.
 
     Raises:
         OptionError: an option is wrong.
     """
-    frame = spark.read.format("ibb").options(**with_defaults(options, mode="changes")).load()
+    given = {name: value for name, value in options.items() if name.lower() != "columns"}
+    given["columns"] = ",".join((*COLUMNS, GROUP_COLUMN.name))
+    frame = spark.read.format("ibb").options(**with_defaults(given, mode="changes")).load()
     conditions = list(_conditions(wanted))
     if conditions:
         frame = frame.where(reduce(and_, conditions))
-    return frame.orderBy(*ORDER)
+    return frame.orderBy(functions.spark_partition_id(), *ORDER).select(*COLUMNS)
 
 
 def _conditions(wanted: RowsWanted) -> Iterator[Column]:

@@ -89,6 +89,25 @@ def test_changes_are_told_in_lines(run, directory):
     assert [line.split()[2] for line in told.splitlines()] == ["0-2-11", "0-2-13"]
 
 
+def test_rows_come_in_the_order_of_the_history(run, tmp_path):
+    """Times and numbers fall, as of a statement that waited for a lock, and of mixed tables."""
+    gtids = [f"{number % 2}-1-{number if number % 3 else 1000 + number}" for number in range(1, 31)]
+    other = MAP.replace(b"\x01t\0", b"\x01u\0") + write(7)[len(MAP) :]
+    with Store.open(tmp_path, OPTIONS) as store:
+        for number, gtid in enumerate(gtids):
+            when = 1_700_000_000 - 5 * (number % 4)
+            events = (write(2, 1), other, write(3), query("." * 9000), xid(1))
+            publish_events(store, gtid, *events, timestamp=when)
+    words = ("audit", tmp_path, "--option", "minPartitions=5", "--json")
+    rows = [json.loads(line) for line in run(*words)[1].splitlines()]
+    assert [(row["gtid"], row["table"], row["after"]["id"]) for row in rows] == [
+        (gtid, table, number)
+        for gtid in gtids
+        for table, number in (("t", "2"), ("t", "1"), ("u", "7"), ("t", "3"))
+    ]
+    assert [json.loads(line) for line in run(*words, "--limit", 5)[1].splitlines()] == rows[:5]
+
+
 def test_statistics_are_counted(run, directory):
     _, told = run("statistics", directory, "--by", "table,op", "--largest", 2, "--json")
     rows = [json.loads(line) for line in told.splitlines()]
