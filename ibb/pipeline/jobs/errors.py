@@ -8,7 +8,7 @@ from typing import Final
 from ibb.protocol.errors import IbbError
 
 LINE_MAX: Final = 2000  # characters
-_RAISED: Final = re.compile(r"^(?:\w+\.)*(\w+): (\S.*)$", re.MULTILINE)
+_RAISED: Final = re.compile(r"^(?:: )?(?:\w+\.)*(\w+): (\S.*)$", re.MULTILINE)
 _OURS: Final = re.compile(r"^ibb\.(?:\w+\.)+\w+: (\S.*)$", re.MULTILINE)
 
 

@@ -18,6 +18,8 @@ ibb.storage.errors.DiskError: open /b/binlog-000001.ibb: no such file
 
 def test_what_went_wrong_is_told_in_a_line():
     assert told_by(STACKS) == "open /b/binlog-000001.ibb: no such file"
+    of_java = STACKS.replace("ibb.storage.errors.DiskError: open", "open")
+    assert told_by(of_java).startswith("SparkException: Job aborted due to stage failure")
     assert told_by("An error\njava.net.ConnectException: refused") == "ConnectException: refused"
     assert told_by("\n\nsomething else\nmore") == "something else"
     assert told_by("") == "no reason given"
