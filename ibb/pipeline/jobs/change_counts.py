@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ibb.pipeline.errors import OptionError
 from ibb.pipeline.rows import row_events, wanted_ops
+from ibb.protocol.event import EventType
+from ibb.protocol.event_group import ROWS
+from ibb.protocol.event_splitter import EventSplitter
 from ibb.protocol.gtid_event import GtidEvent, GtidFlag
 from ibb.protocol.rows.row_stage import DELETE, INSERT, UPDATE, RowStage
 from ibb.protocol.rows.rows_event import open_rows
@@ -34,6 +37,7 @@ KEYS_MAX: Final = 100_000  # of a partition, in memory
 STAGES_MAX: Final = 256  # versions of tables whose rows are counted without another look at them
 STAGE_ROWS: Final = 1024
 TABLES_NAMED_MAX: Final = 16  # of a large group
+_OF_ROWS: Final = frozenset({*ROWS, EventType.PARTIAL_ROW_DATA})
 _OP_NAMES: Final = {INSERT: "insert", UPDATE: "update", DELETE: "delete"}
 
 Key = tuple[int | None, int | None, int | None, str | None, str | None, str | None]
@@ -175,6 +179,8 @@ class _Counts:
             counted[1] += len(event.event)
             tables[f"{event.table.database}.{event.table.table}"] = None
         whole = group.size
+        if head.flags2 & GtidFlag.PREPARED_XA:
+            whole = _size_without_rows(group)  # they count where they are committed
         if head.flags2 & GtidFlag.COMPLETED_XA:
             whole += size  # its rows are those of another group
         if self._takes_all:
@@ -250,6 +256,13 @@ class _Counts:
         heapq.heappush(self._largest, (size, str(gtid), row))
         if len(self._largest) > self._largest_max:
             heapq.heappop(self._largest)
+
+
+def _size_without_rows(group: _MeasuredGroup) -> int:
+    """Return the bytes of a group that nobody has read yet, those of its rows events left out."""
+    splitter = EventSplitter()
+    parts = (part for piece in group.pieces() for part in splitter.feed(piece))
+    return sum(len(part.data) for part in parts if part.header.type not in _OF_ROWS)
 
 
 def _moment(seconds: int) -> datetime:

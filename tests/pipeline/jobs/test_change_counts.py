@@ -123,6 +123,8 @@ def test_rows_count_that_stand(tmp_path):
     assert counts["insert",][0] == 2
     assert counts[None,][2] == 4
     assert groups[0].bytes > 100
+    undone = len(write(4)) - len(MAP)
+    assert sum(one[1] for one in counts.values()) == size_of(tmp_path) - undone
 
 
 def test_many_keys_are_given_out_as_they_come(history, monkeypatch):
