@@ -75,6 +75,8 @@ def _findings(
         check_holds_binlog(OsDisk(), directory)
     if master is not None:
         jobs = entry_of("jobs")
+        if is_url:
+            check_holds_binlog(*jobs.disk_of(directory))
         with jobs.job_session("ibb verify", master, conf) as spark:
             yield jobs.verify_on(spark, directory, totals=totals)
         return

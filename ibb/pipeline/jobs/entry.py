@@ -1,5 +1,7 @@
 """What the command line uses of this package; importing it needs the extra `spark`."""
 
+from ibb.pipeline.directories import disk_of
+
 from .audit import RowsWanted, changed_rows
 from .job_session import DEFAULT_MASTER, job_session
 from .job_source import source_options
@@ -10,6 +12,7 @@ __all__ = [
     "DEFAULT_MASTER",
     "RowsWanted",
     "changed_rows",
+    "disk_of",
     "job_session",
     "source_options",
     "statistics",

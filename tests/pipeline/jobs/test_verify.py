@@ -1,7 +1,12 @@
 """The check on a cluster: what it hands out, and to whom."""
 
-from ibb.pipeline.jobs import verify_plan
+import pytest
+from click.testing import CliRunner
+
+from ibb.cli.main import ibb
+from ibb.pipeline.jobs import entry, verify_plan
 from ibb.pipeline.jobs.verify import verify_on
+from ibb.storage.errors import NoBinlog
 from ibb.storage.os_disk import OsDisk
 from ibb.storage.verify import Totals, verify_directory
 
@@ -44,3 +49,11 @@ def test_parts_are_spread_and_found_as_one(tmp_path, monkeypatch):
     assert str(found[0].kind) == "missing-file"
     assert totals == whole
     assert session.sparkContext.slices[0] > 8
+
+
+@pytest.mark.parametrize("scheme", ["", "file://"])
+def test_a_directory_without_a_binlog_is_not_called_sound(tmp_path, monkeypatch, scheme):
+    monkeypatch.setattr(entry, "job_session", lambda *_: pytest.fail("Spark was begun"))
+    words = ["verify", f"{scheme}{tmp_path}", "--master", "local"]
+    with pytest.raises(NoBinlog, match=str(tmp_path)):
+        CliRunner().invoke(ibb, words, catch_exceptions=False)
