@@ -50,8 +50,9 @@ def audit(
 
     A line for each changed row, in the order of commits: time, GTID, server, connection, operation,
     table, key, and what has changed. Connection and statement are there if the primary logs them
-    (GTID events of 12.3, binlog_annotate_row_events); the user is in no binlog. Without --master
-    Spark runs on this machine.
+    (GTID events of 12.3, binlog_annotate_row_events); the user is in no binlog. What was there
+    before is ? where that is not logged (binlog_row_image). TRUNCATE and DDL change rows that no
+    binlog has. Without --master Spark runs on this machine.
 
     \b
       ibb audit binlogs --table shop.orders --key id=4711
@@ -84,7 +85,9 @@ def _as_line(row: dict[str, Any]) -> str:
     key = " ".join(f"{name}={_text(value)}" for name, value in sorted((row["key"] or {}).items()))
     if row["op"] == "update":
         changed = sorted(name for name in after if before.get(name, after) != after[name])
-        what = (f"{name}: {_text(before.get(name))} -> {_text(after[name])}" for name in changed)
+        # With binlog_row_image=MINIMAL the image before has little more than the key.
+        old = {name: _text(before[name]) if name in before else "?" for name in changed}
+        what = (f"{name}: {old[name]} -> {_text(after[name])}" for name in changed)
     else:
         what = (f"{name}: {_text(value)}" for name, value in sorted((after or before).items()))
     thread = "-" if row["thread"] is None else row["thread"]

@@ -23,7 +23,7 @@ _GROUP_TITLES = ("gtid", "time", "server", "rows", "bytes", "tables")
     default="database,table,op",
     show_default=True,
     metavar="NAMES",
-    help="Of day, server, domain, database, table and op, commas between.",
+    help="Of day, server, domain, database, table and op, commas between; '': all in one line.",
 )
 @click.option(
     "--largest",

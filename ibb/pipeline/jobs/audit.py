@@ -29,8 +29,8 @@ class RowsWanted:
     Conditions that a changed row meets, all of them.
 
     Attributes:
-        values: by column what a row has in it, before its change or after; text as mode changes
-            has it.
+        values: by column, in whatever case, what a row has in it, before its change or after; text
+            as mode changes has it.
         servers: that committed; empty: any.
         threads: of the connections that committed, where the primary logs that; empty: any.
         statement: a regular expression that occurs in the statement, where the primary logs that.
@@ -66,7 +66,7 @@ class RowsWanted:
             name, equals, value = text.partition("=")
             if not equals or not name:
                 raise OptionError("--key", f"'{text}' is not COLUMN=VALUE")
-            if wanted.setdefault(name, value) != value:
+            if wanted.setdefault(name.lower(), value) != value:
                 raise OptionError("--key", f"column {name} cannot have two values")
         return cls(wanted, frozenset(servers), frozenset(threads), statement or "")
 
@@ -114,8 +114,17 @@ def _conditions(wanted: RowsWanted) -> Iterator[Column]:
 
 def _value(image: str, name: str) -> Column:
     """Return a column's value in an image; one that is not in the image after has not changed."""
-    value = functions.col(image).getItem(name)
+    before, after = _values("before", name), _values("after", name)
     if image == "before":
-        return value
-    there = functions.map_contains_key(functions.col("after"), name)
-    return functions.when(there, value).otherwise(functions.col("before").getItem(name))
+        return functions.get(before, 0)
+    there = functions.size(after) > 0
+    return functions.when(there, functions.get(after, 0)).otherwise(functions.get(before, 0))
+
+
+def _values(image: str, name: str) -> Column:
+    """Return the value of a column as an array of one, or an empty one; names have no case."""
+
+    def is_wanted(key: Column, _: Column) -> Column:
+        return functions.lower(key) == functions.lower(functions.lit(name))
+
+    return functions.map_values(functions.map_filter(functions.col(image), is_wanted))

@@ -54,7 +54,7 @@ def statistics(
     Args:
         spark: a session of the cluster.
         options: of the data source: what is read.
-        by: of `change_counts.DIMENSIONS`.
+        by: of `change_counts.DIMENSIONS`; nothing: the whole history in one row.
         largest: how many groups, up to `LARGEST_MAX`.
 
     Raises:
@@ -72,8 +72,14 @@ def statistics(
 
     rows = spark.sparkContext.parallelize(tasks, max(len(tasks), 1)).flatMap(counted)
     found = spark.createDataFrame(rows, _SCHEMA).persist()
-    sums = [functions.sum(name).alias(name) for name in ("rows", "bytes", "groups")]
-    counts = found.where("gtid is null").groupBy(*by).agg(*sums).orderBy(*by)
+    zero = functions.lit(0)
+    sums = [
+        functions.coalesce(functions.sum(name), zero).alias(name)
+        for name in ("rows", "bytes", "groups")
+    ]
+    counts = found.where("gtid is null").groupBy(*by).agg(*sums)
+    if by:
+        counts = counts.orderBy(*by)
     groups = found.where("gtid is not null").orderBy(functions.desc("bytes"), "gtid").limit(most)
     return Statistics(
         counts, groups.select("gtid", "commit_time", "server", "rows", "bytes", "tables")

@@ -72,6 +72,12 @@ def test_a_row_is_followed_through_its_changes(run, directory):
     assert rows[1]["after"] == {"note": "x"}  # its key is in the image before alone
     assert rows[0]["commit_time"] == "2023-11-15T08:13:20Z"
     assert rows[0]["thread"] is None
+    _, named_otherwise = run(
+        "audit", directory, "--key", "ID=2", "--stop-position", "0-1-20", "--json"
+    )
+    assert named_otherwise == told
+    _, told = run("audit", directory, "--key", "Note=x", "--op", "update", "--limit", 1)
+    assert told.endswith('id="2"  note: ? -> "x"\n')
 
 
 def test_changes_are_told_in_lines(run, directory):
@@ -120,6 +126,13 @@ def test_statistics_are_counted(run, directory):
     }
     assert [row["rows"] for row in rows[-2:]] == [4, 4]
     assert rows[-1]["tables"] == ["d.t"]
+    whole = json.loads(run("statistics", directory, "--by", "", "--largest", 0, "--json")[1])
+    assert whole == {name: sum(row[name] for row in rows[:-2]) for name in ("rows", "bytes")} | {
+        "groups": COUNT
+    }
+    late = ("--start-datetime", "2100-01-01", "--largest", 0, "--json")
+    none = json.loads(run("statistics", directory, "--by", "", *late)[1])
+    assert none == {"rows": 0, "bytes": 0, "groups": 0}
     _, told = run("statistics", directory, "--option", "minPartitions=4", "--by", "server")
     lines = [line.split() for line in told.splitlines()]
     assert lines[0] == ["server", "rows", "bytes", "groups"]
