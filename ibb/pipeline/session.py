@@ -11,15 +11,18 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import threading
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ibb.protocol.errors import IbbError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from pyspark.sql import SparkSession
 
@@ -99,11 +102,45 @@ def session_on(master: str, name: str, settings: Mapping[str, str]) -> SparkSess
     if master.startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers need the same packages
         ours |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
-    builder = SparkSession.builder.master(master).appName(name)
-    for key, value in {**ours, **settings}.items():
+    given = {"spark.master": master, "spark.app.name": name, **ours, **settings}
+    _start_java(given)
+    builder = SparkSession.builder
+    for key, value in given.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     from .source import IbbDataSource  # noqa: PLC0415 - needs PySpark
 
     session.dataSource.register(IbbDataSource)  # an editable installation is not searched by Spark
     return session
+
+
+def _start_java(settings: Mapping[str, str]) -> None:
+    """
+    Start the Java that a session will use, unless it runs.
+
+    It ends with this process once it has told us its port. Where we end before, as by Ctrl-C, it
+    finds no place to tell it, and stays for ever.
+    """
+    from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - likewise
+
+    conf = SparkConf()
+    for key, value in settings.items():
+        conf.set(key, value)
+    with _interrupts_held():
+        SparkContext._ensure_initialized(conf=conf)  # noqa: SLF001 - as a session does it
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Let a Ctrl-C come when this is over; only the main thread is told of one."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _frame: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before or signal.SIG_DFL)
+    if came:
+        raise KeyboardInterrupt
