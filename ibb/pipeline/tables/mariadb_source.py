@@ -6,21 +6,20 @@ import datetime as dt
 from contextlib import ExitStack, contextmanager
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pymysql
 from pymysql.cursors import SSCursor
 
 from ibb.pipeline.ddl.column_types import base_type
-from ibb.pipeline.ddl.cursor import UnclearError
 from ibb.protocol.gtid import GtidPosition
 
 from .errors import PipelineError
 from .place import Place
 from .row_changes import TableName
-from .shape import TYPE_METADATA, column_field
-from .storable import check_names
+from .shape import TYPE_METADATA
+from .source_tables import SourceTable, quoted, rows_of, source_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -29,20 +28,12 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS: Final = 30
 READ_SECONDS: Final = 3600  # one statement without a row
+VIEWS_MAX: Final = 20  # until one whose tables are not defined anew meanwhile
 PASSWORD_BYTES_MAX: Final = 4096
 XIDS_SHOWN: Final = 5  # in an error
 _NOT_ALLOWED: Final = frozenset({1142, 1227, 1401})  # denied: command, privilege, XA RECOVER
-_TRANSACTIONAL: Final = frozenset({"InnoDB", "RocksDB"})
 _NO_RANGES: Final = frozenset({"year", "time", "bit"})  # whose values are no integers in SQL
 _MICROSECOND: Final = dt.timedelta(microseconds=1)
-
-
-class SourceTable(NamedTuple):
-    """A table as the server has it: its columns in their order, and its primary key."""
-
-    name: TableName
-    schema: pa.Schema
-    key: tuple[str, ...]
 
 
 class View:
@@ -60,32 +51,12 @@ class View:
 
     def tables(self, wants: Callable[[TableName], bool]) -> list[SourceTable]:
         """
-        Return the tables that are wanted.
+        Return the tables that are wanted, as they are defined now.
 
         Raises:
             PipelineError: one cannot be kept as a change table; it says why.
         """
-        rows = _rows(
-            self.connections[0],
-            "SELECT TABLE_SCHEMA, TABLE_NAME, ENGINE, TABLE_TYPE, @@lower_case_table_names "
-            "FROM information_schema.TABLES WHERE TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED') "
-            "AND TABLE_SCHEMA NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys') "
-            "ORDER BY 1, 2",
-        )
-        found = []
-        for database, table, engine, kind, letter_case in rows:
-            spelled = TableName(database, table)
-            name = spelled.lower() if letter_case else spelled
-            if not wants(name):
-                continue
-            if engine not in _TRANSACTIONAL or kind != "BASE TABLE":
-                raise PipelineError(
-                    f"{name}: {kind} of engine {engine} has no consistent snapshot: leave it out "
-                    "(tables.exclude), or make it an InnoDB table without system versioning"
-                )
-            self._check_foreign_keys(spelled)
-            found.append(self._table(spelled)._replace(name=name))
-        return found
+        return source_tables(self.connections[0], wants)
 
     def read(self, table: SourceTable, worker: int, condition: str = "") -> Iterator[pa.Table]:
         """
@@ -104,7 +75,7 @@ class View:
         try:
             with self.connections[worker].cursor(SSCursor) as cursor:
                 cursor.arraysize = 10_000
-                cursor.execute(f"SELECT {columns} FROM {_quoted(*table.name)}{where}")  # noqa: S608 - quoted names
+                cursor.execute(f"SELECT {columns} FROM {quoted(*table.name)}{where}")  # noqa: S608 - quoted names
                 while rows := cursor.fetchmany():
                     yield _table_of(table.schema, rows)
         except pymysql.Error as error:
@@ -118,14 +89,14 @@ class View:
         kind = base_type((key.metadata or {}).get(TYPE_METADATA, b"").decode())
         if not pa.types.is_integer(key.type) or kind in _NO_RANGES:
             return [""]
-        name = _quoted(key.name)
-        ((low, high),) = _rows(
+        name = quoted(key.name)
+        ((low, high),) = rows_of(
             self.connections[0],
-            f"SELECT MIN({name}), MAX({name}) FROM {_quoted(*table.name)}",  # noqa: S608
+            f"SELECT MIN({name}), MAX({name}) FROM {quoted(*table.name)}",  # noqa: S608
         )
         if low is None:
             return [""]
-        ((count,),) = _rows(
+        ((count,),) = rows_of(
             self.connections[0],
             "SELECT TABLE_ROWS FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s "
             "AND TABLE_NAME = %s",
@@ -138,82 +109,98 @@ class View:
             for start in range(low, high + 1, width)
         ]
 
-    def _check_foreign_keys(self, name: TableName) -> None:
-        """Check that no foreign key changes rows by itself: the binlog does not hold that."""
-        found = _rows(
-            self.connections[0],
-            "SELECT CONSTRAINT_NAME FROM information_schema.REFERENTIAL_CONSTRAINTS "
-            "WHERE CONSTRAINT_SCHEMA = %s AND TABLE_NAME = %s "
-            "AND NOT (UPDATE_RULE IN ('RESTRICT', 'NO ACTION') "
-            "AND DELETE_RULE IN ('RESTRICT', 'NO ACTION'))",
-            *name,
-        )
-        if found:
-            raise PipelineError(
-                f"{name}: its foreign key {found[0][0]} changes or deletes rows when others do "
-                "(ON DELETE or ON UPDATE), which the binlog does not hold: leave the table out "
-                "(tables.exclude), or make that RESTRICT"
-            )
-
-    def _table(self, name: TableName) -> SourceTable:
-        columns = _rows(
-            self.connections[0],
-            "SELECT COLUMN_NAME, COLUMN_TYPE, CHARACTER_SET_NAME, EXTRA "
-            "FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s "
-            "ORDER BY ORDINAL_POSITION",
-            *name,
-        )
-        key = _rows(
-            self.connections[0],
-            "SELECT COLUMN_NAME FROM information_schema.KEY_COLUMN_USAGE WHERE TABLE_SCHEMA = %s "
-            "AND TABLE_NAME = %s AND CONSTRAINT_NAME = 'PRIMARY' ORDER BY ORDINAL_POSITION",
-            *name,
-        )
-        try:
-            fields = [
-                column_field(column, kind, charset or "") for column, kind, charset, _ in columns
-            ]
-            check_names(field.name for field in fields)
-        except (UnclearError, PipelineError) as error:
-            raise PipelineError(f"{name}: {error}") from error
-        return SourceTable(name, pa.schema(fields), tuple(column for (column,) in key))
-
 
 RANGES_MAX: Final = 10_000  # of one table
 
 
 @contextmanager
-def consistent_view(config: ServerConfig, *, for_snapshot: bool = False) -> Iterator[View]:
+def consistent_view(config: ServerConfig) -> Iterator[View]:
     """
     Open connections that see the server at one GTID position.
 
-    Writers are held up only while the transactions begin, under FLUSH TABLES WITH READ LOCK.
-
-    Args:
-        config: the server.
-        for_snapshot: whether the stream is to go on from there, which prepared XA transactions,
-            in neither of the two, do not allow.
-
     Raises:
-        PipelineError: the server cannot be reached, its settings do not allow a pipeline, or
-            XA transactions are prepared.
+        PipelineError: the server cannot be reached, or its settings do not allow a pipeline.
     """
     with ExitStack() as stack:
-        control = stack.enter_context(_connect(config))
-        _check_settings(control)
-        if for_snapshot:  # before the lock, which they may hold up
-            check_prepared(control)
-        workers = [stack.enter_context(_connect(config)) for _ in range(config.workers)]
-        _rows(control, "FLUSH TABLES WITH READ LOCK")
-        try:
-            if for_snapshot:  # and again: from here on none can be prepared
-                check_prepared(control)
+        control, workers = _connected(stack, config)
+        yield _seen_by(control, workers, for_snapshot=False)
+
+
+@contextmanager
+def view_for_snapshot(
+    config: ServerConfig, wants: Callable[[TableName], bool]
+) -> Iterator[tuple[View, list[SourceTable]]]:
+    """
+    Do as `consistent_view`, and tell how the tables that are wanted are defined there.
+
+    Definitions are not part of a view, and to read those of many tables under its lock would hold
+    writers up: they are read before it and behind it, and must be the same. The stream is to go on
+    from there, which prepared XA transactions, in neither of the two, do not allow.
+
+    Raises:
+        PipelineError: the server cannot be reached, its settings do not allow a pipeline, a table
+            cannot be kept as a change table or is defined anew all the time, or XA transactions are
+            prepared.
+    """
+    with ExitStack() as stack:
+        control, workers = _connected(stack, config)
+        check_prepared(control)  # before the lock, which they may hold up
+        tables = source_tables(control, wants)
+        for _ in range(VIEWS_MAX):
+            view, before = _seen_by(control, workers, for_snapshot=True), tables
+            tables = source_tables(control, wants)
+            changed = _changed(before, tables)
+            if not changed:
+                yield view, tables
+                return
             for worker in workers:
-                _rows(worker, "START TRANSACTION WITH CONSISTENT SNAPSHOT")
-            ((position, now),) = _rows(control, "SELECT @@GLOBAL.gtid_binlog_pos, UNIX_TIMESTAMP()")
-        finally:
-            _rows(control, "UNLOCK TABLES")
-        yield View(workers, Place(GtidPosition.parse(position), int(now)))
+                rows_of(worker, "ROLLBACK")
+        raise PipelineError(
+            f"{changed[0]}: its definition changes while the snapshot begins, again and again: try "
+            "once more when it stays"
+        )
+
+
+def _changed(before: list[SourceTable], after: list[SourceTable]) -> list[TableName]:
+    """Return the tables that are not in both lists with the same columns and key."""
+    then, now = ({table.name: table for table in tables} for tables in (before, after))
+    return [
+        name
+        for name in sorted(then.keys() | now.keys())
+        if name not in then
+        or name not in now
+        or then[name].key != now[name].key
+        or not then[name].schema.equals(now[name].schema, check_metadata=True)
+    ]
+
+
+def _connected(
+    stack: ExitStack, config: ServerConfig
+) -> tuple[pymysql.Connection[Any], list[pymysql.Connection[Any]]]:
+    """Return a connection that commands, and those that are to have a view."""
+    control = stack.enter_context(_connect(config))
+    _check_settings(control)
+    return control, [stack.enter_context(_connect(config)) for _ in range(config.workers)]
+
+
+def _seen_by(
+    control: pymysql.Connection[Any],
+    workers: Sequence[pymysql.Connection[Any]],
+    *,
+    for_snapshot: bool,
+) -> View:
+    """Return a view; while its transactions begin writers wait: FLUSH TABLES WITH READ LOCK."""
+    rows_of(control, "FLUSH TABLES WITH READ LOCK")
+    try:
+        if for_snapshot:  # again: from here on none can be prepared
+            check_prepared(control)
+        for worker in workers:
+            rows_of(worker, "START TRANSACTION WITH CONSISTENT SNAPSHOT")
+        now = rows_of(control, "SELECT @@GLOBAL.gtid_binlog_pos, UNIX_TIMESTAMP()")
+    finally:
+        rows_of(control, "UNLOCK TABLES")
+    ((position, seconds),) = now
+    return View(workers, Place(GtidPosition.parse(position), int(seconds)))
 
 
 def compares_in_lower_case(config: ServerConfig) -> bool:
@@ -227,7 +214,7 @@ def compares_in_lower_case(config: ServerConfig) -> bool:
         PipelineError: it cannot be reached.
     """
     with _connect(config) as connection:
-        ((letter_case,),) = _rows(connection, "SELECT @@lower_case_table_names")
+        ((letter_case,),) = rows_of(connection, "SELECT @@lower_case_table_names")
     return bool(letter_case)
 
 
@@ -259,7 +246,7 @@ def _connect(config: ServerConfig) -> pymysql.Connection[Any]:
 
 
 def _check_settings(connection: pymysql.Connection[Any]) -> None:
-    ((on, form, metadata),) = _rows(
+    ((on, form, metadata),) = rows_of(
         connection, "SELECT @@log_bin, @@GLOBAL.binlog_format, @@GLOBAL.binlog_row_metadata"
     )
     for variable, is_right, wanted in (
@@ -297,22 +284,9 @@ def check_prepared(connection: pymysql.Connection[Any]) -> None:
         )
 
 
-def _rows(connection: pymysql.Connection[Any], sql: str, *values: object) -> list[tuple[Any, ...]]:
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute(sql, values or None)
-            return list(cursor.fetchall())
-    except pymysql.Error as error:
-        raise PipelineError(f"the server refused '{sql[:80]}': {error.args[-1]}") from error
-
-
-def _quoted(*names: str) -> str:
-    return ".".join("`" + name.replace("`", "``") + "`" for name in names)
-
-
 def _expression(field: pa.Field) -> str:
     """Return what SELECT must be asked for, so that nothing of the value is rounded."""
-    name = _quoted(field.name)
+    name = quoted(field.name)
     kind = base_type((field.metadata or {}).get(TYPE_METADATA, b"").decode())
     if kind == "float":
         return f"CAST({name} AS DOUBLE)"

@@ -8,7 +8,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 from .errors import PipelineError
-from .mariadb_source import consistent_view
+from .mariadb_source import view_for_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
     from .change_target import KeptTable
     from .config import ServerConfig
-    from .mariadb_source import SourceTable, View
+    from .mariadb_source import View
     from .place import Place
     from .row_changes import TableName
+    from .source_tables import SourceTable
 
 
 def take_snapshot(
@@ -46,8 +47,7 @@ def take_snapshot(
         PipelineError: the server cannot be read, has prepared XA transactions, or a table cannot
             be kept.
     """
-    with consistent_view(config, for_snapshot=True) as view:
-        tables = view.tables(wants)
+    with view_for_snapshot(config, wants) as (view, tables):
         for table in tables:
             target = open_target(table.name)
             key = keys.get(table.name, table.key)

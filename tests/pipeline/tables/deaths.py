@@ -49,7 +49,7 @@ class Deaths:
         monkeypatch.setattr(os, "fsync", lambda _: None)  # a process dies here, no machine
         monkeypatch.setattr(pipeline, "read_batches", source.read)
         monkeypatch.setattr(pipeline, "compares_in_lower_case", lambda _: False)
-        monkeypatch.setattr(snapshot, "consistent_view", source.view)
+        monkeypatch.setattr(snapshot, "view_for_snapshot", source.view)
         monkeypatch.setattr(Pipeline, "_wait_for", lambda *_: None)
 
     def run(self, lake, *snapshot, dies=True):

@@ -110,10 +110,10 @@ class Source:
                 first = last
 
     @contextmanager
-    def view(self, _config, *, for_snapshot):
+    def view(self, _config, wants):
         """See the server's tables as they are now."""
-        assert for_snapshot
-        yield _View(self.models[self.view_at], self.stream.place(self.view_at))
+        view = _View(self.models[self.view_at], self.stream.place(self.view_at))
+        yield view, view.tables(wants)
 
     def _change(self, name, ops, domain):
         before = self.models[-1][named(name)]

@@ -4,17 +4,24 @@ import pyarrow as pa
 import pymysql
 import pytest
 
+from ibb.pipeline.tables import mariadb_source
 from ibb.pipeline.tables.config import ServerConfig
 from ibb.pipeline.tables.errors import PipelineError
 from ibb.pipeline.tables.mariadb_source import (
     XIDS_SHOWN,
-    SourceTable,
     View,
     check_prepared,
     compares_in_lower_case,
+    view_for_snapshot,
 )
 from ibb.pipeline.tables.place import Place
 from ibb.pipeline.tables.row_changes import TableName
+from ibb.pipeline.tables.source_tables import SourceTable
+
+from ...integration.conftest import mariadb_10, new_rig
+from .topology import ROW_OPTIONS
+
+__all__ = ["mariadb_10"]
 
 
 class Server:
@@ -103,3 +110,79 @@ def test_a_table_that_changed_behind_the_view_stops_with_its_name():
     table = SourceTable(TableName("shop", "t"), pa.schema([("id", pa.int32())]), ("id",))
     with pytest.raises(PipelineError, match=r"shop\.t: the server refused: Table definition has"):
         list(View([Ended()], Place.nowhere()).read(table, 0))
+
+
+@pytest.fixture(scope="module")
+def primary(mariadb_10):
+    with new_rig() as rig:
+        server = rig.primary(mariadb_10, *ROW_OPTIONS)
+        server.run("CREATE DATABASE shop")
+        yield server
+
+
+class Meddled:
+    """Does something at the server when a snapshot has let its lock go."""
+
+    def __init__(self, monkeypatch, primary, *statements):
+        self.left = list(statements)
+        self._primary = primary
+        self._rows_of = mariadb_source.rows_of
+        monkeypatch.setattr(mariadb_source, "rows_of", self)
+
+    def __call__(self, connection, sql, *values):
+        found = self._rows_of(connection, sql, *values)
+        if sql == "UNLOCK TABLES" and self.left:
+            self._primary.run("USE shop", self.left.pop(0))
+        return found
+
+
+def is_of_shop(name):
+    return name.database == "shop"
+
+
+@pytest.mark.live
+@pytest.mark.xdist_group("mariadb_source")
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("ALTER TABLE t ADD c INT DEFAULT 7",),
+        ("ALTER TABLE t MODIFY b VARCHAR(30)", "ALTER TABLE t DROP COLUMN b"),
+        ("ALTER TABLE t DROP PRIMARY KEY, ADD PRIMARY KEY (a, b)",),
+        ("DROP TABLE t",),
+        ("CREATE TABLE u LIKE t",),
+    ],
+)
+def test_tables_are_as_they_were_defined_in_the_view(primary, monkeypatch, change):
+    primary.run(
+        "USE shop",
+        "DROP TABLE IF EXISTS t, u",
+        "CREATE TABLE t (a INT, b VARCHAR(20) NOT NULL, PRIMARY KEY (a))",
+        "INSERT INTO t VALUES (1, 'x')",
+    )
+    meddled = Meddled(monkeypatch, primary, *change)
+    config = ServerConfig(socket=str(primary.socket), workers=1)
+    with view_for_snapshot(config, is_of_shop) as (view, tables):
+        assert meddled.left == []
+        assert str(view.place.position) == primary.binlog_position()  # behind all that was done
+        now = view.tables(is_of_shop)
+        assert [(one.schema, one.key) for one in tables] == [(one.schema, one.key) for one in now]
+        pieces = [piece for table in tables for piece in view.read(table, 0)]
+    rows = [row for piece in pieces for row in piece.to_pylist()]
+    filled = [table.schema.names for table in tables if table.name.table == "t"]
+    assert [list(row) for row in rows] == filled
+
+
+@pytest.mark.live
+@pytest.mark.xdist_group("mariadb_source")
+def test_a_table_that_is_never_the_same_is_named(primary, monkeypatch):
+    primary.run("USE shop", "DROP TABLE IF EXISTS t, u", "CREATE TABLE t (a INT PRIMARY KEY)")
+    monkeypatch.setattr(mariadb_source, "VIEWS_MAX", 3)
+    changes = [f"ALTER TABLE t ADD c{number} INT" for number in range(5)]
+    meddled = Meddled(monkeypatch, primary, *changes)
+    config = ServerConfig(socket=str(primary.socket), workers=1)
+    with (
+        pytest.raises(PipelineError, match=r"^shop\.t: its definition changes while the snapshot"),
+        view_for_snapshot(config, is_of_shop),
+    ):
+        pass
+    assert len(meddled.left) == 2

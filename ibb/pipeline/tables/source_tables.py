@@ -1,0 +1,122 @@
+"""What the source's MariaDB says of its tables: which there are, their columns and keys."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import pyarrow as pa
+import pymysql
+
+from ibb.pipeline.ddl.cursor import UnclearError
+
+from .errors import PipelineError
+from .row_changes import TableName
+from .shape import column_field
+from .storable import check_names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_TRANSACTIONAL: Final = frozenset({"InnoDB", "RocksDB"})
+
+
+class SourceTable(NamedTuple):
+    """A table as the server has it: its columns in their order, and its primary key."""
+
+    name: TableName
+    schema: pa.Schema
+    key: tuple[str, ...]
+
+
+def source_tables(
+    connection: pymysql.Connection[Any], wants: Callable[[TableName], bool]
+) -> list[SourceTable]:
+    """
+    Return the tables that are wanted.
+
+    Raises:
+        PipelineError: one cannot be kept as a change table; it says why.
+    """
+    rows = rows_of(
+        connection,
+        "SELECT TABLE_SCHEMA, TABLE_NAME, ENGINE, TABLE_TYPE, @@lower_case_table_names "
+        "FROM information_schema.TABLES WHERE TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED') "
+        "AND TABLE_SCHEMA NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys') "
+        "ORDER BY 1, 2",
+    )
+    found = []
+    for database, table, engine, kind, letter_case in rows:
+        spelled = TableName(database, table)
+        name = spelled.lower() if letter_case else spelled
+        if not wants(name):
+            continue
+        if engine not in _TRANSACTIONAL or kind != "BASE TABLE":
+            raise PipelineError(
+                f"{name}: {kind} of engine {engine} has no consistent snapshot: leave it out "
+                "(tables.exclude), or make it an InnoDB table without system versioning"
+            )
+        _check_foreign_keys(connection, spelled)
+        found.append(_table(connection, spelled)._replace(name=name))
+    return found
+
+
+def rows_of(
+    connection: pymysql.Connection[Any], sql: str, *values: object
+) -> list[tuple[Any, ...]]:
+    """
+    Return what a statement answers.
+
+    Raises:
+        PipelineError: the server refuses it.
+    """
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(sql, values or None)
+            return list(cursor.fetchall())
+    except pymysql.Error as error:
+        raise PipelineError(f"the server refused '{sql[:80]}': {error.args[-1]}") from error
+
+
+def quoted(*names: str) -> str:
+    """Return names, of a table and its database or of a column, as SQL has them."""
+    return ".".join("`" + name.replace("`", "``") + "`" for name in names)
+
+
+def _check_foreign_keys(connection: pymysql.Connection[Any], name: TableName) -> None:
+    """Check that no foreign key changes rows by itself: the binlog does not hold that."""
+    found = rows_of(
+        connection,
+        "SELECT CONSTRAINT_NAME FROM information_schema.REFERENTIAL_CONSTRAINTS "
+        "WHERE CONSTRAINT_SCHEMA = %s AND TABLE_NAME = %s "
+        "AND NOT (UPDATE_RULE IN ('RESTRICT', 'NO ACTION') "
+        "AND DELETE_RULE IN ('RESTRICT', 'NO ACTION'))",
+        *name,
+    )
+    if found:
+        raise PipelineError(
+            f"{name}: its foreign key {found[0][0]} changes or deletes rows when others do "
+            "(ON DELETE or ON UPDATE), which the binlog does not hold: leave the table out "
+            "(tables.exclude), or make that RESTRICT"
+        )
+
+
+def _table(connection: pymysql.Connection[Any], name: TableName) -> SourceTable:
+    columns = rows_of(
+        connection,
+        "SELECT COLUMN_NAME, COLUMN_TYPE, CHARACTER_SET_NAME, EXTRA "
+        "FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s "
+        "ORDER BY ORDINAL_POSITION",
+        *name,
+    )
+    key = rows_of(
+        connection,
+        "SELECT COLUMN_NAME FROM information_schema.KEY_COLUMN_USAGE WHERE TABLE_SCHEMA = %s "
+        "AND TABLE_NAME = %s AND CONSTRAINT_NAME = 'PRIMARY' ORDER BY ORDINAL_POSITION",
+        *name,
+    )
+    try:
+        fields = [column_field(column, kind, charset or "") for column, kind, charset, _ in columns]
+        check_names(field.name for field in fields)
+    except (UnclearError, PipelineError) as error:
+        raise PipelineError(f"{name}: {error}") from error
+    return SourceTable(name, pa.schema(fields), tuple(column for (column,) in key))
