@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .batch_work import BatchWork
     from .place import Place
     from .row_changes import MicroBatch, Statement, TableName, Undecoded
+    from .table_folders import TableFolders
     from .table_shape import TableShape
 
 
@@ -28,8 +29,7 @@ class HistoryFollower(StatementFollower):
     Args:
         keys: keys chosen by configuration, which no statement changes.
         wants: whether the table's history is kept.
-        move: moves a history's folder from one name to another; False: there is none.
-        put_aside: moves the history of a dropped table out of the way, named by a GTID.
+        folders: of the histories.
         lower_case: whether the source compares names in lower case; those given here are.
     """
 
@@ -37,14 +37,11 @@ class HistoryFollower(StatementFollower):
         self,
         keys: Mapping[TableName, Sequence[str]],
         wants: Callable[[TableName], bool],
-        move: Callable[[TableName, TableName], bool],
-        put_aside: Callable[[TableName, str], bool],
+        folders: TableFolders,
         *,
         lower_case: bool = False,
     ) -> None:
-        super().__init__(
-            keys, wants, move, put_aside, _kept_elsewhere, _not_kept, lower_case=lower_case
-        )
+        super().__init__(keys, wants, folders, _kept_elsewhere, _not_kept, lower_case=lower_case)
 
     def _unclear(self, effect: Unclear, step: Statement, work: BatchWork) -> None:
         """Do nothing: what matters has stopped at the change tables."""

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .change_target import ChangeTarget
     from .place import Place
     from .row_changes import MicroBatch, Undecoded
+    from .table_folders import TableFolders
 
 SHOWN_CHARACTERS: Final = 200  # of a statement, in errors
 
@@ -46,8 +47,7 @@ class StatementFollower:
     Args:
         keys: keys chosen by configuration, which no statement changes.
         wants: whether the table is one of the pipeline's.
-        move: moves a table's folder from one name to another; False: there is none.
-        put_aside: moves the folder of a dropped table out of the way, named by a GTID.
+        folders: of the tables.
         undecoded: takes what could not be decoded.
         shape_before: what a table was before a group, when it is further; None: not known.
         lower_case: whether the source compares names in lower case; those given here are.
@@ -57,8 +57,7 @@ class StatementFollower:
         self,
         keys: Mapping[TableName, Sequence[str]],
         wants: Callable[[TableName], bool],
-        move: Callable[[TableName, TableName], bool],
-        put_aside: Callable[[TableName, str], bool],
+        folders: TableFolders,
         undecoded: Callable[[Sequence[Undecoded], MicroBatch, Place | None], Place | None],
         shape_before: Callable[[TableName, Gtid], TableShape | None],
         *,
@@ -66,8 +65,7 @@ class StatementFollower:
     ) -> None:
         self._keys = keys
         self._wants = wants
-        self._move = move
-        self._put_aside = put_aside
+        self._folders = folders
         self._undecoded = undecoded
         self._shape_before = shape_before
         self._lower_case = lower_case
@@ -245,7 +243,7 @@ class StatementFollower:
         target = work.open(name)
         if target.exists and not work.is_applied(name, step.gtid):
             work.announce(name, step.gtid)
-            self._put_aside(name, str(step.gtid))
+            self._folders.put_aside(name, str(step.gtid))
             work.forget(name)
         elif not target.exists:
             work.forget(name)
@@ -268,11 +266,11 @@ class StatementFollower:
             if is_there:
                 work.adopt(old, new)
             if is_there and work.is_applied(new, step.gtid):
-                self._put_aside(old, str(step.gtid))
+                self._folders.put_aside(old, str(step.gtid))
             else:
                 if is_there:
-                    self._put_aside(new, str(step.gtid))
-                self._move(old, new)
+                    self._folders.put_aside(new, str(step.gtid))
+                self._folders.move(old, new)
         work.adopt(old, new)
         work.forget(old)
         work.forget_open(new)
