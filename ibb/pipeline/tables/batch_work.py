@@ -209,7 +209,8 @@ class BatchWork:
         going = self._ledger.going.get(name)
         if not touched.target.exists and going is not None:
             # It has gone before the crash that this batch follows.
-            changes = changes.only(lambda gtid: is_behind(gtid, _position(going)))
+            before = self._up_to(going)
+            changes = changes.only(lambda gtid: gtid not in before)
             if not changes.ops:
                 return
         if not touched.target.exists:
@@ -278,6 +279,11 @@ class BatchWork:
         touched.target.merge(touched.builder.merge(touched.target), place)
         touched.builder = None
         self.done(name, place)
+
+    def _up_to(self, gtid: Gtid) -> set[Gtid]:
+        """Return the batch's groups up to *gtid*, of all domains; all where that comes later."""
+        groups = [known for known, _ in self._batch.groups]
+        return set(groups[: groups.index(gtid) + 1] if gtid in groups else groups)
 
     def _see_before(self, gtid: Gtid) -> None:
         """Bring the place of tables without anything left to write up to the group *gtid*."""

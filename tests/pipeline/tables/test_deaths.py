@@ -89,7 +89,7 @@ def rename_and_reshape(source):
 
 
 def drop(source):
-    source.insert("shop.t", C)
+    source.insert("shop.t", C, domain=7)
     source.insert("shop.bag", TWO)
     source.sql("DROP TABLE t, bag", t=None, bag=None)
     source.sql(CREATE_T, t=table("id name", "id"))
