@@ -191,6 +191,11 @@ class BatchWork:
         """Open the table *name* anew: its folder is another one now."""
         self._touched.pop(name, None)
 
+    def arrived(self, name: TableName, place: Place) -> None:
+        """Take note that another table has got the name *name*; it is at *place*, which it is."""
+        self._touched.pop(name, None)
+        self._ledger.left_at(name, place, ahead=False)
+
     def finish(self) -> tuple[int, int]:
         """Write what is left; return how many rows changed in how many tables."""
         if self._letters:

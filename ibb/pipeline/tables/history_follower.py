@@ -60,6 +60,19 @@ class HistoryFollower(StatementFollower):
         else:
             self._drop(new, step, work)
 
+    def _sorted(
+        self,
+        moves: Sequence[tuple[TableName, TableName]],
+        step: Statement,  # noqa: ARG002 - as `StatementFollower` has it
+        work: BatchWork,
+    ) -> tuple[list[tuple[TableName, TableName]], list[TableName]]:
+        """Return moves of histories that there are, and the names of those that go by others."""
+        known = [move for move in moves if work.knows(move[0])]
+        kept = [move for move in known if self._wants(move[1])]
+        gone = [old for old, new in known if not self._wants(new)]
+        left = {old for old, _ in known}
+        return kept, [*gone, *(new for old, new in moves if not {old, new} & left)]
+
 
 def _kept_elsewhere(
     _steps: Sequence[Undecoded], _batch: MicroBatch, known: Place | None

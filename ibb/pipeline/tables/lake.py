@@ -45,8 +45,16 @@ class Lake:
         self._opened = OpenTables()
         own = f"{config.target.rstrip('/')}/{OWN_FOLDER}"
         self.state = StateFolder(own, config.storage)
-        self.tables = TableFolders(self.state, config.target, f"{own}/dropped")
-        self.histories = TableFolders(self.state, f"{own}/history", f"{own}/dropped_history")
+        self.tables = TableFolders(
+            self.state, config.target, f"{own}/dropped", f"{own}/renamed", self._table_at
+        )
+        self.histories = TableFolders(
+            self.state,
+            f"{own}/history",
+            f"{own}/dropped_history",
+            f"{own}/renamed_history",
+            self._history_at,
+        )
         self.dead_letters = DeadLetters(
             f"{own}/dead_letters",
             config.name,

@@ -173,6 +173,8 @@ class Pipeline:
                 ledger.forget(name)
             ledger.move(place)
             ledger.prepared, ledger.mark = {}, NO_MARK
+            for folders in (self._lake.tables, self._lake.histories):
+                folders.put_all_waiting_aside()  # for names by groups that do not come any more
         ledger.due = ()
 
     def _wait_for(self, ledger: Ledger, stop: threading.Event) -> None:

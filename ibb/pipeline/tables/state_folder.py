@@ -129,6 +129,12 @@ class StateFolder:
         there: bool = self._files.exists(place)
         return there
 
+    def in_folder(self, place: str) -> list[str]:
+        """Return the absolute names of what is in *place*; none where folders cannot be moved."""
+        if not self._is_local or not os.path.isdir(place):  # noqa: PTH112 - as above
+            return []
+        return [f"{place}/{name}" for name in sorted(os.listdir(place))]  # noqa: PTH208 - as above
+
     def move(self, source: str, target: str) -> bool:
         """
         Move the folder *source* to *target*, two absolute names; False: there is none.

@@ -20,6 +20,7 @@ from ibb.pipeline.ddl.name_case import in_lower_case
 from ibb.pipeline.ddl.statement import effect_of, spreads
 
 from .errors import PipelineError
+from .renames import Exchange, moved
 from .row_changes import GroupRun, Statement, TableName
 from .shape import Reshape, column_field
 from .storable import check_names
@@ -120,11 +121,8 @@ class StatementFollower:
             for name in work.known_tables(effect.database):
                 self._drop(name, step, work)
         elif isinstance(effect, RenameTables):
-            names = [name for pair in effect.pairs for name in pair]
-            if len(set(names)) != len(names) and any(map(self._wants, names)):
-                raise UnclearError("tables change their names in a circle")
-            for old, new in effect.pairs:
-                self._rename(old, new, step, work)
+            if any(self._wants(name) for pair in effect.pairs for name in pair):
+                self._rename_all(moved(effect.pairs), step, work)
         elif isinstance(effect, TruncateTable):
             if self._wants(effect.table) and not work.is_applied(effect.table, step.gtid):
                 work.truncate(effect.table, _run(step))
@@ -250,12 +248,56 @@ class StatementFollower:
         elif name in work.shapes:
             work.shapes[name] = None
 
+    def _rename_all(
+        self, moves: Sequence[tuple[TableName, TableName]], step: Statement, work: BatchWork
+    ) -> None:
+        names = [name for move in moves for name in move]
+        if len(set(names)) == len(names):
+            for old, new in moves:
+                self._rename(old, new, step, work)
+            return
+        kept, gone = self._sorted(moves, step, work)
+        exchange = Exchange(kept, self._folders, step, work)
+        exchange.check()
+        shapes = {new: self._shape_now(old, step, work) for old, new in kept if new in work.shapes}
+        for name in gone:
+            self._drop(name, step, work)
+        exchange.carry_out()
+        for name, shape in shapes.items():
+            if work.is_applied(name, step.gtid):
+                work.shapes[name] = shape
+
+    def _sorted(
+        self, moves: Sequence[tuple[TableName, TableName]], step: Statement, work: BatchWork
+    ) -> tuple[list[tuple[TableName, TableName]], list[TableName]]:
+        """Return those of *moves* that are followed, and the names of tables that go by others."""
+        for old, new in moves:
+            if self._wants(new) and not self._wants(old):
+                self._check_known(old, new, step, work)
+        wanted = [move for move in moves if self._wants(move[0])]
+        kept = [move for move in wanted if self._wants(move[1])]
+        return kept, [old for old, new in wanted if not self._wants(new)]
+
+    def _check_known(
+        self, old: TableName, new: TableName, step: Statement, work: BatchWork
+    ) -> None:
+        """Check that *new*, which gets rows that nobody kept, was read anew since."""
+        if not (work.exists(new) and work.is_applied(new, step.gtid)):
+            raise UnclearError(
+                f"{new} gets the rows of {old}, which is no change table (tables.include must name "
+                "it from the beginning: of online schema changes also the tables that they copy "
+                f'into, as "{new.database}._{new.table}_*")'
+            )
+        if new in work.shapes:
+            work.shapes[new] = None
+
     def _rename(self, old: TableName, new: TableName, step: Statement, work: BatchWork) -> None:
         if not self._wants(new):
             self._drop(old, step, work)
             return
         if not self._wants(old):
-            raise UnclearError(f"{new} gets the rows of {old}, which is no change table")
+            self._check_known(old, new, step, work)
+            return
         shape = self._shape_now(old, step, work)
         if work.open(old).exists:
             # After a crash the batch makes the old table again, which has become the new one.

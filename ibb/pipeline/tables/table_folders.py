@@ -1,13 +1,18 @@
-"""Where tables are by their names, and where dropped ones go."""
+"""Where tables are by their names, where dropped ones go, and where some wait for their names."""
 
 from __future__ import annotations
 
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .delta_target import delta_uri
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ibb.protocol.gtid import Gtid
+
+    from .change_target import ChangeTarget
     from .row_changes import TableName
     from .state_folder import StateFolder
 
@@ -20,12 +25,23 @@ class TableFolders:
         state: moves folders.
         root: where they are.
         dropped: where those of dropped tables go.
+        waiting: where those wait whose new name another table has still.
+        open_at: opens the table of that name at an URI.
     """
 
-    def __init__(self, state: StateFolder, root: str, dropped: str) -> None:
+    def __init__(
+        self,
+        state: StateFolder,
+        root: str,
+        dropped: str,
+        waiting: str,
+        open_at: Callable[[TableName, str], ChangeTarget[Any]],
+    ) -> None:
         self._state = state
         self._root = root
         self._dropped = dropped
+        self._waiting = waiting
+        self._open_at = open_at
 
     def uri(self, name: TableName) -> str:
         """Return where the table *name* is."""
@@ -37,8 +53,42 @@ class TableFolders:
 
     def put_aside(self, name: TableName, gtid: str) -> bool:
         """Move a dropped table out of the way: its rows stay, for those who want them back."""
-        place = f"{delta_uri(self._dropped, *name)}@{gtid}"
+        return self._put_aside(self.uri(name), name, gtid)
+
+    def let_wait(self, old: TableName, new: TableName, gtid: Gtid) -> None:
+        """Move the table *old* to where it waits for the name *new*, which *gtid* gives it."""
+        self._state.move(self.uri(old), self._waiting_uri(new, gtid))
+
+    def waits(self, new: TableName, gtid: Gtid) -> bool:
+        """Whether a table waits for the name *new*, which *gtid* gives it."""
+        return self._state.is_there(self._waiting_uri(new, gtid))
+
+    def open_waiting(self, new: TableName, gtid: Gtid) -> ChangeTarget[Any]:
+        """Return the table that waits for the name *new*."""
+        return self._open_at(new, self._waiting_uri(new, gtid))
+
+    def end_wait(self, new: TableName, gtid: Gtid) -> None:
+        """Move the table that waits for the name *new* to where that is."""
+        self._state.move(self._waiting_uri(new, gtid), self.uri(new))
+
+    def put_waiting_aside(self, new: TableName, gtid: Gtid) -> None:
+        """Move what waits for the name *new*, if anything does, to where dropped tables go."""
+        self._put_aside(self._waiting_uri(new, gtid), new, str(gtid))
+
+    def put_all_waiting_aside(self) -> None:
+        """Move all that wait for whatever name to where dropped tables go."""
+        for database in self._state.in_folder(self._waiting):
+            for uri in self._state.in_folder(database):
+                self._move_aside(uri, uri.replace(self._waiting, self._dropped, 1))
+
+    def _put_aside(self, uri: str, name: TableName, gtid: str) -> bool:
+        return self._move_aside(uri, f"{delta_uri(self._dropped, *name)}@{gtid}")
+
+    def _move_aside(self, uri: str, place: str) -> bool:
         free, again = place, count(2)
         while self._state.is_there(free):  # of a batch that was cut short, and made it again
             free = f"{place}~{next(again)}"
-        return self._state.move(self.uri(name), free)
+        return self._state.move(uri, free)
+
+    def _waiting_uri(self, new: TableName, gtid: Gtid) -> str:
+        return f"{delta_uri(self._waiting, *new)}@{gtid}"

@@ -67,7 +67,8 @@ class Deaths:
     def check(self, lake):
         """Check that the tables are those of the source, and that the ledger knows where."""
         config = replace(self.config, target=str(lake))
-        opened, model = Lake(config), self.source.models[-1]
+        opened, everything = Lake(config), self.source.models[-1]
+        model = {name: made for name, made in everything.items() if config.wants(name)}
         ledger = Ledger.load(opened.state)
         assert ledger.place.position == self.source.stream.state
         found = {}
@@ -83,6 +84,7 @@ class Deaths:
         }
         assert found == wanted
         assert ledger.tables.keys() == wanted.keys()
+        assert not [*lake.glob("_ibb/renamed*/*/*")]
         letters = lake / "_ibb/dead_letters"
         kept = DeltaTable(str(letters)).to_pyarrow_table().to_pylist() if letters.exists() else []
         letters = sorted((row["gtid"], row["reason"]) for row in kept)

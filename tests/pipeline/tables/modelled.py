@@ -49,6 +49,7 @@ class Source:
         models: the tables behind so many groups.
         letters: (group, reason) of what cannot be decoded.
         batch_groups: where batches end that are read.
+        cuts_statements: whether they end behind a statement too, as those of a binlog do.
         view_at: behind so many groups the server is, when it is asked for a snapshot.
     """
 
@@ -57,6 +58,8 @@ class Source:
         self.models = [{}]
         self.letters = []
         self.batch_groups = 100
+        self.cuts_statements = True
+        self._renames = []  # groups before each change of a name, the old name, and the new one
         self.seen = 0
         self.view_at = 0
 
@@ -64,6 +67,25 @@ class Source:
         """Log a statement; *tables* of `shop` are so behind it, None: there is none any more."""
         self._follow(tables)
         self._add(lambda gtid, time: [Statement(gtid, time, database, text)])
+
+    def rename(self, *pairs):
+        """Log that tables of `shop` get other names, one after the other."""
+        after = dict(self.models[-1])
+        for old, new in pairs:
+            old_name, new_name = TableName("shop", old), TableName("shop", new)
+            assert new_name not in after
+            after[new_name] = after.pop(old_name)
+            self._renames.append((len(self.models), old_name, new_name))
+        self.models.append(after)
+        text = "RENAME TABLE " + ", ".join(f"{old} TO {new}" for old, new in pairs)
+        self._add(lambda gtid, time: [Statement(gtid, time, "shop", text)])
+
+    def name_then(self, name, count):
+        """Return the name that the table *name* of now had behind so many groups."""
+        for at, old, new in reversed(self._renames):
+            if at > count and name == new:
+                name = old
+        return name
 
     def create_select(self, text, name, made):
         """Log a table and its first rows in one group."""
@@ -104,7 +126,7 @@ class Source:
             end = max(gtids.index(gtid) for gtid in until) + 1
         for last in range(first + 1, end + 1):
             steps = self.stream.groups[last - 1][2]
-            ends = any(isinstance(step, Statement) for step in steps)
+            ends = self.cuts_statements and any(isinstance(step, Statement) for step in steps)
             if ends or last - first >= self.batch_groups or last == end:
                 yield self.stream.batch(first, last)
                 first = last

@@ -14,16 +14,17 @@ from .modelled import Source, table
 
 A, B, C = ({"id": number, "name": name} for number, name in ((1, "a"), (2, "b"), (3, "c")))
 ONE, TWO = {"n": 1}, {"n": 2}
+WIDE_T = table("id name n", "id")
 CREATE_T = "CREATE TABLE t (id INT PRIMARY KEY, name VARCHAR(9))"
 CREATE_BAG = "CREATE TABLE bag (n INT)"
 
 
-def begun():
+def begun(second=B):
     """Return a source with two tables and some rows."""
     source = Source()
     source.sql(CREATE_T, t=table("id name", "id"))
     source.sql(CREATE_BAG, bag=table("n"))
-    source.insert("shop.t", A, B)
+    source.insert("shop.t", A, second)
     source.insert("shop.bag", ONE, ONE)
     return source
 
@@ -74,8 +75,7 @@ def replace_with_another(source):
 
 def rename(source):
     source.insert("shop.t", C)
-    moved = table("id name", "id", [A, B, C])
-    source.sql("RENAME TABLE t TO u", t=None, u=moved)
+    source.rename(("t", "u"))
     source.insert("shop.u", {"id": 4, "name": "d"})
     source.sql(CREATE_T, t=table("id name", "id"))
     source.insert("shop.t", A)
@@ -86,6 +86,26 @@ def rename_and_reshape(source):
     wide = [{**row, "n": None} for row in (A, B, C)]
     source.sql("ALTER TABLE t ADD n INT, RENAME TO w", t=None, w=table("id name n", "id", wide))
     source.delete("shop.w", wide[0])
+
+
+def cut_over(source):
+    """Put a copy of a table in its place, as gh-ost and pt-online-schema-change do."""
+    copies = [{**row, "n": 5} for row in (A, B, C)]
+    source.sql("CREATE TABLE _t_new (id INT PRIMARY KEY, name VARCHAR(9), n INT)", _t_new=WIDE_T)
+    source.insert("shop._t_new", *copies)
+    source.insert("shop.t", C, domain=7)
+    source.rename(("t", "_t_old"), ("_t_new", "t"))
+    source.update("shop.t", copies[1], {"id": 4, "name": "d", "n": 6}, domain=7)
+    source.delete("shop._t_old", A)
+
+
+def swap(source):
+    """Have two tables, of other columns and without a key the one, change their names."""
+    source.insert("shop.t", C)
+    source.insert("shop.bag", TWO)
+    source.rename(("t", "tmp"), ("bag", "t"), ("tmp", "bag"))
+    source.delete("shop.t", ONE)
+    source.update("shop.bag", A, {"id": 1, "name": "moved"})
 
 
 def drop(source):
@@ -115,7 +135,7 @@ def letters(source):
 
 TOPICS = (
     *(rows, columns, truncate, make, replace_with_another, rename, rename_and_reshape),
-    *(drop, drop_all, letters),
+    *(cut_over, swap, drop, drop_all, letters),
 )
 
 

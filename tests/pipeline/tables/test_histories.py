@@ -17,7 +17,7 @@ from ibb.protocol.gtid import Gtid, GtidPosition
 
 from .deaths import Deaths
 from .modelled import named, table
-from .test_deaths import TOPICS, C, begun, columns, drop, rows
+from .test_deaths import TOPICS, C, begun, columns, cut_over, drop, rows, swap
 
 T, BAG = named("shop.t"), named("shop.bag")
 
@@ -64,16 +64,17 @@ def check_all(source, deaths, lake, begin, file, *, versions=False):
         found = [row for batch in history.batches() for row in batch.to_pylist()]
         assert sorted(found, key=repr) == sorted(now.rows, key=repr)
         for count in range(begin, len(source.models)):
-            there = source.models[count].get(name)
+            then = source.name_then(name, count)
+            there = source.models[count].get(then)
             position = position_behind(source, count)
             try:
                 write_history_as_of(config, name, position, file)
             except PipelineError as error:
                 assert "does not know" in str(error)  # noqa: PT017
-                assert is_said_behind(source, count, rf"CREATE .*TABLE {name.table}\b")
+                assert is_said_behind(source, count, rf"CREATE .*TABLE {then.table}\b")
                 continue
             if there is None:
-                assert is_said_behind(source, count, rf"RENAME.* {name.table}\b")
+                assert is_said_behind(source, count, rf"RENAME TO {name.table}\b")
                 continue
             assert rows_of(file) == sorted(there.rows, key=repr), (name, position)
             assert set(pq.read_schema(file).names) == set(there.columns)
@@ -114,7 +115,7 @@ def versions_of(deaths, lake):
     [
         *((topic, (1, 100), "delta") for topic in TOPICS),
         *((topic, (100, 2), kind) for topic in (rows, drop) for kind in ("delta", "parquet")),
-        (columns, (1, 100), "parquet"),
+        *((topic, (1, 100), "parquet") for topic in (columns, cut_over, swap)),
     ],
 )
 def test_no_write_is_a_wrong_moment_to_die(source, deaths, tmp_path, topic, cuts, kind):
