@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 MIXED_TABLES: Final = (
     "words (w VARCHAR(20) PRIMARY KEY, n INT, b BLOB) CHARSET=utf8mb4",
+    "others (w VARCHAR(20) PRIMARY KEY, n INT, b BLOB) CHARSET=utf8mb4",
     "bag (n INT, w VARCHAR(9))",
     "pair (a INT, b BINARY(3), v DOUBLE, PRIMARY KEY (b, a))",
 )
@@ -28,8 +29,9 @@ STATEMENTS: Final = (
     "DELETE FROM pair WHERE a > 1000",
     "TRUNCATE TABLE bag",
     "ALTER TABLE pair ADD COLUMN c{n} INT DEFAULT {n}",
+    "RENAME TABLE words TO swapped, others TO words, swapped TO others",
 )
-RARE: Final = 2  # of the last statements, which come once in so many
+RARE: Final = 3  # of the last statements, which come once in so many
 RARE_IN: Final = 40
 
 _COMPUTED: Final = frozenset({"id", "gv", "gs"})
@@ -121,7 +123,7 @@ class Load(Protocol):
 
 
 class MixedLoad:
-    """Three tables of different keys, with TRUNCATE and ALTER, until somebody ends it."""
+    """Tables of different keys, with TRUNCATE, ALTER and RENAME, until somebody ends it."""
 
     tables = len(MIXED_TABLES)
     first = (

@@ -42,7 +42,7 @@ class PipelineRounds:
         rig: makes the servers.
         folder: for the tables.
         seed: of when kills come, and of the load.
-        load: what is written; None: three tables, as long as kills come.
+        load: what is written; None: a few tables, as long as kills come.
         life_seconds: of a pipeline, at most.
         histories: whether the tables' histories are kept and compared, too.
     """
