@@ -192,8 +192,7 @@ class BatchWork:
         self._touched.pop(name, None)
 
     def arrived(self, name: TableName, place: Place) -> None:
-        """Take note that another table has got the name *name*; it is at *place*, which it is."""
-        self._touched.pop(name, None)
+        """Take note that another table, which is at *place*, has got the name *name*."""
         self._ledger.left_at(name, place, ahead=False)
 
     def finish(self) -> tuple[int, int]:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from .batch_work import BatchWork
     from .place import Place
+    from .renames import Move
     from .row_changes import MicroBatch, Statement, TableName, Undecoded
     from .table_folders import TableFolders
     from .table_shape import TableShape
@@ -61,17 +62,16 @@ class HistoryFollower(StatementFollower):
             self._drop(new, step, work)
 
     def _sorted(
-        self,
-        moves: Sequence[tuple[TableName, TableName]],
-        step: Statement,  # noqa: ARG002 - as `StatementFollower` has it
-        work: BatchWork,
-    ) -> tuple[list[tuple[TableName, TableName]], list[TableName]]:
-        """Return moves of histories that there are, and the names of those that go by others."""
+        self, moves: Sequence[Move], work: BatchWork
+    ) -> tuple[list[Move], list[TableName], list[Move]]:
+        """Return moves of histories that there are, and names of those that go."""
         known = [move for move in moves if work.knows(move[0])]
         kept = [move for move in known if self._wants(move[1])]
         gone = [old for old, new in known if not self._wants(new)]
         left = {old for old, _ in known}
-        return kept, [*gone, *(new for old, new in moves if not {old, new} & left)]
+        # Whoever has no history gets none by its name either.
+        gone += [new for old, new in moves if old not in left and new not in left]
+        return kept, gone, []
 
 
 def _kept_elsewhere(

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from ibb.pipeline.ddl.cursor import UnclearError
+
+from .row_changes import TableName
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .batch_work import BatchWork
-    from .row_changes import Statement, TableName
+    from .row_changes import Statement
     from .table_folders import TableFolders
 
+Move: TypeAlias = tuple[TableName, TableName]  # of a table: the old name, and the new one
 
-def moved(pairs: Sequence[tuple[TableName, TableName]]) -> list[tuple[TableName, TableName]]:
+
+def moved(pairs: Sequence[Move]) -> list[Move]:
     """
     Return which tables have other names, and which, behind *pairs* of names.
 
@@ -50,7 +54,7 @@ class Exchange:
 
     def __init__(
         self,
-        moves: Sequence[tuple[TableName, TableName]],
+        moves: Sequence[Move],
         folders: TableFolders,
         step: Statement,
         work: BatchWork,

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .batch_work import BatchWork
     from .change_target import ChangeTarget
     from .place import Place
+    from .renames import Move
     from .row_changes import MicroBatch, Undecoded
     from .table_folders import TableFolders
 
@@ -248,17 +249,17 @@ class StatementFollower:
         elif name in work.shapes:
             work.shapes[name] = None
 
-    def _rename_all(
-        self, moves: Sequence[tuple[TableName, TableName]], step: Statement, work: BatchWork
-    ) -> None:
+    def _rename_all(self, moves: Sequence[Move], step: Statement, work: BatchWork) -> None:
         names = [name for move in moves for name in move]
         if len(set(names)) == len(names):
             for old, new in moves:
                 self._rename(old, new, step, work)
             return
-        kept, gone = self._sorted(moves, step, work)
+        kept, gone, unknown = self._sorted(moves, work)
         exchange = Exchange(kept, self._folders, step, work)
         exchange.check()
+        for old, new in unknown:
+            self._check_known(old, new, step, work)
         shapes = {new: self._shape_now(old, step, work) for old, new in kept if new in work.shapes}
         for name in gone:
             self._drop(name, step, work)
@@ -266,17 +267,21 @@ class StatementFollower:
         for name, shape in shapes.items():
             if work.is_applied(name, step.gtid):
                 work.shapes[name] = shape
+        for _, new in unknown:
+            _take_as_it_is(new, work)
 
     def _sorted(
-        self, moves: Sequence[tuple[TableName, TableName]], step: Statement, work: BatchWork
-    ) -> tuple[list[tuple[TableName, TableName]], list[TableName]]:
-        """Return those of *moves* that are followed, and the names of tables that go by others."""
-        for old, new in moves:
-            if self._wants(new) and not self._wants(old):
-                self._check_known(old, new, step, work)
-        wanted = [move for move in moves if self._wants(move[0])]
-        kept = [move for move in wanted if self._wants(move[1])]
-        return kept, [old for old, new in wanted if not self._wants(new)]
+        self,
+        moves: Sequence[Move],
+        work: BatchWork,  # noqa: ARG002 - histories ask it
+    ) -> tuple[list[Move], list[TableName], list[Move]]:
+        """Return moves to be followed, names of tables that go by others, and moves of unknown."""
+        kept = [(old, new) for old, new in moves if self._wants(old) and self._wants(new)]
+        gone = [old for old, new in moves if self._wants(old) and not self._wants(new)]
+        return kept, gone, [(old, new) for old, new in moves if self._comes(old, new)]
+
+    def _comes(self, old: TableName, new: TableName) -> bool:
+        return self._wants(new) and not self._wants(old)
 
     def _check_known(
         self, old: TableName, new: TableName, step: Statement, work: BatchWork
@@ -288,8 +293,6 @@ class StatementFollower:
                 "it from the beginning: of online schema changes also the tables that they copy "
                 f'into, as "{new.database}._{new.table}_*")'
             )
-        if new in work.shapes:
-            work.shapes[new] = None
 
     def _rename(self, old: TableName, new: TableName, step: Statement, work: BatchWork) -> None:
         if not self._wants(new):
@@ -297,6 +300,7 @@ class StatementFollower:
             return
         if not self._wants(old):
             self._check_known(old, new, step, work)
+            _take_as_it_is(new, work)
             return
         shape = self._shape_now(old, step, work)
         if work.open(old).exists:
@@ -325,6 +329,12 @@ class StatementFollower:
             work.done(new, place)
         elif new in work.shapes:
             work.shapes[new] = shape
+
+
+def _take_as_it_is(new: TableName, work: BatchWork) -> None:
+    """Take note of a table that was read anew and is of other origin than what had its name."""
+    work.open(new)
+    work.shapes[new] = None
 
 
 def _run(step: Statement) -> GroupRun:

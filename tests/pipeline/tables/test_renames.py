@@ -180,17 +180,54 @@ def test_a_copy_that_is_no_change_table_stops_until_the_table_was_read_anew(sour
     try_disks(deaths, [lake, *disks[1:]], (100, 1), 0)  # before it was not asked for yet
 
 
-def test_what_columns_the_copy_had_nobody_knows(source, deaths, lake):
-    deaths.config = replace(deaths.config, include=("shop.t", "shop.u"))
+@pytest.mark.parametrize("unwanted", ["shop._t_*", "shop._t_new"])
+def test_what_columns_the_copy_had_nobody_knows(source, deaths, lake, unwanted):
+    deaths.config = replace(deaths.config, exclude=(unwanted,))
     deaths.run(lake)
     before = source.seen
     cut_over(source)
     source.sql("CREATE TABLE u LIKE t", u=WIDE_T)
     source.seen = before
-    deaths.run(lake, "shop.t")
+    deaths.run(lake, "shop.t", "shop._t_old")
     source.seen = source.view_at
     with pytest.raises(PipelineError, match=r"made like shop\.t, whose columns then are not known"):
         deaths.run(lake)
+
+
+def test_a_table_that_was_read_anew_stays_known_where_its_name_goes_on(source, deaths, lake):
+    """Of the three tables only the copy is none of the pipeline's, and nobody writes to any."""
+    deaths.config = replace(deaths.config, exclude=("shop._t_new",))
+    deaths.run(lake)
+    before = source.seen
+    source.sql("CREATE TABLE _t_new (id INT PRIMARY KEY, name VARCHAR(9), n INT)", _t_new=WIDE_T)
+    source.rename(("t", "_t_old"), ("_t_new", "t"))
+    source.seen = before
+    deaths.run(lake, "shop._t_old", "shop.t")
+    source.seen = source.view_at
+    deaths.run(lake)
+    deaths.check(lake)
+    source.sql("CREATE TABLE u LIKE t", u=WIDE_T)
+    source.insert("shop.t", {"id": 5, "name": "e", "n": 7})
+    deaths.run(lake)
+    deaths.check(lake)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_history_of_a_table_that_went_without_a_trace_is_no_others(source, deaths, lake, kind):
+    """Dropped with sql_log_bin = 0; the table that gets its name has no history so far."""
+    deaths.config = replace(deaths.config, format=kind, history=("shop.t", "shop.x"))
+    source.sql("CREATE TABLE x (id INT PRIMARY KEY, name VARCHAR(9))", x=table("id name", "id"))
+    source.insert("shop.x", C)
+    deaths.run(lake)
+    del source.models[-1][named("shop.x")]
+    source.rename(("bag", "x"), ("t", "bag"))
+    source.insert("shop.x", TWO)
+    deaths.run(lake)
+    deaths.check(lake)
+    opened = Lake(replace(deaths.config, target=str(lake)))
+    assert opened.open_history(named("shop.x")).versions == 3
+    assert not opened.open_history(T).exists
+    assert [len(dropped(lake, name, "dropped_history")) for name in "tx"] == [1, 1]
 
 
 def test_a_folder_of_somebody_else_is_put_out_of_the_way(source, deaths, lake):
