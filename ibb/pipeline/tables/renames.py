@@ -88,7 +88,8 @@ class Exchange:
         for old, _ in self._moves:
             work.announce(old, gtid)
         come = [new for _, new in self._moves if self._has_come(new)]
-        # From the end: a table in whose place a copy comes is the first, and is away but a moment.
+        # From the end: a copy comes behind the table whose name it gets, which so leaves last, and
+        # nobody has that name but for a moment.
         for old, new in reversed(self._moves):
             if self._is_here(old):
                 if new in come or folders.waits(new, gtid):

@@ -275,13 +275,11 @@ class StatementFollower:
         moves: Sequence[Move],
         work: BatchWork,  # noqa: ARG002 - histories ask it
     ) -> tuple[list[Move], list[TableName], list[Move]]:
-        """Return moves to be followed, names of tables that go by others, and moves of unknown."""
+        """Return moves to follow, names of tables that go, and moves of tables not known here."""
         kept = [(old, new) for old, new in moves if self._wants(old) and self._wants(new)]
         gone = [old for old, new in moves if self._wants(old) and not self._wants(new)]
-        return kept, gone, [(old, new) for old, new in moves if self._comes(old, new)]
-
-    def _comes(self, old: TableName, new: TableName) -> bool:
-        return self._wants(new) and not self._wants(old)
+        unknown = [(old, new) for old, new in moves if self._wants(new) and not self._wants(old)]
+        return kept, gone, unknown
 
     def _check_known(
         self, old: TableName, new: TableName, step: Statement, work: BatchWork
