@@ -9,7 +9,6 @@ import shutil
 
 import pytest
 
-from .deaths import Deaths
 from .modelled import Source, table
 
 A, B, C = ({"id": number, "name": name} for number, name in ((1, "a"), (2, "b"), (3, "c")))
@@ -137,16 +136,6 @@ TOPICS = (
     *(rows, columns, truncate, make, replace_with_another, rename, rename_and_reshape),
     *(cut_over, swap, drop, drop_all, letters),
 )
-
-
-@pytest.fixture
-def source():
-    return begun()
-
-
-@pytest.fixture
-def deaths(monkeypatch, tmp_path, source):
-    return Deaths(monkeypatch, tmp_path / "disks", source)
 
 
 def try_disks(deaths, disks, cuts, lives):

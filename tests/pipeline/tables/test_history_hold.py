@@ -136,10 +136,13 @@ def test_it_stays_in_front_of_what_is_prepared(binlogs, lease):
     assert set(second) == set(state_at(binlogs, 1)) != set()
 
 
-def test_a_pipeline_without_one_holds_nothing(binlogs):
-    hold = HistoryHold(config_of(binlogs, None), lambda: 0.0)
+def test_a_pipeline_without_one_does_not_even_look(binlogs):
+    config = config_of(binlogs.parent / "nowhere", None, server=ServerConfig())
+    asked = []
+    hold = HistoryHold(config, lambda: asked.append("time") or 0.0)
     hold.begin(None)
     hold.behind(ledger_at("0-1-1"), at_once=True)
+    assert asked == []
 
 
 def run(config, batches):

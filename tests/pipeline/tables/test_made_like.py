@@ -6,21 +6,10 @@ import pytest
 
 from ibb.pipeline.tables.errors import PipelineError
 
-from .deaths import Deaths
 from .modelled import table
-from .test_deaths import A, B, begun, try_disks
+from .test_deaths import A, B, try_disks
 
 WIDE = [{**row, "n": 5} for row in (A, B)]
-
-
-@pytest.fixture
-def source():
-    return begun()
-
-
-@pytest.fixture
-def deaths(monkeypatch, tmp_path, source):
-    return Deaths(monkeypatch, tmp_path / "disks", source)
 
 
 def altered(source):

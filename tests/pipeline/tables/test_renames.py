@@ -11,22 +11,11 @@ from ibb.pipeline.tables.errors import PipelineError
 from ibb.pipeline.tables.lake import Lake
 from ibb.pipeline.tables.renames import moved
 
-from .deaths import Deaths
 from .modelled import named, table
 from .test_deaths import TWO, WIDE_T, A, B, C, begun, cut_over, swap, try_disks
 
 T, OLD = named("shop.t"), named("shop._t_old")
 KINDS = ["delta", "parquet"]
-
-
-@pytest.fixture
-def source():
-    return begun()
-
-
-@pytest.fixture
-def deaths(monkeypatch, tmp_path, source):
-    return Deaths(monkeypatch, tmp_path / "disks", source)
 
 
 @pytest.fixture

@@ -70,7 +70,8 @@ async def test_a_server_that_stops_trims_no_more(monkeypatch, pool):
     assert stopped.threads == []
 
 
-async def test_a_system_without_it_goes_without(pool):
+async def test_a_system_without_it_waits_for_nothing(pool):
     heap = HeapTrim(None)
     heap.session_ended(SENT_BYTES_MIN, pool)
+    assert heap._timer is None
     heap.close()
