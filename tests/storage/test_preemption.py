@@ -14,7 +14,7 @@ from ibb.storage.page_cache import PageCache
 from ibb.storage.page_fifo import PageFifo
 from ibb.storage.position import Position
 from ibb.storage.redo import RedoLog
-from ibb.storage.redo_record import Change
+from ibb.storage.redo_record import Change, encode_single
 from ibb.storage.redo_segment import find_newest_segment, read_groups
 
 from ..faults.sim_disk import SimDisk
@@ -147,6 +147,18 @@ def redo_log():
 
 
 def a_record_while_the_log_is_synced():
+    return a_sync_and(lambda log, change: log.append([change]))
+
+
+def records_of_a_run_while_the_log_is_synced():
+    def append(log, change):
+        group = encode_single(log.next_lsn, log.synced_lsn, change)
+        log.append_run([group[:10], group[10:]], len(group))
+
+    return a_sync_and(append)
+
+
+def a_sync_and(append):
     disk, log = redo_log()
 
     def check():
@@ -160,8 +172,9 @@ def a_record_while_the_log_is_synced():
         assert not log._buffered
         assert log._offset == 4096 + log.next_lsn - 1
 
-    append = lambda: log.append([Change(0, 1, 5, b"second")])  # noqa: E731
-    return Meeting(append, lambda: log.sync_to(log.next_lsn), check)
+    return Meeting(
+        lambda: append(log, Change(0, 1, 5, b"second")), lambda: log.sync_to(log.next_lsn), check
+    )
 
 
 def two_who_want_a_sync():
@@ -215,7 +228,8 @@ SCENES = [
     a_question_for_a_file_and_its_last_page_leaves,
     a_page_that_is_used_and_one_that_takes_its_room, one_page_from_two_readers,
     a_new_page_and_all_are_forgotten,
-    a_record_while_the_log_is_synced, two_who_want_a_sync, a_sync_ends_and_one_gives_up_waiting,
+    a_record_while_the_log_is_synced, records_of_a_run_while_the_log_is_synced,
+    two_who_want_a_sync, a_sync_ends_and_one_gives_up_waiting,
     two_looks_at_a_directory,
 ]  # fmt: skip
 

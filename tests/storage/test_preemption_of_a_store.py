@@ -300,6 +300,23 @@ def a_purge_and_a_reader():
     )
 
 
+def two_purges():
+    scene = Scene()
+    scene.store.switch_file()
+    scene.store._engine.settle()
+    purged = []
+
+    def purge():
+        purged.extend(scene.store.purge_to("binlog-000002.ibb").removed)
+
+    def check():
+        scene.committed.clear()
+        assert len(purged) == 2, "a file was purged twice, or not at all"
+        scene.check()
+
+    return Meeting(purge, purge, check)
+
+
 WRITERS = [
     two_commits, two_runs_of_groups, a_run_of_groups_and_a_switch,
     a_commit_and_a_switch, a_switch_and_a_commit, a_format_description_and_a_commit,
@@ -320,3 +337,7 @@ def test_nobody_writes_in_between(scene):
 def test_the_files_of_a_piece_are_kept_where_it_was_written():
     within = ("/group_committer.py", "/file_pins.py")
     assert meet_everywhere(a_piece_and_a_reset, within=within) > 0
+
+
+def test_each_file_is_purged_once():
+    assert meet_everywhere(two_purges, within=("/purge.py",)) > 0
