@@ -163,7 +163,7 @@ class FollowedSchemas:
                 statement.sql,
                 statement.database,
                 since,
-                ansi_quotes=statement.ansi_quotes,
+                ansi_quotes=statement.modes.ansi_quotes,
                 server_charset=statement.server_charset,
             )
 

@@ -26,6 +26,7 @@ class ColumnDefinition:
         type_text: as information_schema has it: `int(10) unsigned`, `enum('a','b')`.
         charset: in lower case, where the definition names one: "binary" too.
         nullable: whether it may be NULL.
+        says_null: whether the definition has the word NULL.
         default: of rows that do not name it: a literal, or None.
         has_default: whether there is a DEFAULT clause that is a literal.
         is_quoted: whether that is a text.
@@ -38,6 +39,7 @@ class ColumnDefinition:
     type_text: str
     charset: str = ""
     nullable: bool = True
+    says_null: bool = False
     default: str | None = None
     has_default: bool = False
     is_quoted: bool = False
@@ -96,6 +98,8 @@ def _read_attribute(cursor: Cursor, found: dict[str, object]) -> None:
     ):
         if word == "KEY":
             found.update(is_key=True, nullable=False)
+        if word == "NULL":
+            found["says_null"] = True
         if word == "UNIQUE":
             cursor.words("KEY")
     elif word == "PRIMARY" and cursor.words("KEY"):

@@ -42,7 +42,7 @@ def keeps_values(old: str, new: str, old_charset: str = "", new_charset: str = "
         old: a type as information_schema writes it.
         new: the same.
         old_charset: of texts; empty: not known.
-        new_charset: the same.
+        new_charset: the same; of characters that only one of them has see `same_characters`.
     """
     one, other = base_type(old), base_type(new)
     if one in _WITH_SIGN and _is_signed(old) and not _is_signed(new):
@@ -52,10 +52,11 @@ def keeps_values(old: str, new: str, old_charset: str = "", new_charset: str = "
     if one in DECIMALS:
         return other in DECIMALS and _keeps_decimals(_size(old, 10), _size(new, 10))
     if one in ("char", "varchar") or (one in _TEXT_BYTES and "(" not in old):
-        same = old_charset == new_charset
-        fits = same or old_charset in _WITHIN.get(new_charset, ())
+        if (old_charset == "binary") != (new_charset == "binary"):
+            return False
+        same = not new_charset or old_charset == new_charset
         is_padded = other == "char" and (one != "char" or new_charset == "binary")
-        return fits and not is_padded and _keeps_texts(old, new, same_charset=same)
+        return not is_padded and _keeps_texts(old, new, same_charset=same)
     if one == "varbinary" or (one in _BLOB_BYTES and "(" not in old):
         return _blob_bytes(old) <= _blob_bytes(new)
     if one in ("enum", "set"):
@@ -67,6 +68,14 @@ def keeps_values(old: str, new: str, old_charset: str = "", new_charset: str = "
     if one == "float" and "(" not in old and other in ("double", "real"):
         return "(" not in new
     return " ".join(old.split()) == " ".join(new.split())
+
+
+def same_characters(old: str, old_charset: str, new_charset: str) -> bool:
+    """Whether *new_charset* surely has all characters that a column of type *old* may have."""
+    is_text = base_type(old) in ("char", "varchar") or base_type(old) in _TEXT_BYTES
+    if not is_text or (old_charset and old_charset == new_charset):
+        return True
+    return old_charset in _WITHIN.get(new_charset, ())
 
 
 def labels_of(text: str) -> list[str]:

@@ -144,7 +144,7 @@ class _Reading:
             self._roll_back(text)
         elif not self._is_undone:
             self.steps.append(
-                Statement(self._gtid, self._time, query.database, query.sql, query.ansi_quotes)
+                Statement(self._gtid, self._time, query.database, query.sql, query.modes)
             )
 
     def _roll_back(self, text: str) -> None:

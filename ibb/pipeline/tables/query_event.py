@@ -16,15 +16,19 @@ import zlib
 from struct import Struct
 from typing import Final, NamedTuple
 
+from ibb.pipeline.ddl.session_modes import SessionModes
 from ibb.protocol.errors import FormatError
 from ibb.protocol.event import HEADER_SIZE, QUERY_SIZES, TYPE_OFFSET, EventType
 from ibb.protocol.rows.text_encoding import charset_of_collation, text_of
 
 TEXT_BYTES_MAX: Final = 64 << 20  # of a compressed text when it is inflated
-ANSI_QUOTES: Final = 4  # in sql_mode
+_ANSI_QUOTES: Final = 4  # in sql_mode
 _NO_BACKSLASH_ESCAPES: Final = 1 << 20  # in sql_mode
+_STRICT: Final = 1 << 21 | 1 << 22  # in sql_mode: for tables with transactions, and for all
+_EXPLICIT_TIMESTAMPS: Final = 1 << 24  # in the flags; old servers never set it
 _LOAD_BYTES: Final = 13  # u32 file, u32 begin and u32 end of the file's name in the text, u8
 
+_FLAGS: Final = Struct("<I")
 _SQL_MODE: Final = Struct("<Q")
 _CHARSETS: Final = Struct("<HHH")  # collations of client, connection and server
 _UTF8: Final = 45  # the collation utf8mb4_general_ci
@@ -42,13 +46,13 @@ class QueryEvent(NamedTuple):
     Args:
         database: the session's.
         sql: its text, with backslashes as they are by default: they escape what is behind them.
-        ansi_quotes: whether `"x"` is a name in it.
+        modes: of the session.
         server_charset: of the session's collation_server: of databases made without one; or empty.
     """
 
     database: str
     sql: str
-    ansi_quotes: bool
+    modes: SessionModes
     server_charset: str = ""
 
     @classmethod
@@ -65,32 +69,46 @@ class QueryEvent(NamedTuple):
         name_bytes, settings_bytes = QUERY_SIZES.unpack_from(event, HEADER_SIZE)
         if event[TYPE_OFFSET] == EventType.EXECUTE_LOAD_QUERY:
             place += _LOAD_BYTES
-        sql_mode, collation, server_collation = _settings(event[place : place + settings_bytes])
+        settings = _settings(event[place : place + settings_bytes])
         place += settings_bytes
         database = event[place : place + name_bytes].decode(errors="replace")
         text = event[place + name_bytes + 1 :]
         if event[TYPE_OFFSET] == EventType.QUERY_COMPRESSED:
             text = _inflated(text)
-        sql = text_of(text, charset_of_collation(collation) or "utf8mb4")
-        if sql_mode & _NO_BACKSLASH_ESCAPES:
+        sql = text_of(text, charset_of_collation(settings.collation) or "utf8mb4")
+        if settings.sql_mode & _NO_BACKSLASH_ESCAPES:
             sql = _NAME_OR_BACKSLASH.sub(lambda found: found[1] or r"\\", sql)
         return cls(
             database,
             sql,
-            bool(sql_mode & ANSI_QUOTES),
-            charset_of_collation(server_collation) or "",
+            SessionModes(
+                ansi_quotes=bool(settings.sql_mode & _ANSI_QUOTES),
+                strict=bool(settings.sql_mode & _STRICT),
+                explicit_timestamps=bool(settings.flags & _EXPLICIT_TIMESTAMPS),
+            ),
+            charset_of_collation(settings.server_collation) or "",
         )
 
 
-def _settings(data: bytes) -> tuple[int, int, int]:
-    """Return sql_mode and the numbers of the text's and the server's collation."""
-    sql_mode, place = 0, 0
+class _Settings(NamedTuple):
+    """Flags, sql_mode, and the numbers of the text's and the server's collation."""
+
+    flags: int = 0
+    sql_mode: int = 0
+    collation: int = _UTF8
+    server_collation: int = 0
+
+
+def _settings(data: bytes) -> _Settings:
+    flags, sql_mode, place = 0, 0, 0
     while place < len(data):
         code = data[place]
         place += 1
         if code == _CHARSET_CODE and len(data) >= place + _CHARSETS.size:
             client, _, server = _CHARSETS.unpack_from(data, place)
-            return sql_mode, client, server
+            return _Settings(flags, sql_mode, client, server)
+        if code == _FLAGS2_CODE and len(data) >= place + _FLAGS.size:
+            flags = int(_FLAGS.unpack_from(data, place)[0])
         if code == _SQL_MODE_CODE and len(data) >= place + _SQL_MODE.size:
             sql_mode = int(_SQL_MODE.unpack_from(data, place)[0])
         if code in _FIXED_BYTES:
@@ -99,7 +117,7 @@ def _settings(data: bytes) -> tuple[int, int, int]:
             place += 1 + data[place]
         else:
             break
-    return sql_mode, _UTF8, 0
+    return _Settings(flags, sql_mode)
 
 
 def _inflated(data: bytes) -> bytes:

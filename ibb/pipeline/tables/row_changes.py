@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
+from ibb.pipeline.ddl.session_modes import DEFAULT_MODES, SessionModes
 from ibb.pipeline.history_mark import NO_MARK, HistoryMark
 from ibb.protocol.gtid import Gtid, GtidPosition
 
@@ -105,14 +106,14 @@ class Statement(NamedTuple):
         time: of its commit, Unix seconds.
         database: the session's.
         sql: its text.
-        ansi_quotes: whether `"x"` is a name in it.
+        modes: of the session.
     """
 
     gtid: Gtid
     time: int
     database: str
     sql: str
-    ansi_quotes: bool = False
+    modes: SessionModes = DEFAULT_MODES
 
 
 class Undecoded(NamedTuple):

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ibb.pipeline.ddl.column_types import arrow_type_of
+from ibb.pipeline.ddl.column_types import arrow_type_of, base_type
 from ibb.pipeline.ddl.cursor import UnclearError
 from ibb.pipeline.ddl.effects import AddColumn, ChangeColumn, DropColumn, RenameColumn, SetKey
-from ibb.pipeline.ddl.type_change import keeps_values
+from ibb.pipeline.ddl.session_modes import DEFAULT_MODES, SessionModes
+from ibb.pipeline.ddl.type_change import keeps_values, same_characters
 
 from .first_value import first_value
 from .storable import check_names
@@ -48,6 +49,7 @@ class ShapedColumn:
         constant: what rows that are there have in it.
         refuses_null: whether it may be null no more.
         refuses_zero: whether the server numbers rows anew that have 0 in it.
+        refuses_letters: whether only ASCII is sure to be what it was.
     """
 
     field: pa.Field
@@ -55,6 +57,7 @@ class ShapedColumn:
     constant: Any = None
     refuses_null: bool = False
     refuses_zero: bool = False
+    refuses_letters: bool = False
 
 
 class Reshape:
@@ -67,6 +70,7 @@ class Reshape:
         effects: of one ALTER TABLE.
         has_rows: whether there are rows; without any, no value of them can be unclear.
         keeps_key: whether the key was chosen by configuration, and stays.
+        modes: of the session that alters it.
 
     Raises:
         UnclearError: what the rows are then is not known for certain.
@@ -80,11 +84,13 @@ class Reshape:
         *,
         has_rows: bool,
         keeps_key: bool = False,
+        modes: SessionModes = DEFAULT_MODES,
     ) -> None:
         self._old = schema
         self._columns = [ShapedColumn(field, field.name) for field in schema]
         self.has_rows = has_rows
         self._keeps_key = keeps_key
+        self._modes = modes
         self._keys: list[SetKey] = []
         for effect in effects:
             self._apply(effect)
@@ -138,12 +144,14 @@ class Reshape:
         Check that rows fit which are there.
 
         Raises:
-            UnclearError: a column has nulls that may have none now, or 0 where it is numbered.
+            UnclearError: a column has nulls that may have none now, 0 where it is numbered, or
+                characters that its character set may lack now.
         """
         strict = [
             column
             for column in self._columns
-            if column.source and (column.refuses_null or column.refuses_zero)
+            if column.source
+            and (column.refuses_null or column.refuses_zero or column.refuses_letters)
         ]
         for rows in batches if strict else ():
             for column in strict:
@@ -155,6 +163,11 @@ class Reshape:
                     and pc.any(pc.equal(values, pa.scalar(0, values.type))).as_py()
                 ):
                     raise UnclearError(f"column {name} is AUTO_INCREMENT now, and has 0")
+                if column.refuses_letters and not _is_ascii(values):
+                    raise UnclearError(
+                        f"column {name} may have another character set now, and a letter that "
+                        "this lacks is a ? then (sql_mode is not strict)"
+                    )
 
     def _apply(self, effect: ColumnEffect) -> None:
         if isinstance(effect, AddColumn):
@@ -200,7 +213,7 @@ class Reshape:
         return None
 
     def _add(self, effect: AddColumn) -> None:
-        definition = effect.definition
+        definition = self._as_meant(effect.definition)
         if self._index(definition.name, optional=True) is not None:
             if effect.if_missing:
                 return
@@ -215,13 +228,23 @@ class Reshape:
         if definition.is_key:
             self._keys.append(SetKey((definition.name,)))
 
+    def _as_meant(self, definition: ColumnDefinition) -> ColumnDefinition:
+        """Return *definition* with what the session's modes add to it."""
+        is_plain = self._modes.explicit_timestamps or definition.says_null
+        if is_plain or base_type(definition.type_text) != "timestamp":
+            return definition
+        computed = definition.computed or "explicit_defaults_for_timestamp is off"
+        if definition.has_default:
+            computed = definition.computed
+        return replace(definition, nullable=False, computed=computed)
+
     def _change(self, index: int, definition: ColumnDefinition) -> None:
+        definition = self._as_meant(definition)
         field = self._columns[index].field
         metadata = field.metadata or {}
         old = metadata.get(TYPE_METADATA, b"").decode()
         old_charset = metadata.get(CHARSET_METADATA, b"").decode()
-        charset = definition.charset or old_charset
-        new = definition.type_text
+        new, charset = definition.type_text, definition.charset
         if self.has_rows and not keeps_values(old, new, old_charset, charset):
             raise UnclearError(f"column {field.name} changes from {old or field.type} to {new}")
         if definition.computed and definition.computed.startswith("the server"):
@@ -232,12 +255,18 @@ class Reshape:
             self._columns[index],
             refuses_null=is_numbered or not definition.nullable,
             refuses_zero=is_numbered,
+            refuses_letters=not self._modes.strict
+            and not same_characters(old, old_charset, charset),
         )
         if definition.is_key:
             self._keys.append(SetKey((definition.name,)))
 
     def _put(self, index: int, field: pa.Field) -> None:
         self._columns[index] = replace(self._columns[index], field=field)
+
+
+def _is_ascii(values: pa.ChunkedArray) -> bool:
+    return bool(pc.all(pc.string_is_ascii(values), min_count=0).as_py())
 
 
 def widened(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:

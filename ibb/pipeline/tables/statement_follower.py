@@ -101,7 +101,7 @@ class StatementFollower:
             raise _stop(step, str(error)) from error
 
     def _effect(self, step: Statement) -> Effect:
-        effect = effect_of(step.sql, step.database, ansi_quotes=step.ansi_quotes)
+        effect = effect_of(step.sql, step.database, ansi_quotes=step.modes.ansi_quotes)
         return in_lower_case(effect) if self._lower_case else effect
 
     def _database(self, step: Statement) -> str:
@@ -131,7 +131,9 @@ class StatementFollower:
             self._unclear(effect, step, work)
 
     def _check_foreign_keys(self, name: TableName, step: Statement, work: BatchWork) -> None:
-        if spreads(step.sql, ansi_quotes=step.ansi_quotes) and not work.is_applied(name, step.gtid):
+        if spreads(step.sql, ansi_quotes=step.modes.ansi_quotes) and not work.is_applied(
+            name, step.gtid
+        ):
             raise UnclearError("a foreign key changes rows here without a trace in the binlog")
 
     def _unclear(self, effect: Unclear, step: Statement, work: BatchWork) -> None:
@@ -161,6 +163,7 @@ class StatementFollower:
             effect.effects,
             has_rows=has_rows,
             keeps_key=name in self._keys,
+            modes=step.modes,
         )
         place = work.place_behind(step.gtid, step.time)
         reshape.check(target.batches())

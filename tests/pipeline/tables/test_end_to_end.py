@@ -139,6 +139,8 @@ ALTERS = {
     "MODIFY n VARCHAR(20)": False,
     "MODIFY s VARCHAR(2)": False,
     "MODIFY s MEDIUMTEXT CHARACTER SET latin1": True,
+    "MODIFY s VARCHAR(20)": False,
+    "MODIFY s VARCHAR(9) CHARACTER SET ascii": False,
     "MODIFY e ENUM('x','b','a')": True,
     "MODIFY e ENUM('a')": False,
     "MODIFY p DECIMAL(14,4)": True,

@@ -4,6 +4,7 @@ from struct import pack
 
 import pytest
 
+from ibb.pipeline.ddl.session_modes import SessionModes
 from ibb.pipeline.tables.errors import PipelineError
 from ibb.pipeline.tables.group_steps import steps_of
 from ibb.pipeline.tables.prepared_xa import Prepared, PreparedXa
@@ -22,8 +23,8 @@ def event(kind, body):
     return EventHeader(7, kind, 1, 19 + len(body), 0, 0).pack() + body
 
 
-def query(text, *, database=b"shop", sql_mode=0, collation=45):
-    settings = b"\x00" + bytes(4) + b"\x01" + pack("<Q", sql_mode) + b"\x06\x03std"
+def query(text, *, database=b"shop", flags=0, sql_mode=0, collation=45):
+    settings = b"\x00" + pack("<I", flags) + b"\x01" + pack("<Q", sql_mode) + b"\x06\x03std"
     settings += b"\x04" + pack("<HHH", collation, collation, collation)
     sizes = pack("<IIBHH", 1, 0, len(database), 0, len(settings))
     return event(EventType.QUERY, sizes + settings + database + b"\0" + text)
@@ -68,7 +69,16 @@ def test_a_statement_comes_with_what_its_meaning_depends_on():
         lambda _: True,
         known(),
     )
-    assert step == Statement(GTID, 7, "shop", 'DROP TABLE "ü"', ansi_quotes=True)
+    modes = SessionModes(ansi_quotes=True, explicit_timestamps=False)
+    assert step == Statement(GTID, 7, "shop", 'DROP TABLE "ü"', modes)
+
+
+@pytest.mark.parametrize("sql_mode", [1 << 21, 1 << 22])
+def test_a_statement_comes_with_what_its_session_does_about_values(sql_mode):
+    (step,) = steps_of(
+        Group(query(b"X", flags=1 << 24, sql_mode=sql_mode)), lambda _: True, known()
+    )
+    assert step.modes == SessionModes(strict=True, explicit_timestamps=True)
 
 
 def test_backslashes_that_escape_nothing_are_doubled():
@@ -84,7 +94,9 @@ def test_load_data_that_is_logged_as_a_statement_tells_where_it_ran():
     load = event(EventType.EXECUTE_LOAD_QUERY, sizes + b"shop\0" + text)
     block = event(EventType.BEGIN_LOAD_QUERY, bytes(4) + b"1\n")
     (step,) = steps_of(Group(block, load), lambda _: True, known())
-    assert step == Statement(GTID, 7, "shop", text.decode())
+    assert step == Statement(
+        GTID, 7, "shop", text.decode(), SessionModes(explicit_timestamps=False)
+    )
 
 
 def test_what_was_rolled_back_did_not_happen():

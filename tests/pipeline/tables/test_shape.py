@@ -8,6 +8,7 @@ import pytest
 
 from ibb.pipeline.ddl.cursor import UnclearError
 from ibb.pipeline.ddl.effects import AlterTable, Unclear
+from ibb.pipeline.ddl.session_modes import DEFAULT_MODES, SessionModes
 from ibb.pipeline.ddl.statement import effect_of
 from ibb.pipeline.tables.shape import Reshape, column_field
 
@@ -78,7 +79,8 @@ STOPPED = {
     "MODIFY n INT": "n changes from",
     "MODIFY n SMALLINT UNSIGNED": "n changes from",
     "MODIFY name VARCHAR(10)": "name changes from",
-    "MODIFY name VARCHAR(20) CHARACTER SET ascii": "name changes from",
+    "MODIFY name VARBINARY(20)": "name changes from",
+    "MODIFY name VARCHAR(20) CHARACTER SET binary": "name changes from",
     "MODIFY name CHAR(20)": "name changes from",
     "MODIFY price DECIMAL(10,1)": "price changes from",
     "MODIFY price DOUBLE": "price changes from",
@@ -132,13 +134,13 @@ KEYS = {
 }
 
 
-def reshaped(clauses):
+def reshaped(clauses, row=ROW, modes=DEFAULT_MODES):
     effect = effect_of(f"ALTER TABLE orders {clauses}", "shop")
     if isinstance(effect, Unclear):
         raise UnclearError(effect.reason)
     assert isinstance(effect, AlterTable)
-    reshape = Reshape(SCHEMA, ["id"], effect.effects, has_rows=True)
-    rows = pa.Table.from_pylist([ROW], SCHEMA)
+    reshape = Reshape(SCHEMA, ["id"], effect.effects, has_rows=True, modes=modes)
+    rows = pa.Table.from_pylist([row], SCHEMA)
     reshape.check([rows])
     return reshape, reshape.rows(rows).to_pylist()
 
@@ -156,6 +158,57 @@ def test_it_is_followed(clauses):
 def test_it_stops(clauses):
     with pytest.raises(Exception, match=STOPPED[clauses].replace("(", r"\(")):
         reshaped(clauses)
+
+
+@pytest.mark.parametrize(
+    "clauses",
+    [
+        "MODIFY name VARCHAR(20)",
+        "MODIFY name VARCHAR(20) CHARACTER SET ascii",
+        "MODIFY note TEXT",
+        "MODIFY note TINYTEXT",
+    ],
+)
+def test_letters_stop_it_that_another_character_set_may_lack(clauses):
+    row = {**ROW, "name": "é", "note": "é"}
+    with pytest.raises(UnclearError, match=r"may have another character set now.*not strict"):
+        reshaped(clauses, row)
+    assert reshaped(clauses, row, SessionModes(strict=True))[1] == [row]
+    assert reshaped(clauses)[1] == [ROW]
+    nothing = {**ROW, "name": None, "note": None}
+    assert reshaped(clauses, nothing)[1] == [nothing]
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_character_set_that_has_all_letters_stops_nothing(strict):
+    row = {**ROW, "name": "é", "note": "é"}
+    clauses = "MODIFY name VARCHAR(20) CHARACTER SET utf8mb4, MODIFY note TEXT CHARACTER SET latin1"
+    assert reshaped(clauses, row, SessionModes(strict=strict))[1] == [row]
+
+
+def test_a_timestamp_without_null_has_a_value_of_the_servers_where_they_are_not_explicit():
+    implicit = SessionModes(explicit_timestamps=False)
+    for clauses in ("ADD t TIMESTAMP", "ADD t TIMESTAMP(3) NOT NULL"):
+        with pytest.raises(UnclearError, match=r"t is new: explicit_defaults_for_timestamp is off"):
+            reshaped(clauses, modes=implicit)
+    assert reshaped("ADD t TIMESTAMP")[1] == [{**ROW, "t": None}]
+    assert reshaped("ADD t TIMESTAMP NULL", modes=implicit)[1] == [{**ROW, "t": None}]
+    assert reshaped("ADD t DATETIME", modes=implicit)[1] == [{**ROW, "t": None}]
+    with pytest.raises(UnclearError, match="an expression"):
+        reshaped("ADD t TIMESTAMP DEFAULT NOW()", modes=implicit)
+    with pytest.raises(UnclearError, match="at is NOT NULL now"):
+        altered_moment("MODIFY at TIMESTAMP", implicit)
+    for modes in (SessionModes(), implicit):
+        altered_moment("MODIFY at TIMESTAMP NULL", modes)
+    altered_moment("MODIFY at TIMESTAMP", SessionModes())
+
+
+def altered_moment(clauses, modes):
+    """Alter a table whose column `at` is null."""
+    schema = pa.schema([column_field("id", "int(11)"), column_field("at", "timestamp")])
+    effect = effect_of(f"ALTER TABLE t {clauses}", "shop")
+    reshape = Reshape(schema, ["id"], effect.effects, has_rows=True, modes=modes)
+    reshape.check([pa.Table.from_pylist([{"id": 1, "at": None}], schema)])
 
 
 def test_only_null_columns_are_added_without_writing_rows_anew():

@@ -1,0 +1,69 @@
+"""What ALTER TABLE makes of rows where its session's modes decide, at a real server."""
+
+import pymysql
+import pytest
+
+from ibb.pipeline.tables.errors import PipelineError
+
+pytestmark = [pytest.mark.live, pytest.mark.xdist_group("change_tables")]
+
+STRICT = "SET sql_mode = 'STRICT_TRANS_TABLES'"
+LAX = "SET sql_mode = ''"
+IMPLICIT = "SET explicit_defaults_for_timestamp = 0"
+COLUMNS = (
+    "id INT PRIMARY KEY, s VARCHAR(9) CHARACTER SET utf8mb4, t TINYTEXT CHARACTER SET utf8mb4,"
+    " n TIMESTAMP NULL"
+)
+ROW = "(1, 'é', 'é', '2024-02-29 12:00:00')"
+CASES = {  # settings, row, what is altered: whether it is followed
+    (STRICT, ROW, "MODIFY s VARCHAR(20)"): True,
+    (STRICT, ROW, "MODIFY s VARCHAR(20) CHARACTER SET latin1"): True,
+    (STRICT, ROW, "MODIFY t TINYTEXT NOT NULL"): True,
+    (LAX, ROW, "MODIFY s VARCHAR(20)"): False,
+    (LAX, "(1, 'ж', '', NULL)", "MODIFY s VARCHAR(20)"): False,
+    (LAX, "(1, 'ж', '', NULL)", "MODIFY s VARCHAR(20) CHARACTER SET latin1"): False,
+    (LAX, "(1, 'e', '', NULL)", "MODIFY s VARCHAR(20)"): True,
+    (LAX, "(1, 'e', NULL, NULL)", "MODIFY t TINYTEXT"): True,
+    (IMPLICIT, ROW, "ADD c TIMESTAMP"): False,
+    (IMPLICIT, ROW, "ADD c TIMESTAMP NOT NULL"): False,
+    (IMPLICIT, ROW, "ADD c TIMESTAMP NULL"): True,
+    (IMPLICIT, ROW, "MODIFY n TIMESTAMP"): True,
+    (IMPLICIT, "(1, '', '', NULL)", "MODIFY n TIMESTAMP"): False,
+    ("SET explicit_defaults_for_timestamp = 1", ROW, "ADD c TIMESTAMP"): True,
+}  # fmt: skip
+
+
+def test_it_is_followed_where_the_modes_leave_no_doubt(topology, tmp_path):
+    primary = topology.primary
+    primary.run("CREATE DATABASE modes DEFAULT CHARACTER SET latin1")
+    configs = {}
+    for number, case in enumerate(CASES):
+        settings, row, clauses = case
+        name = f"modes.t{number}"
+        primary.run(f"CREATE TABLE {name} ({COLUMNS})", f"INSERT INTO {name} VALUES {row}")
+        configs[case] = topology.config(tmp_path / str(number), include=(name,))
+        topology.run(configs[case])
+        later = f"INSERT INTO {name} (id, s, t) VALUES (2, 'x', 'y')"
+        primary.run(settings, f"ALTER TABLE {name} {clauses}", later)
+    followed = {}
+    for case, config in configs.items():
+        try:
+            topology.run(config)
+        except PipelineError as error:
+            assert "cannot be followed" in str(error), case  # noqa: PT017
+            followed[case] = False
+        else:
+            assert topology.differences(config) == ([], 1), case
+            followed[case] = True
+    assert followed == CASES
+
+
+def test_a_strict_server_loses_no_letter_itself(topology):
+    topology.primary.run(
+        "CREATE DATABASE letters DEFAULT CHARACTER SET latin1",
+        f"CREATE TABLE letters.t ({COLUMNS})",
+        "INSERT INTO letters.t VALUES (1, 'ж', 'ж', NULL)",
+    )
+    for clauses in ("MODIFY s VARCHAR(20)", "MODIFY t TINYTEXT CHARACTER SET ascii"):
+        with pytest.raises(pymysql.err.DataError, match="Incorrect string value"):
+            topology.primary.run(STRICT, f"ALTER TABLE letters.t {clauses}")
