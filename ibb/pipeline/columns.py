@@ -99,7 +99,8 @@ def chosen(columns: Sequence[Column], names: Iterable[str]) -> tuple[Column, ...
     for name in names:
         if name.lower() not in by_name:
             raise OptionError("columns", f"there is no column {name}: {', '.join(by_name)}")
-    return tuple(by_name[name.lower()] for name in dict.fromkeys(names)) or tuple(columns)
+    wanted = dict.fromkeys(name.lower() for name in names)
+    return tuple(by_name[name] for name in wanted) or tuple(columns)
 
 
 def schema_ddl(columns: Sequence[Column]) -> str:

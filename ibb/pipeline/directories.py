@@ -183,16 +183,15 @@ def _expanded(pattern: str) -> list[str]:
         import fsspec  # noqa: PLC0415 - only who reads from far needs it
 
         fs, inner = fsspec.core.url_to_fs(pattern)
-        found = fs.glob(inner, detail=True).items()
-        return sorted(
-            fs.unstrip_protocol(name)
-            for name, told in found
-            if parse_binlog_name(Path(name).name) is not None or told["type"] == "directory"
-        )
-    local = pattern.removeprefix(_LOCAL)
-    names = sorted(glob.glob(local))  # noqa: PTH207 - absolute patterns, too
-    return [
+        found = {
+            fs.unstrip_protocol(name): told["type"] == "directory"
+            for name, told in fs.glob(inner, detail=True).items()
+        }
+    else:
+        names = glob.glob(pattern.removeprefix(_LOCAL))  # noqa: PTH207 - absolute ones, too
+        found = {name: Path(name).is_dir() for name in names}
+    return sorted(
         name
-        for name in names
-        if parse_binlog_name(Path(name).name) is not None or Path(name).is_dir()
-    ]
+        for name, is_folder in found.items()
+        if is_folder or parse_binlog_name(Path(name).name) is not None
+    )

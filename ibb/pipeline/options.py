@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -216,16 +217,12 @@ class _Texts:
         if not text:
             return None
         try:
-            return float(text)  # seconds since 1970
+            seconds = float(text)  # since 1970
         except ValueError:
-            pass
-        try:
-            moment = datetime.fromisoformat(text)
-        except ValueError as error:
-            raise OptionError(
-                name, f"'{text}' is not a time such as 2026-01-31T12:00:00Z"
-            ) from error
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+            seconds = _seconds_of(name, text)
+        if not math.isfinite(seconds):
+            raise OptionError(name, f"'{text}' is no moment")
+        return seconds
 
     def number(self, name: str, least: int, most: int) -> int:
         text = self.text(name)
@@ -304,3 +301,11 @@ def _domain(name: str) -> int:
     if not name.isascii() or not name.isdigit() or int(name[:11]) > _DOMAIN_MAX:
         raise OptionError("domains", f"'{name}' is not a GTID domain")
     return int(name)
+
+
+def _seconds_of(name: str, text: str) -> float:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise OptionError(name, f"'{text}' is not a time such as 2026-01-31T12:00:00Z") from error
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

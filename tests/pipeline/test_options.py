@@ -41,6 +41,8 @@ def test_times_are_seconds_or_moments():
         ("startingGtid", "0-1", "is not earliest or latest or a GTID list"),
         ("endingGtid", "earliest", "is not latest or a GTID list"),
         ("startingTime", "yesterday", "is not a time"),
+        ("startingTime", "nan", "is no moment"),
+        ("endingTime", "1e400", "is no moment"),
         ("minPartitions", "0", "is not a whole number from 1"),
         ("minPartitions", "²", "is not a whole number"),
         ("maxPartitionBytes", "big", "is not a size"),

@@ -194,3 +194,8 @@ def test_a_table_that_is_not_there_is_named(store):
         parse(store.path, mode="events")
     with pytest.raises(OptionError, match="option columns: there is no column nothing: id, note"):
         read(store.path, columns="nothing")
+
+
+def test_a_column_that_is_named_twice_comes_once(store):
+    publish_events(store, "0-1-1", rows(OLD, enc.WRITE, [[(1, b"a", 7)]]), xid(1))
+    assert read(store.path, columns="ID,note,id") == [{"id": 1, "note": "a"}]
