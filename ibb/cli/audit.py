@@ -72,8 +72,12 @@ def audit(
         rows = job.changed_rows(spark, options, wanted)
         if limit is not None:
             rows = rows.limit(limit)
+        found = False
         for row in islice(rows.toLocalIterator(), limit):
+            found = True
             click.echo(_as_json(row.asDict()) if as_json else _as_line(row.asDict()))
+    if not found and limit != 0:
+        click.echo("no changed row meets all of these conditions", err=True)
 
 
 def _as_json(row: dict[str, Any]) -> str:

@@ -57,6 +57,7 @@ def run(spark, monkeypatch):
 
     def run(*words):
         done = CliRunner().invoke(ibb, [str(word) for word in words], catch_exceptions=False)
+        run.errors = done.stderr
         return done.exit_code, done.stdout
 
     return run
@@ -76,8 +77,15 @@ def test_a_row_is_followed_through_its_changes(run, directory):
         "audit", directory, "--key", "ID=2", "--stop-position", "0-1-20", "--json"
     )
     assert named_otherwise == told
+    assert "no changed row" not in run.errors
     _, told = run("audit", directory, "--key", "Note=x", "--op", "update", "--limit", 1)
     assert told.endswith('id="2"  note: ? -> "x"\n')
+
+
+def test_nothing_that_was_found_is_told_beside_the_rows(run, directory):
+    for words in (["--table", "d.misspelt"], ["--key", "misspelt=2"]):
+        assert run("audit", directory, *words, "--json") == (0, "")
+        assert run.errors.endswith("no changed row meets all of these conditions\n")
 
 
 def test_changes_are_told_in_lines(run, directory):
