@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ibb.protocol.event import HEADER_SIZE, TYPE_OFFSET, EventType
+from ibb.protocol.rows.column import COMPRESSED
 from ibb.protocol.rows.column_reader import ColumnReader
 from ibb.protocol.rows.number_values import take_presence
 from ibb.protocol.rows.row_stage import DELETE, INSERT, UPDATE, RowStage
@@ -31,6 +32,7 @@ from ibb.protocol.rows.rows_event import open_rows
 from ibb.protocol.rows.value_policy import SchemaMissing, Unknown, ValuePolicy
 
 from .arrow_columns import arrow_array, arrow_type
+from .inflated_sizes import InflatedSizes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -169,7 +171,8 @@ class RowBatches:
         layout: the table.
         policy: what becomes of values without an exact counterpart.
         columns: names of the columns that are wanted; None is all.
-        batch_bytes: of rows events, from which on a batch is full.
+        batch_bytes: of rows events, and of what COMPRESSED columns have in them, from which on a
+            batch is full.
         batch_rows: the most rows of a batch.
 
     Raises:
@@ -209,6 +212,9 @@ class RowBatches:
                 for reader in self._readers
             ]
         )
+        kinds = [(number, layout.columns[number].column) for number in numbers]
+        compressed = [(number, kind.prefix) for number, kind in kinds if kind.type in COMPRESSED]
+        self._inflated = InflatedSizes(self._stage, compressed)
 
     @property
     def rows(self) -> int:
@@ -219,7 +225,8 @@ class RowBatches:
     def is_full(self) -> bool:
         """Whether `take` must be called before the next event is added."""
         stage = self._stage
-        enough = stage.used >= self._batch_bytes or stage.rows >= self._batch_rows
+        large = max(stage.used, self._inflated.total)
+        enough = large >= self._batch_bytes or stage.rows >= self._batch_rows
         return stage.pending or self._taken > 0 or (enough and stage.rows > 0)
 
     def add(self, event: Buffer, tag: int = 0) -> int:
@@ -235,9 +242,12 @@ class RowBatches:
         """
         op = _PLAIN.get(event[TYPE_OFFSET]) if len(event) > _PLAIN_OFFSET else None
         if op is not None:
-            return self._stage.add(event, _PLAIN_OFFSET, op, tag)
-        head = open_rows(event)
-        return self._stage.add(head.event, head.offset, head.op, tag)
+            rows = self._stage.add(event, _PLAIN_OFFSET, op, tag)
+        else:
+            head = open_rows(event)
+            rows = self._stage.add(head.event, head.offset, head.op, tag)
+        self._inflated.read()
+        return rows
 
     def take(self) -> RowBatch:
         """
@@ -251,6 +261,7 @@ class RowBatches:
         stage = self._stage
         if stage.pending and not stage.rows:
             stage.read_rows()
+            self._inflated.read()
         part = self._next_part()
         before, left_out = self._image(part, stage.before) if stage.has_before else (None, 0)
         after, more_left_out = self._image(part, stage.after) if stage.has_after else (None, 0)
@@ -275,6 +286,7 @@ class RowBatches:
         """Forget the rows that wait, of a large event only those that have been read."""
         self._stage.clear()
         self._taken = 0
+        self._inflated.clear()
 
     def _next_part(self) -> _Part:
         """Return the rows that the next batch has: of a large event as many as fill one."""
@@ -283,6 +295,8 @@ class RowBatches:
         if stage.used > 2 * self._batch_bytes and last > first:
             full = self._place(first) + self._batch_bytes
             last = bisect_left(range(last), full, first + 1, key=self._place)
+        if self._inflated.total > self._batch_bytes:
+            last = min(last, self._inflated.end_of(first, self._batch_bytes))
         return _Part(stage.data, stage.width, first, last)
 
     def _place(self, row: int) -> int:

@@ -141,6 +141,49 @@ def test_an_event_of_more_rows_than_a_batch_takes_several():
     assert [value for batch in found for value in batch.number.to_pylist()] == [*range(25)]
 
 
+def test_an_event_whose_values_inflate_to_more_than_a_batch_takes_several():
+    columns = [("v", enc.compressed_blob(2)), ("n", enc.integer(4)), ("w", enc.compressed_blob(4))]
+    specs = [spec for _, spec in columns]
+    sizes = [10, 3000, 0, 10, 9000, 9000, *[400] * 10, None, None, 9000, None]
+    rows = [
+        (None if size is None else b"x" * size, number, None) for number, size in enumerate(sizes)
+    ]
+    batches = batches_of(columns, batch_bytes=4000, batch_rows=15)
+    batches.add(enc.rows_event(WRITE, specs, [[row] for row in rows[:2]]), 1)
+    assert not batches.is_full
+    event = enc.rows_event(UPDATE, specs, [[row, (None, 0, row[0])] for row in rows[2:]])
+    assert len(event) < 1000
+    batches.add(event, 2)
+    found = []
+    while batches.is_full:
+        batch = batches.take()
+        batch.to_batch().validate(full=True)
+        found.append(batch)
+    assert not batches.rows
+    assert [batch.rows for batch in found] == [4, 1, 1, 5, 4, 3, 1, 1]
+    before = [row["v"] for batch in found for row in batch.before.to_pylist() if row]
+    assert before[2:] == [row[0] for row in rows[2:]]
+    assert [row["w"] for batch in found for row in batch.after.to_pylist()][2:] == before[2:]
+    batches.add(enc.rows_event(WRITE, specs, [[rows[0]]]), 3)
+    assert not batches.is_full
+    assert batches.take().rows == 1
+
+
+def test_damaged_sizes_of_values_are_none():
+    columns = [("v", enc.compressed_blob(2))]
+    raw = enc.compressed_blob(2)._replace(encode=lambda value: b"%c\0" % len(value) + value)
+    batches = batches_of(columns, batch_bytes=4000)
+    for value in (b"", b"\0", b"\x87", b"\x82\xff", b"\x81\x05"):
+        batches.add(enc.rows_event(WRITE, [raw], [[(value,)]]))
+        assert not batches.is_full, value
+    batches.add(enc.rows_event(WRITE, [raw], [[(b"\x87" + bytes(6) + b"\xff" * 9,)]]))
+    assert not batches.is_full
+    batches.add(enc.rows_event(WRITE, [raw], [[(b"\x87" + b"\xff" * 9,)]]))
+    assert batches.is_full
+    with pytest.raises(FormatError, match=r"column `v` of d\.t: a compressed value"):
+        batches.take()
+
+
 NO_DATES = [(0, 0, 0), (2024, 0, 1), (2024, 2, 0), (2023, 2, 29), (0, 5, 5)]
 
 
