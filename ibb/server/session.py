@@ -120,10 +120,13 @@ class Session:
             in_order = True
         except Exception as error:  # noqa: BLE001 - a bug must not take the other sessions along
             in_order = await self._end.by(error, logged_in=self.account is not None)
+            error.__traceback__ = None  # its frames may hold what holds the error
         finally:
             self._host.aborted_clients += self.account is not None and not in_order
             self._memory.release()
             await (self._connection.end() if in_order else self._connection.close())
+            # What a dump has read and made is to go now, not when garbage is collected.
+            self.runner = self._statements = self._dump = None
 
     @property
     def traffic(self) -> tuple[int, int]:

@@ -145,6 +145,7 @@ class _FutureCall:
             result = self._call()
         except BaseException as error:  # noqa: BLE001 - it is whoever waits who is told
             future.set_exception(error)
+            del self, future  # the error holds this frame, and the future the error
         else:
             future.set_result(result)
 
@@ -170,6 +171,7 @@ class _LoopCall:
             result = self._call()
         except BaseException as error:  # noqa: BLE001 - as above
             self._tell(_fail, future, error)
+            del self, future  # as above
         else:
             self._tell(_finish, future, result)
 

@@ -1,7 +1,9 @@
 """Threads that are asked: who works, how many, what comes back, and how they end."""
 
 import asyncio
+import gc
 import threading
+import weakref
 from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from ibb.server.worker_threads import WorkerThreads, run_in
 
 from ..integration.waiting import wait_until
+from .waiting import until
 
 SECONDS = 20.0
 
@@ -167,3 +170,26 @@ def test_no_call_is_lost_or_done_twice_whoever_asks(pool):
     for asker in askers:
         asker.join(SECONDS)
     assert sorted(done) == list(range(4 * per_thread))
+
+
+class Held:
+    """What a call knows."""
+
+
+async def test_what_a_call_that_failed_knew_goes_with_its_error(pool):
+    gc.collect()
+    gc.disable()
+    try:
+        for begin in (pool.run, lambda call: asyncio.wrap_future(pool.submit(call))):
+            held = Held()
+            gone = weakref.ref(held)
+
+            def fail(held=held):
+                raise LookupError(str(held))
+
+            with pytest.raises(LookupError):
+                await begin(fail)
+            del held, fail
+            await until(lambda gone=gone: gone() is None)
+    finally:
+        gc.enable()

@@ -369,6 +369,9 @@ class Connection:
                 await self._writer.wait_closed()
         except (OSError, TimeoutError):
             self.abort()
+        if (error := self._reader.exception()) is not None:
+            # The frames that it came through hold all that the session was about.
+            error.__traceback__ = error.__context__ = None
 
     def abort(self) -> None:
         """Drop the connection and all that waits in it."""

@@ -109,7 +109,6 @@ class DumpService:
             heartbeat_period=lambda: heartbeat_period(variables),
             non_block=request.non_block,
             pace=pace,
-            accepted=self._accepted,
             tails=host.tails,
         )
         self._log = get_log().bind(peer=connection.peer, replica_server_id=request.server_id)
@@ -156,7 +155,7 @@ class DumpService:
         if self._semi_sync is not None:
             self._semi_sync.join()
         try:
-            await self._until_either_ends(self._session.run())
+            await self._until_either_ends(self._session.run(self._accepted))
         except TimeoutError as error:
             self._log.warning("dump_dropped", reason=str(error))
             self._connection.abort()  # to close in order would wait for the client once more
@@ -170,6 +169,7 @@ class DumpService:
             self._connection.seq = self._stream.seq  # what the client sent does not count
             if self._leasing is not None:
                 self._leasing.cancel()
+                self._leasing = None  # its end holds the frames that it came through, and so this
             self._let_go()
             self._log.info("dump_ended")
 
@@ -247,6 +247,7 @@ class DumpService:
                 task.uncancel()
             listening.cancel()
             await asyncio.gather(listening, return_exceptions=True)
+            del listening  # as above: the error that it has ended with
 
     async def _listen(self) -> None:
         """

@@ -59,7 +59,6 @@ class DumpSession:
             since the session may change it.
         non_block: end when everything durable was sent.
         pace: how fast the client is served.
-        accepted: called once the start was found.
         tails: serve it while it has everything; None: it always serves itself.
 
     Attributes:
@@ -77,7 +76,6 @@ class DumpSession:
         heartbeat_period: Callable[[], float | None],
         non_block: bool,
         pace: Pace,
-        accepted: Callable[[], None],
         tails: Tails | None = None,
     ) -> None:
         self._stream = stream
@@ -85,11 +83,10 @@ class DumpSession:
         self._signal = signal
         self._pool = pool
         self._turns = turns
-        self._pump = SocketPump(stream, turns, self._took)
+        self._pump = SocketPump(stream, turns)
         self._heartbeat_period = heartbeat_period
         self._non_block = non_block
         self._pace = pace
-        self._accepted = accepted
         self._ending = asyncio.Event()
         self._ended_by: SqlError | None = None
         self._tails = tails
@@ -120,9 +117,12 @@ class DumpSession:
             self._member.leave()
         self._signal.nudge()
 
-    async def run(self) -> None:
+    async def run(self, accepted: Callable[[], None]) -> None:
         """
         Send until the dump's own end, which is EOF.
+
+        Args:
+            accepted: called once the start was found.
 
         Raises:
             SqlError: the reason to tell the client instead.
@@ -132,15 +132,15 @@ class DumpSession:
         if not self._connection.encrypted:
             self._connection.keep_nothing()
         try:
-            await self._run()
+            await self._run(accepted)
         finally:
             self._connection.keep_nothing(wanted=False)
 
-    async def _run(self) -> None:
+    async def _run(self, accepted: Callable[[], None]) -> None:
         seen = self._signal.count
         batch = await self._next_batch(self._begin)
         if self._has_begun:
-            self._accepted()
+            accepted()
         while True:
             upcoming = None
             if data := bytes(batch.data):  # the next batch may be made where it lies
@@ -211,7 +211,7 @@ class DumpSession:
             return await self._in_pool(make or self._stream.next_batch)
         self._turns.taken += 1
         try:
-            batch = await self._in_pool(partial(self._pump.turn, sender, make))
+            batch = await self._in_pool(partial(self._pump.turn, sender, self._took, make))
         finally:
             self._turns.taken -= 1
             sender.close()

@@ -58,24 +58,28 @@ class SocketPump:
     Args:
         stream: makes the packets.
         turns: of all dumps.
-        took: called, by the thread, with each batch that the client has taken to its end.
 
     Attributes:
         taken: bytes that the client took in the last turn.
     """
 
-    def __init__(self, stream: DumpStream, turns: PumpTurns, took: Callable[[Batch], None]) -> None:
+    def __init__(self, stream: DumpStream, turns: PumpTurns) -> None:
         self._stream = stream
         self._turns = turns
-        self._took = took
         self.taken = 0
 
-    def turn(self, sender: DirectSender, make: Callable[[], Batch] | None = None) -> Batch:
+    def turn(
+        self,
+        sender: DirectSender,
+        took: Callable[[Batch], None],
+        make: Callable[[], Batch] | None = None,
+    ) -> Batch:
         """
         Make and send batches until the client does not take one, or the turn is over.
 
         Args:
             sender: takes them; is closed at the end.
+            took: called, by the thread, with each batch that the client has taken to its end.
             make: makes the first one; None: the stream, like the others.
 
         Returns:
@@ -94,7 +98,7 @@ class SocketPump:
                 if left and batch.outcome is Outcome.MORE:
                     left = self._send(sender, left, begun)
                     if not left:
-                        self._took(batch)
+                        took(batch)
                         if not self._is_over(begun):
                             if not sender.has_reader():
                                 raise PeerGone("the client closed the connection")

@@ -55,9 +55,9 @@ async def test_a_client_that_has_taken_nothing_yet_has_what_it_had():
     session = DumpSession(
         Stream(), connection, signal=SimpleNamespace(count=0, nudge=lambda: None), pool=pool,
         turns=PumpTurns(2), heartbeat_period=lambda: None, non_block=False,
-        pace=SimpleNamespace(limited=False), accepted=begun.set,
+        pace=SimpleNamespace(limited=False),
     )  # fmt: skip
-    running = asyncio.create_task(session.run())
+    running = asyncio.create_task(session.run(begun.set))
     await begun.wait()
     await connection.is_stuck.wait()
     assert session.at == AT

@@ -50,11 +50,18 @@ def ends():
         yield ours, theirs
 
 
+class Took(list):
+    """The numbers of the groups that a client has taken."""
+
+    def __call__(self, batch):
+        self.append(batch.sent[0].seq)
+
+
 def pump_of(stream, threads=1, taken=1):
-    """Return a pump, and the list of what it says that the client took."""
-    turns, took = PumpTurns(threads), []
+    """Return a pump, and what notes what it says that the client took."""
+    turns, took = PumpTurns(threads), Took()
     turns.taken = taken
-    return SocketPump(stream, turns, lambda batch: took.append(batch.sent[0].seq)), took
+    return SocketPump(stream, turns), took
 
 
 def read_all(client, found, size):
@@ -69,7 +76,7 @@ def test_a_client_that_reads_gets_all_batches_in_one_turn(ends, last, monkeypatc
     reading = threading.Thread(target=read_all, args=(ends[1], found, count * BATCH_BYTES))
     reading.start()
     pump, took = pump_of(Batches(count, last=last))
-    batch = pump.turn(DirectSender(ends[0].fileno()))
+    batch = pump.turn(DirectSender(ends[0].fileno()), took)
     reading.join()
     assert found == b"".join(bytes([n % 251]) * BATCH_BYTES for n in range(1, count + 1))
     assert pump.taken == count * BATCH_BYTES
@@ -80,7 +87,7 @@ def test_a_client_that_reads_gets_all_batches_in_one_turn(ends, last, monkeypatc
 def test_what_a_client_does_not_take_is_returned_and_can_be_sent_later(ends):
     stream = Batches(2, LARGE)
     pump, took = pump_of(stream)
-    batch = pump.turn(DirectSender(ends[0].fileno()))
+    batch = pump.turn(DirectSender(ends[0].fileno()), took)
     assert stream.made == 1
     assert took == []
     assert batch.outcome is Outcome.MORE
@@ -93,7 +100,7 @@ def test_nothing_is_made_for_a_client_that_has_left(ends):
     pump, took = pump_of(stream)
     ends[1].shutdown(socket.SHUT_WR)  # it has had the first batch, and goes
     with pytest.raises(PeerGone):
-        pump.turn(DirectSender(ends[0].fileno()))
+        pump.turn(DirectSender(ends[0].fileno()), took)
     assert (stream.made, took) == (1, [1])
 
 
@@ -102,7 +109,7 @@ def test_while_others_wait_nobody_keeps_a_thread_for_a_client(ends, monkeypatch)
     waits = []
     monkeypatch.setattr(DirectSender, "wait", lambda _, seconds: waits.append(seconds))
     pump, took = pump_of(Batches(1, LARGE), threads=2, taken=3)
-    assert pump.turn(DirectSender(ends[0].fileno())).data
+    assert pump.turn(DirectSender(ends[0].fileno()), took).data
     assert (took, waits) == ([], [])
 
 
@@ -110,9 +117,9 @@ def test_a_turn_is_over_when_its_time_is(ends, monkeypatch):
     monkeypatch.setattr(socket_pump, "SHORT_TURN_SECONDS", 0.0)
     stream = Batches(5, 10)
     pump, took = pump_of(stream, taken=2)
-    batch = pump.turn(DirectSender(ends[0].fileno()))
+    batch = pump.turn(DirectSender(ends[0].fileno()), took)
     assert (stream.made, took, batch.data, batch.outcome) == (1, [1], b"", Outcome.MORE)
-    assert pump.turn(DirectSender(ends[0].fileno())).data == b""
+    assert pump.turn(DirectSender(ends[0].fileno()), took).data == b""
     assert took == [1, 2]
     assert pump.taken == 10
 
@@ -120,17 +127,17 @@ def test_a_turn_is_over_when_its_time_is(ends, monkeypatch):
 @pytest.mark.parametrize("fails", [True, False])
 def test_every_turn_gives_its_descriptor_up_and_where_it_made_batches(ends, fails):
     stream = Batches(3)
-    pump, _ = pump_of(stream)
+    pump, took = pump_of(stream)
     sender = DirectSender(ends[0].fileno())
     ends[0].close()
     if fails:
         ends[1].close()
         with pytest.raises(OSError, match="Broken pipe"):
-            pump.turn(sender)
+            pump.turn(sender, took)
     else:
         reading = threading.Thread(target=read_all, args=(ends[1], bytearray(), LARGE))
         reading.start()
-        assert pump.turn(sender).outcome is Outcome.IDLE
+        assert pump.turn(sender, took).outcome is Outcome.IDLE
         reading.join(SECONDS)  # which it does when the connection has ended
         assert not reading.is_alive()
     with pytest.raises(ConnectionAbortedError):
@@ -148,7 +155,7 @@ def test_a_dump_that_is_dropped_in_its_turn_sends_nothing_more(ends):
     sender = DirectSender(ends[0].fileno())
     pump, took = pump_of(Dropped(9, 10))
     with pytest.raises(ConnectionAbortedError):
-        pump.turn(sender)
+        pump.turn(sender, took)
     assert took == [1, 2]
     assert len(ends[1].recv(100)) == 20
 
