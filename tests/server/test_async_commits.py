@@ -267,6 +267,6 @@ def test_a_commit_that_was_accepted_just_before_the_end_is_served():
         await closing
         await asyncio.wait_for(late, SECONDS)
 
-    options = StoreOptions(redo_segment_size=4 << 20, background=False)
+    options = StoreOptions(max_binlog_size=1 << 20, redo_segment_size=4 << 20, background=False)
     with Store.open("/s", options, disk=SimDisk()) as store:
         asyncio.run(run(store))

@@ -15,6 +15,8 @@ from ibb.storage.leases import LEASES_NAME
 from ..faults.sim_disk import SimDisk
 from .events import transaction
 
+# The disk is memory: no gibibytes that are allocated ahead.
+OPTIONS = StoreOptions(max_binlog_size=1 << 20, redo_segment_size=1 << 20, background=False)
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
@@ -30,7 +32,7 @@ def test_what_was_said_is_read(content, indent):
 
 def store_with_small_files():
     disk = SimDisk()
-    with Store.open("/s", StoreOptions(background=False), disk=disk) as store:
+    with Store.open("/s", OPTIONS, disk=disk) as store:
         with store.begin() as group:
             group.write(transaction("insert"))
             group.commit(Gtid(0, 1, 1))
@@ -77,6 +79,6 @@ def test_a_misread_of_a_small_file_is_read_again():
         return data.replace(b'"0-1-1"', b'"0-1-9"')
 
     disk.lies.append(lie)
-    with Store.open("/s", StoreOptions(background=False), disk=disk) as store:
+    with Store.open("/s", OPTIONS, disk=disk) as store:
         assert [lease.position for lease in store.leases.all()] == ["", "0-1-1"]
     assert len(lies) == 1
