@@ -61,9 +61,10 @@ async def test_a_statement_that_waits_ends_with_its_client(serve, store, sql):
         await client.send(Query(sql).encode())
         await client.send(b"\x0e")  # a ping that is sent ahead is no reason to go on waiting
         (session,) = server.sessions()
-        await until(lambda: session.runner.running == sql)
+        runner = session.runner
+        await until(lambda: runner.running == sql)
     await until_sessions(server, 0)
-    assert session.runner.running is None
+    assert runner.running is None
 
 
 async def test_what_is_sent_ahead_of_an_answer_is_answered_behind_it(serve, store):
