@@ -19,7 +19,8 @@ def grown(store):
 
 async def test_files_are_shown_with_what_begins_in_them(server, store):
     await asyncio.to_thread(grown, store)
-    await until(lambda: len(store.files()) == 5)  # the one that is made in advance too
+    # The one that is made in advance too, which has its name before its size.
+    await until(lambda: len(store.files()) == 5 and store.files()[-1].size > 0)
     page = await asyncio.to_thread(FileTable(server).page, 0, 200)
     assert [row["Log_name"] for row in page.rows] == [file.name for file in store.files()[::-1]]
     assert [row["First_gtid"] for row in page.rows][1:] == ["0-1-13", "0-1-12", "0-1-11", "0-1-1"]
