@@ -284,10 +284,16 @@ def two_closes():
     return Meeting(scene.store.close, scene.store.close, scene.check)
 
 
-def a_purge_and_a_reader():
+def three_files():
+    """Return a scene in which the first two of its files may go."""
     scene = Scene()
     scene.store.switch_file()
     scene.store._engine.settle()
+    return scene
+
+
+def a_purge_and_a_reader():
+    scene = three_files()
     held = []
 
     def check():
@@ -301,9 +307,7 @@ def a_purge_and_a_reader():
 
 
 def two_purges():
-    scene = Scene()
-    scene.store.switch_file()
-    scene.store._engine.settle()
+    scene = three_files()
     purged = []
 
     def purge():

@@ -233,10 +233,8 @@ class Reshape:
         is_plain = self._modes.explicit_timestamps or definition.says_null
         if is_plain or base_type(definition.type_text) != "timestamp":
             return definition
-        computed = definition.computed or "explicit_defaults_for_timestamp is off"
-        if definition.has_default:
-            computed = definition.computed
-        return replace(definition, nullable=False, computed=computed)
+        unsaid = "" if definition.has_default else "explicit_defaults_for_timestamp is off"
+        return replace(definition, nullable=False, computed=definition.computed or unsaid)
 
     def _change(self, index: int, definition: ColumnDefinition) -> None:
         definition = self._as_meant(definition)

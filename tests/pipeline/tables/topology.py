@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from ibb.pipeline.tables.check import check_tables
 from ibb.pipeline.tables.config import PipelineConfig, ServerConfig
+from ibb.pipeline.tables.errors import PipelineError
 from ibb.pipeline.tables.pipeline import Pipeline, Progress
 from ibb.storage.inspect.recovered_view import recovered_view
 from ibb.storage.os_disk import OsDisk
@@ -51,6 +52,16 @@ class Topology(NamedTuple):
         progress = Progress(lambda *_: None, lambda *done: batches.append(done))
         Pipeline(config, progress).run(threading.Event(), once=True, snapshot=snapshot)
         return batches
+
+    def is_followed(self, config, case):
+        """Run a pipeline of one table: all of it is right then, or it stops before a wrong row."""
+        try:
+            self.run(config)
+        except PipelineError as error:
+            assert "cannot be followed" in str(error), case  # noqa: PT017
+            return False
+        assert self.differences(config) == ([], 1), case
+        return True
 
     def differences(self, config):
         """Return a line for each table that is not as at the primary, and the number of tables."""
