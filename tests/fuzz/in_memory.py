@@ -36,6 +36,9 @@ class Said:
                 await asyncio.sleep(0)
         return piece
 
+    def exception(self):
+        return None
+
 
 class Heard:
     """A writer that keeps what is written; its own transport."""
