@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..integration.conftest import new_rig
 from .soak_run import Soak
-from .soak_samples import PROCESSES, draw, growth, percentile, write
+from .soak_samples import ARENA_BYTES, PROCESSES, draw, growth, percentile, write
 from .soak_spark import why_no_spark
 
 if TYPE_CHECKING:
@@ -45,10 +45,14 @@ def verdict(soak: Soak) -> tuple[list[str], bool]:
             f" started again {failures} times"
         )
     for process in PROCESSES if soak.spark is not None else PROCESSES[:-1]:
-        for name, unit in (("anonymous", MIB), ("descriptors", 1), ("threads", 1)):
-            figures = [(one.at, getattr(one, process)) for one in samples]
+        figures = [(one.at, getattr(one, process)) for one in samples]
+        arenas = ARENA_BYTES * percentile([one.processes for _, one in figures], 0.5)
+        for name, unit, grain in (
+            ("anonymous", MIB, arenas), ("descriptors", 1, 0), ("threads", 1, 0)
+        ):  # fmt: skip
+            looks = [(at, one.life, getattr(one, name)) for at, one in figures]
             try:
-                found = growth([(at, one.life, getattr(one, name)) for at, one in figures])
+                found = growth(looks, grain)
             except ValueError as error:
                 lines.append(f"{process:<9}{name:<12} nothing is known: {error}")
                 continue

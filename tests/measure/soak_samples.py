@@ -18,6 +18,9 @@ BLOCKS = 24  # of the whole run; samples within one are alike, so that a block c
 SIGMAS = 3.0  # what is within so many standard errors of 0 is noise
 LIFE_SECONDS_MIN = 900.0  # of a life that is looked at: shorter ones are all warm-up
 PROCESSES = ("relay", "pipeline", "spark")  # that a sample has figures of
+# What Python's allocator takes at once. The system counts its pages one by one, as objects first
+# come to lie in them: so much may still show in a process that keeps no object more.
+ARENA_BYTES = 1 << 20
 
 
 class ProcessFigures(NamedTuple):
@@ -30,6 +33,7 @@ class ProcessFigures(NamedTuple):
         resident: bytes of all its resident memory.
         descriptors: files, sockets and the like that it has open.
         threads: of it.
+        processes: how many these are the figures of.
     """
 
     life: int
@@ -37,6 +41,7 @@ class ProcessFigures(NamedTuple):
     resident: int
     descriptors: int
     threads: int
+    processes: int = 0
 
 
 class Sample(NamedTuple):
@@ -75,24 +80,26 @@ class Growth(NamedTuple):
         error: the standard error of that.
         scatter: the standard deviation of looks within minutes.
         seconds: for how long it was looked at.
+        grain: by how much it may have grown then though nothing was kept.
     """
 
     slope: float
     error: float
     scatter: float
     seconds: float
+    grain: float
 
     @property
     def is_noise(self) -> bool:
-        """Whether it grows by no more than chance, or than it moves up and down in minutes."""
-        return (
-            self.slope <= SIGMAS * self.error or self.slope * self.seconds <= SIGMAS * self.scatter
+        """Whether it grows by no more than chance, than it moves in minutes, or than its grain."""
+        return self.slope <= SIGMAS * self.error or self.slope * self.seconds <= max(
+            SIGMAS * self.scatter, self.grain
         )
 
 
 def process_figures(pids: Sequence[int], life: int) -> ProcessFigures:
     """Return what processes take now, all of them together; those that have ended take nothing."""
-    anonymous = resident = descriptors = threads = 0
+    anonymous = resident = descriptors = threads = processes = 0
     for pid in pids:
         with suppress(FileNotFoundError, ProcessLookupError, KeyError):  # it ends, or has ended
             status = dict(
@@ -103,10 +110,11 @@ def process_figures(pids: Sequence[int], life: int) -> ProcessFigures:
             anonymous += sizes[0]
             resident += sizes[1]
             threads += int(status["Threads"])
-    return ProcessFigures(life, anonymous, resident, descriptors, threads)
+            processes += 1
+    return ProcessFigures(life, anonymous, resident, descriptors, threads, processes)
 
 
-def growth(looks: Sequence[tuple[float, int, float]]) -> Growth:
+def growth(looks: Sequence[tuple[float, int, float]], grain: float = 0.0) -> Growth:
     """
     Fit one slope to all lives of a process, each with a level of its own.
 
@@ -115,6 +123,7 @@ def growth(looks: Sequence[tuple[float, int, float]]) -> Growth:
 
     Args:
         looks: when in seconds, at which life, and what was seen.
+        grain: of what was seen (`ARENA_BYTES`).
 
     Raises:
         ValueError: no life is long enough.
@@ -137,7 +146,7 @@ def growth(looks: Sequence[tuple[float, int, float]]) -> Growth:
     left = sum((y - slope * x) ** 2 for x, y in centred)
     freedom = max(len(centred) - len(lives) - 1, 1)
     scatter = math.sqrt(mean(y * y for _, y in within))
-    return Growth(slope, math.sqrt(left / freedom / spread), scatter, seconds)
+    return Growth(slope, math.sqrt(left / freedom / spread), scatter, seconds, grain)
 
 
 def _centred(points: list[tuple[float, float]]) -> list[tuple[float, float]]:

@@ -61,6 +61,14 @@ def test_a_leak_is_found_however_small_it_is_if_there_is_less_noise():
     assert not growth(looks_of(20, noise=1000)).is_noise
 
 
+def test_pages_of_arenas_that_were_there_are_no_leak_and_more_of_them_are():
+    looks = looks_of(200, noise=1000)
+    seconds = growth(looks).seconds
+    assert not growth(looks).is_noise
+    assert growth(looks, 210 * seconds).is_noise
+    assert not growth(looks, 190 * seconds).is_noise
+
+
 def test_a_warm_up_is_no_leak():
     assert growth(looks_of(warm=20e6)).is_noise
 
@@ -97,8 +105,10 @@ def test_a_process_is_looked_at():
     assert figures.resident >= figures.anonymous > 1 << 20
     assert figures.descriptors > 2
     assert figures.threads >= 1
+    assert figures.processes == 1
     twice = process_figures([os.getpid(), os.getpid()], 3)
     assert twice.anonymous > 1.5 * figures.anonymous
+    assert twice.processes == 2
 
 
 def test_a_process_that_has_ended_takes_nothing():
