@@ -35,6 +35,7 @@ from .dump_batch import Batch, Outcome, Place
 from .dump_start import BEGUN_ANEW, PURGED, find_named_start
 from .group_age import GroupAge
 from .readers import Progress
+from .stored_formats import stored_format
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -232,20 +233,19 @@ class DumpStream:
     def _preamble(self, place: StartPlace) -> bytes:
         """Return what comes before any group; holds the first group that it had to look at."""
         request = self._request
-        out = [self._rotate()]
-        in_force, created = self._history.formats.in_force(place.position), 0
-        if not self._reached:
-            # A client that has nothing meets the record at its start: no second one before it.
-            first = self._reader.next()
-            if first is not None and first.gtid is None:
-                in_force = first.head
-                created = FormatDescription.parse(first.head, has_checksum=False).created
-            else:
-                self._held = first
-        if in_force is None:
-            described = FormatDescription.default(self._server_version, self._server_id, self._now)
+        out, created = [self._rotate()], 0
+        # A client that has nothing meets the record at its start: no second one before it.
+        first = None if self._reached else self._reader.next()
+        if first is not None and first.gtid is None:
+            described = stored_format(first.head, "at", first.position)
+            created = described.created
         else:
-            described = FormatDescription.parse(in_force, has_checksum=False)
+            self._held = first
+            if (event := self._history.formats.in_force(place.position)) is not None:
+                described = stored_format(event, "in force at", place.position)
+            else:
+                own = self._server_version, self._server_id, self._now
+                described = FormatDescription.default(*own)
         out.append(self._framed(described.to_wire(self._checksum_alg, created)))
         if request.needs_start_list and request.connect_state:
             start_list = GtidList(tuple(request.connect_state), self._now, self._server_id)
@@ -279,7 +279,7 @@ class DumpStream:
                     self._held = group
                     return Outcome.YOUNG
                 if group.gtid is None:
-                    size += self._forward_format(group.head, out)
+                    size += self._forward_format(group, out)
                     continue
                 if self._filter.wants(group.gtid) is not Verdict.SEND:
                     continue
@@ -357,11 +357,11 @@ class DumpStream:
             self._framer = None
         return seq
 
-    def _forward_format(self, event: bytes, out: list[Buffer]) -> int:
+    def _forward_format(self, group: StoredGroup, out: list[Buffer]) -> int:
         """Tell of a restart upstream, unless the client is still to be brought to its start."""
         if self._filter.skipping:
             return 0
-        described = FormatDescription.parse(event, has_checksum=False)
+        described = stored_format(group.head, "at", group.position)
         out.append(self._framed(described.to_wire(self._checksum_alg, described.created)))
         return len(out[-1])
 

@@ -43,8 +43,8 @@ def whole(tmp_path_factory):
     return dumped(path)
 
 
-# Neither is a row of the table. No dump passes a description without sense, wherever it begins; a
-# second GTID event inside a group is sent as any other event.
+# Neither is a row of the table. No dump passes a description without sense, wherever it begins (see
+# below); a second GTID event inside a group is sent as any other event.
 OTHERS = {records.format_description_without_sense, records.second_gtid_event}
 
 
@@ -81,3 +81,16 @@ def check_older(made, whole, lost):
         assert re.match(rf"1236 .*file {FILE1}(, page \d|\))", made.error)
     else:
         assert (made.outcome, made.error, made.sent) == (Outcome.IDLE, None, whole.sent)
+
+
+def test_a_format_description_without_sense_is_named_wherever_a_dump_begins(tmp_path):
+    (finding,) = records.format_description_without_sense(write_binlog(tmp_path))
+    place = rf"{finding.file}:\d+: {re.escape(finding.text)}"
+    at_it = dumped(tmp_path, f"0-1-{GROUPS_IN[1][0]}")
+    assert re.search(rf"1236 .*format description at {place}", at_it.error)
+    behind = dumped(tmp_path, f"0-1-{GROUPS_IN[2][-1]}")
+    assert re.search(
+        rf"1236 .*format description in force at [^:]+:\d+: {re.escape(finding.text)}",
+        behind.error,
+    )
+    assert (at_it.outcome, behind.outcome) == (Outcome.END, Outcome.END)
