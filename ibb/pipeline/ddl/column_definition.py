@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _TYPE_WORDS: Final = frozenset({"UNSIGNED", "SIGNED", "ZEROFILL", "PRECISION", "VARYING"})
 _COMPUTED: Final = frozenset({"AS", "GENERATED"})
+_STORED: Final = frozenset({"PERSISTENT", "STORED"})
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class ColumnDefinition:
         is_quoted: whether that is a text.
         is_key: whether the definition makes it the primary key.
         computed: why rows that are there cannot be told its value; empty: they can.
+        generated: "virtual" or "stored", if it is computed from others; else "".
         place: "", "FIRST" or the name of the column that it stands behind.
     """
 
@@ -45,6 +47,7 @@ class ColumnDefinition:
     is_quoted: bool = False
     is_key: bool = False
     computed: str = ""
+    generated: str = ""
     place: str = ""
 
 
@@ -125,7 +128,7 @@ def _read_attribute(cursor: Cursor, found: dict[str, object]) -> None:
     elif word == "AUTO_INCREMENT":
         found["computed"] = "AUTO_INCREMENT numbers them"
     elif word in _COMPUTED:
-        _skip_generated(cursor)
+        found["generated"] = _read_generated(cursor)
         found["computed"] = "the server computes them"
     elif word == "CHECK":
         cursor.group()
@@ -169,13 +172,13 @@ def _read_default(cursor: Cursor, found: dict[str, object]) -> None:
         found["computed"] = "their value is an expression"
 
 
-def _skip_generated(cursor: Cursor) -> None:
+def _read_generated(cursor: Cursor) -> str:
     cursor.any_of("ALWAYS")
     cursor.any_of("AS")
     if cursor.any_of("ROW"):
         raise UnclearError("system versioning")
     cursor.group()
-    cursor.any_of("VIRTUAL", "PERSISTENT", "STORED")
+    return "stored" if cursor.any_of("VIRTUAL", "PERSISTENT", "STORED") in _STORED else "virtual"
 
 
 def _skip_group(cursor: Cursor) -> None:

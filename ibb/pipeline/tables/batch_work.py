@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ibb.protocol.gtid import GtidPosition
 
 from .errors import PipelineError
+from .generated import with_generated
 from .place import Place, covers, is_behind
 from .replay import check_replay, furthest
 from .row_changes import Changed, Statement, Undecoded
@@ -231,6 +232,9 @@ class BatchWork:
         if not changes.ops:
             return
         check_shape(str(name), touched.target, changes, keeps_key=self._others.keeps_key(name))
+        changes = with_generated(str(name), touched.target.schema, changes)
+        if changes.unsaid and changes.lacking(touched.target.schema):
+            raise PipelineError(f"{name} at {changes.groups[0].gtid}: {changes.unsaid}")
         if touched.builder is None:
             touched.builder = touched.target.builder()
         touched.builder.add(changes)

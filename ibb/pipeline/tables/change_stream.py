@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -170,10 +171,11 @@ class _Batch:
     def _rows(self, step: TableRows) -> None:
         name = self._name_of(step.table_map.database, step.table_map.table)
         table = self._open.get(name)
-        if table is None or table.layout_bytes != step.table_map.layout:
+        same = (step.table_map.layout, step.unsaid)
+        if table is None or (table.layout_bytes, table.unsaid) != same:
             if table is not None:
                 self._steps += table.close()
-            table = _OpenTable(name, step.table_map, self._schema_of(step.table_map), self._tags)
+            table = _OpenTable(name, step, self._schema_of(step.table_map), self._tags)
             self._open[name] = table
         self.rows += table.add(step.event, len(self._tags) - 1)
         self._steps += table.full()
@@ -190,15 +192,15 @@ class _OpenTable:
     def __init__(
         self,
         name: TableName,
-        table_map: TableMap,
+        first: TableRows,
         schema: TableSchema | None,
         tags: list[tuple[Gtid, int]],
     ) -> None:
-        self.layout_bytes = table_map.layout
+        self.layout_bytes, self.unsaid = first.table_map.layout, first.unsaid
         self._name = name
         self._tags = tags
         self._events: list[tuple[bytes, int]] = []  # of the batch that is open
-        self._layout = layout_of(table_map, schema)
+        self._layout = layout_of(first.table_map, schema)
         self._batches: RowBatches | None = None
         self._reason = ""
         try:
@@ -242,12 +244,14 @@ class _OpenTable:
     def _taken(self, batches: RowBatches) -> list[Changed | Undecoded]:
         found: list[Changed | Undecoded] = []
         while batches.rows:
-            parts = row_changes(batches.take(), self._tags)
+            parts = row_changes(batches.take(), self._tags, self.unsaid)
             found.extend(Changed(self._name, changes) for changes in parts)
         return found
 
 
-def row_changes(batch: RowBatch, tags: list[tuple[Gtid, int]]) -> Iterator[RowChanges]:
+def row_changes(
+    batch: RowBatch, tags: list[tuple[Gtid, int]], unsaid: str = ""
+) -> Iterator[RowChanges]:
     """Yield the rows of *batch*, cut where other columns are present in the images."""
     presence = [
         [None] * batch.rows if there is None else there.to_pylist()
@@ -259,7 +263,7 @@ def row_changes(batch: RowBatch, tags: list[tuple[Gtid, int]]) -> Iterator[RowCh
     first = 0
     for row in range(1, batch.rows + 1):
         if row == batch.rows or shapes[row] != shapes[first]:
-            yield _segment(batch, first, row, shapes[first], tags)
+            yield replace(_segment(batch, first, row, shapes[first], tags), unsaid=unsaid)
             first = row
 
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ibb.pipeline.ddl.tokens import tokens_of
-from ibb.protocol.event import TYPE_OFFSET, EventHeader, EventType
+from ibb.protocol.event import HEADER_SIZE, TYPE_OFFSET, EventHeader, EventType
 from ibb.protocol.event_splitter import EventSplitter
 from ibb.protocol.gtid_event import GtidEvent, GtidExtraFlag, GtidFlag
 from ibb.protocol.partial_rows import FragmentJoiner
-from ibb.protocol.rows.rows_event import OPS, open_rows
+from ibb.protocol.rows.rows_event import OPS, STATEMENT_END, open_rows
 from ibb.protocol.rows.table_map import TableMap
 
 from .errors import PipelineError
 from .query_event import QueryEvent
 from .row_changes import Statement, TableName
+from .unsaid_cells import unsaid
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -36,10 +37,18 @@ _BEGINNINGS: Final = frozenset({"BEGIN", "COMMIT"})
 
 
 class TableRows(NamedTuple):
-    """A rows event of a table: the event as stored, and the table map before it."""
+    """
+    A rows event of a table.
+
+    Args:
+        table_map: the table map before it.
+        event: as stored.
+        unsaid: why columns that it leaves out may not be as they were; empty: they are.
+    """
 
     table_map: TableMap
     event: bytes
+    unsaid: str = ""
 
 
 def steps_of(
@@ -100,6 +109,7 @@ class _Reading:
         self._ends_xa = False
         self._is_undone = False  # ALTER in two groups: the one that commits it says it again
         self._maps: dict[int, TableMap] = {}
+        self._annotation: str | None = None  # the statement whose rows come
         self._savepoints: list[tuple[str, int]] = []  # name, steps before it
 
     def read(self, group: StoredGroup) -> None:
@@ -116,11 +126,17 @@ class _Reading:
         elif kind == EventType.TABLE_MAP:
             table_map = TableMap.parse(event)
             self._maps[table_map.number] = table_map
+        elif kind == EventType.ANNOTATE_ROWS:
+            self._annotation = event[HEADER_SIZE:].decode(errors="replace")
         elif kind in OPS:
-            table_map = self._maps[open_rows(event).number]
+            head = open_rows(event)
+            table_map = self._maps[head.number]
             name = TableName(table_map.database, table_map.table)
             if self._wants(name) and table_map.optional.names != _SEQUENCE:
-                self.steps.append(TableRows(table_map, event))
+                reason = unsaid(head, table_map, self._annotation)
+                self.steps.append(TableRows(table_map, event, reason))
+            if head.flags & STATEMENT_END:
+                self._annotation = None
         elif kind in _QUERIES:
             self._query(QueryEvent.parse(event))
         elif kind == EventType.XA_PREPARE:

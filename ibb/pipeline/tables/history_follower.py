@@ -32,6 +32,7 @@ class HistoryFollower(StatementFollower):
         wants: whether the table's history is kept.
         folders: of the histories.
         lower_case: whether the source compares names in lower case; those given here are.
+        logs_generated: whether the source logs generated columns.
     """
 
     def __init__(
@@ -41,8 +42,17 @@ class HistoryFollower(StatementFollower):
         folders: TableFolders,
         *,
         lower_case: bool = False,
+        logs_generated: bool = True,
     ) -> None:
-        super().__init__(keys, wants, folders, _kept_elsewhere, _not_kept, lower_case=lower_case)
+        super().__init__(
+            keys,
+            wants,
+            folders,
+            _kept_elsewhere,
+            _not_kept,
+            lower_case=lower_case,
+            logs_generated=logs_generated,
+        )
 
     def _unclear(self, effect: Unclear, step: Statement, work: BatchWork) -> None:
         """Do nothing: what matters has stopped at the change tables."""

@@ -92,6 +92,7 @@ class Lake:
             self.dead_letters.add,
             lambda name, gtid: shape_before(self.open(name), gtid),
             lower_case=ledger.lower_case,
+            logs_generated=ledger.logs_generated,
         )
         histories = self.kept_histories(ledger) if config.history else None
         return Applier(ledger, self.state, self.open, config.wants, follower, histories)
@@ -100,7 +101,11 @@ class Lake:
         """Return what keeps the histories of the tables."""
         config, folders = self._known_config(ledger), self.histories
         follower = HistoryFollower(
-            config.keys, config.keeps_history, folders, lower_case=ledger.lower_case
+            config.keys,
+            config.keeps_history,
+            folders,
+            lower_case=ledger.lower_case,
+            logs_generated=ledger.logs_generated,
         )
         return Histories(
             self.open_history, self.open, config.keeps_history, folders.put_aside, follower

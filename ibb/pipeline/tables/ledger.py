@@ -38,6 +38,7 @@ class Ledger:
         tables: the place that each table stored at its last change.
         ahead: those whose place is further than the pipeline's: a batch was cut short behind them.
         lower_case: whether the source compares names in lower case (lower_case_table_names).
+        logs_generated: whether the source logs generated columns.
         prepared: the XA transactions that are prepared there, by their XID.
         mark: of the history, to tell another one under the same GTIDs (RESET MASTER).
         letters: how far what could not be decoded is kept; None: its table knows.
@@ -53,6 +54,7 @@ class Ledger:
     tables: dict[TableName, Place] = field(default_factory=dict)
     ahead: set[TableName] = field(default_factory=set)
     lower_case: bool = False
+    logs_generated: bool = True
     prepared: dict[str, Prepared] = field(default_factory=dict)
     mark: HistoryMark = NO_MARK
     letters: Place | None = None
@@ -77,6 +79,7 @@ class Ledger:
                 raise PipelineError(f"{DOCUMENT} is of version {value['version']}, not {VERSION}")
             ledger = cls(Place.from_json(value))
             ledger.lower_case = bool(value.get("lower_case", False))
+            ledger.logs_generated = bool(value.get("logs_generated", True))
             ledger.prepared = prepared_from_json(value.get("prepared", {}))
             ledger.mark = HistoryMark(**value.get("mark", {}))
             letters = value.get("letters")
@@ -140,6 +143,7 @@ class Ledger:
             "version": VERSION,
             **self.place.as_json(),
             "lower_case": self.lower_case,
+            "logs_generated": self.logs_generated,
             "prepared": {xid: found.as_json() for xid, found in self.prepared.items()},
             "mark": self.mark._asdict(),
             "letters": None if self.letters is None else self.letters.as_json(),

@@ -6,7 +6,7 @@ import datetime as dt
 from contextlib import ExitStack, contextmanager
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 import pymysql
@@ -16,6 +16,7 @@ from ibb.pipeline.ddl.column_types import base_type
 from ibb.protocol.gtid import GtidPosition
 
 from .errors import PipelineError
+from .generated import UNLOGGED, kind_of, logs_generated
 from .place import Place
 from .row_changes import TableName
 from .shape import TYPE_METADATA
@@ -203,19 +204,33 @@ def _seen_by(
     return View(workers, Place(GtidPosition.parse(position), int(seconds)))
 
 
-def compares_in_lower_case(config: ServerConfig) -> bool:
+class ServerTraits(NamedTuple):
     """
-    Return whether the server compares names of tables in lower case.
+    How a server is.
 
-    With lower_case_table_names of 1 it stores them so too, with 2 as they were given; with 0
-    names that differ in case are different tables.
+    Args:
+        lower_case: it compares names of tables in lower case. With lower_case_table_names of 1 it
+            stores them so too, with 2 as they were given; with 0 names that differ in case are
+            different tables.
+        logs_generated: it logs generated columns.
+    """
+
+    lower_case: bool
+    logs_generated: bool
+
+
+def server_traits(config: ServerConfig) -> ServerTraits:
+    """
+    Ask the server how it is.
 
     Raises:
         PipelineError: it cannot be reached.
     """
     with _connect(config) as connection:
-        ((letter_case,),) = rows_of(connection, "SELECT @@lower_case_table_names")
-    return bool(letter_case)
+        ((letter_case, version),) = rows_of(
+            connection, "SELECT @@lower_case_table_names, VERSION()"
+        )
+    return ServerTraits(bool(letter_case), logs_generated(version))
 
 
 def _connect(config: ServerConfig) -> pymysql.Connection[Any]:
@@ -287,6 +302,8 @@ def check_prepared(connection: pymysql.Connection[Any]) -> None:
 def _expression(field: pa.Field) -> str:
     """Return what SELECT must be asked for, so that nothing of the value is rounded."""
     name = quoted(field.name)
+    if kind_of(field) == UNLOGGED:
+        return "NULL"  # as in rows of the stream
     kind = base_type((field.metadata or {}).get(TYPE_METADATA, b"").decode())
     if kind == "float":
         return f"CAST({name} AS DOUBLE)"

@@ -18,7 +18,7 @@ from .errors import PipelineError
 from .history_hold import HistoryHold
 from .lake import Lake
 from .ledger import Ledger
-from .mariadb_source import compares_in_lower_case
+from .mariadb_source import server_traits
 from .place import Place
 from .snapshot import take_snapshot
 from .stored_schemas import StoredSchemas
@@ -130,7 +130,7 @@ class Pipeline:
             due = due if config.server is None else (EVERYTHING,)
         due = tuple(dict.fromkeys((*ledger.due, *due)))  # the first of a run that was cut short
         if config.server is not None and EVERYTHING in due:
-            ledger.lower_case = compares_in_lower_case(config.server)
+            ledger.lower_case, ledger.logs_generated = server_traits(config.server)
         if ledger.lower_case:
             config = self._config = config.in_lower_case()
             due = tuple(map(str.lower, due))

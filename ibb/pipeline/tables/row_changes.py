@@ -61,6 +61,7 @@ class RowChanges:
         after: the same after the change; rows of deletes say nothing.
         columns: all columns that the table had then, where that is known.
         key: names of the primary key's columns then, where that is known.
+        unsaid: why columns that updates leave out may not be as they were; empty: they are.
     """
 
     ops: bytes
@@ -69,12 +70,18 @@ class RowChanges:
     after: pa.Table
     columns: pa.Schema | None = None
     key: tuple[str, ...] | None = None
+    unsaid: str = ""
 
     def __post_init__(self) -> None:
         rows = len(self.ops)
         assert sum(run.rows for run in self.groups) == rows
         assert not self.before.num_columns or self.before.num_rows == rows
         assert not self.after.num_columns or self.after.num_rows == rows
+
+    def lacking(self, schema: pa.Schema) -> list[pa.Field]:
+        """Return the columns of *schema* that neither image has."""
+        found = {*self.before.column_names, *self.after.column_names}
+        return [field for field in schema if field.name not in found]
 
     def only(self, wanted: Callable[[Gtid], bool]) -> RowChanges:
         """Return the rows of the groups that *wanted* says yes to."""
@@ -94,6 +101,7 @@ class RowChanges:
             self.after.take(taken) if self.after.num_columns else self.after,
             self.columns,
             self.key,
+            self.unsaid,
         )
 
 

@@ -15,6 +15,7 @@ from ibb.pipeline.ddl.session_modes import DEFAULT_MODES, SessionModes
 from ibb.pipeline.ddl.type_change import keeps_values, same_characters
 
 from .first_value import first_value
+from .generated import GENERATED_METADATA, UNLOGGED, defined_kind, unlogged_key
 from .storable import check_names
 
 if TYPE_CHECKING:
@@ -27,14 +28,22 @@ TYPE_METADATA: Final = b"ibb.type"
 CHARSET_METADATA: Final = b"ibb.charset"
 
 
-def column_field(name: str, type_text: str, charset: str = "") -> pa.Field:
+def column_field(name: str, type_text: str, charset: str = "", generated: bytes = b"") -> pa.Field:
     """
     Return the column of a change table that has a source's column.
+
+    Args:
+        name: of it.
+        type_text: as information_schema has it.
+        charset: in lower case, if it is a text.
+        generated: what it is of those; empty: none.
 
     Raises:
         UnclearError: the type is not known.
     """
     metadata = {TYPE_METADATA: type_text.encode(), CHARSET_METADATA: charset.encode()}
+    if generated:
+        metadata[GENERATED_METADATA] = generated
     return pa.field(name, arrow_type_of(type_text, charset), metadata=metadata)
 
 
@@ -71,6 +80,7 @@ class Reshape:
         has_rows: whether there are rows; without any, no value of them can be unclear.
         keeps_key: whether the key was chosen by configuration, and stays.
         modes: of the session that alters it.
+        logs_generated: whether the server logs generated columns.
 
     Raises:
         UnclearError: what the rows are then is not known for certain.
@@ -85,8 +95,10 @@ class Reshape:
         has_rows: bool,
         keeps_key: bool = False,
         modes: SessionModes = DEFAULT_MODES,
+        logs_generated: bool = True,
     ) -> None:
         self._old = schema
+        self._logs_generated = logs_generated
         self._columns = [ShapedColumn(field, field.name) for field in schema]
         self.has_rows = has_rows
         self._keeps_key = keeps_key
@@ -104,6 +116,8 @@ class Reshape:
         check_names(self.schema.names)
         if len(set(self.key)) != len(self.key) or not set(self.key) <= set(self.schema.names):
             raise UnclearError(f"the key {', '.join(self.key)} has columns that are not there")
+        if lost := unlogged_key(self.schema, self.key):
+            raise UnclearError(f"the key has the generated column {lost}, which is not logged")
 
     @property
     def columns(self) -> Sequence[ShapedColumn]:
@@ -218,9 +232,10 @@ class Reshape:
             if effect.if_missing:
                 return
             raise UnclearError(f"there is a column {definition.name} already")
-        field = column_field(definition.name, definition.type_text, definition.charset)
+        kind = defined_kind(definition, logged=self._logs_generated)
+        field = column_field(definition.name, definition.type_text, definition.charset, kind)
         constant = None
-        if self.has_rows:
+        if self.has_rows and kind != UNLOGGED:
             if definition.computed:
                 raise UnclearError(f"column {definition.name} is new: {definition.computed}")
             constant = first_value(definition, field.type)

@@ -8,6 +8,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 from .errors import PipelineError
+from .generated import unlogged_key
 from .mariadb_source import view_for_snapshot
 
 if TYPE_CHECKING:
@@ -55,6 +56,11 @@ def take_snapshot(
             if unknown:
                 raise PipelineError(
                     f"tables.keys.{table.name}: the table has no column {unknown[0]}"
+                )
+            if lost := unlogged_key(table.schema, key):
+                raise PipelineError(
+                    f"{table.name}: its key has the generated column {lost}, which the server does "
+                    "not log: name another (tables.keys), or leave the table out (tables.exclude)"
                 )
             target.fill(table.schema, key, _rows(view, table, config), view.place)
             report(table.name, target.rows)

@@ -10,6 +10,7 @@ import pymysql
 from ibb.pipeline.ddl.cursor import UnclearError
 
 from .errors import PipelineError
+from .generated import generated_kind, logs_generated
 from .row_changes import TableName
 from .shape import column_field
 from .storable import check_names
@@ -103,7 +104,7 @@ def _check_foreign_keys(connection: pymysql.Connection[Any], name: TableName) ->
 def _table(connection: pymysql.Connection[Any], name: TableName) -> SourceTable:
     columns = rows_of(
         connection,
-        "SELECT COLUMN_NAME, COLUMN_TYPE, CHARACTER_SET_NAME, EXTRA "
+        "SELECT COLUMN_NAME, COLUMN_TYPE, CHARACTER_SET_NAME, EXTRA, VERSION() "
         "FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s "
         "ORDER BY ORDINAL_POSITION",
         *name,
@@ -115,7 +116,12 @@ def _table(connection: pymysql.Connection[Any], name: TableName) -> SourceTable:
         *name,
     )
     try:
-        fields = [column_field(column, kind, charset or "") for column, kind, charset, _ in columns]
+        fields = [
+            column_field(
+                column, kind, charset or "", generated_kind(extra, logged=logs_generated(version))
+            )
+            for column, kind, charset, extra, version in columns
+        ]
         check_names(field.name for field in fields)
     except (UnclearError, PipelineError) as error:
         raise PipelineError(f"{name}: {error}") from error

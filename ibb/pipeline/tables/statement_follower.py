@@ -20,6 +20,7 @@ from ibb.pipeline.ddl.name_case import in_lower_case
 from ibb.pipeline.ddl.statement import effect_of, spreads
 
 from .errors import PipelineError
+from .generated import defined_kind, unlogged_key
 from .renames import Exchange, moved
 from .row_changes import GroupRun, Statement, TableName
 from .shape import Reshape, column_field
@@ -53,6 +54,7 @@ class StatementFollower:
         undecoded: takes what could not be decoded.
         shape_before: what a table was before a group, when it is further; None: not known.
         lower_case: whether the source compares names in lower case; those given here are.
+        logs_generated: whether the source logs generated columns.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class StatementFollower:
         shape_before: Callable[[TableName, Gtid], TableShape | None],
         *,
         lower_case: bool = False,
+        logs_generated: bool = True,
     ) -> None:
         self._keys = keys
         self._wants = wants
@@ -71,6 +74,7 @@ class StatementFollower:
         self._undecoded = undecoded
         self._shape_before = shape_before
         self._lower_case = lower_case
+        self._logs_generated = logs_generated
 
     def keeps_key(self, name: TableName) -> bool:
         """Whether the table's key was chosen by configuration."""
@@ -164,6 +168,7 @@ class StatementFollower:
             has_rows=has_rows,
             keeps_key=name in self._keys,
             modes=step.modes,
+            logs_generated=self._logs_generated,
         )
         place = work.place_behind(step.gtid, step.time)
         reshape.check(target.batches())
@@ -199,7 +204,13 @@ class StatementFollower:
             schema, key = self._shape_of_model(effect.like, step, work)
             return TableShape(schema, tuple(self._keys.get(effect.table, key)))
         fields = [
-            column_field(column.name, column.type_text, column.charset) for column in effect.columns
+            column_field(
+                column.name,
+                column.type_text,
+                column.charset,
+                defined_kind(column, logged=self._logs_generated),
+            )
+            for column in effect.columns
         ]
         check_names(field.name for field in fields)
         names = {field.name.lower(): field.name for field in fields}
@@ -207,6 +218,8 @@ class StatementFollower:
         unknown = [column for column in key if column not in names.values()]
         if unknown:
             raise UnclearError(f"tables.keys.{effect.table}: there is no column {unknown[0]}")
+        if lost := unlogged_key(pa.schema(fields), key):
+            raise UnclearError(f"the key has the generated column {lost}, which is not logged")
         return TableShape(pa.schema(fields), tuple(key))
 
     def _shape_of_model(self, name: TableName, step: Statement, work: BatchWork) -> TableShape:
@@ -234,6 +247,7 @@ class StatementFollower:
                 effect.effects,
                 has_rows=False,
                 keeps_key=effect.table in self._keys,
+                logs_generated=self._logs_generated,
             )
         except UnclearError:
             return None

@@ -12,6 +12,7 @@ from ibb.pipeline.tables import dead_letters, delta_commits, pipeline, snapshot
 from ibb.pipeline.tables.config import PipelineConfig, ServerConfig
 from ibb.pipeline.tables.lake import Lake
 from ibb.pipeline.tables.ledger import Ledger
+from ibb.pipeline.tables.mariadb_source import ServerTraits
 from ibb.pipeline.tables.pipeline import Pipeline, Progress
 from ibb.pipeline.tables.state_folder import StateFolder
 
@@ -48,7 +49,7 @@ class Deaths:
             self._watch(monkeypatch, place, name)
         monkeypatch.setattr(os, "fsync", lambda _: None)  # a process dies here, no machine
         monkeypatch.setattr(pipeline, "read_batches", source.read)
-        monkeypatch.setattr(pipeline, "compares_in_lower_case", lambda _: False)
+        monkeypatch.setattr(pipeline, "server_traits", lambda _: ServerTraits(False, True))
         monkeypatch.setattr(snapshot, "view_for_snapshot", source.view)
         monkeypatch.setattr(Pipeline, "_wait_for", lambda *_: None)
 

@@ -11,7 +11,7 @@ from ibb.pipeline.tables.mariadb_source import (
     XIDS_SHOWN,
     View,
     check_prepared,
-    compares_in_lower_case,
+    server_traits,
     view_for_snapshot,
 )
 from ibb.pipeline.tables.place import Place
@@ -78,7 +78,7 @@ class Catalogue(Server):
             self._rows = []
         else:
             is_key = "KEY_COLUMN_USAGE" in sql
-            self._rows = [("Id",)] if is_key else [("Id", "int(11)", None, "")]
+            self._rows = [("Id",)] if is_key else [("Id", "int(11)", None, "", "10.11.14-MariaDB")]
 
     def fetchall(self):
         return self._rows
@@ -96,7 +96,7 @@ def test_tables_have_the_names_that_the_source_compares(letter_case, name):
 def test_a_password_that_cannot_be_read_names_its_option(tmp_path):
     config = ServerConfig(password_file=str(tmp_path / "none"))
     with pytest.raises(PipelineError, match=r"^server\.password_file: No such file"):
-        compares_in_lower_case(config)
+        server_traits(config)
 
 
 def test_a_table_that_changed_behind_the_view_stops_with_its_name():

@@ -11,6 +11,7 @@ from ibb.pipeline.tables.config import PipelineConfig, ServerConfig
 from ibb.pipeline.tables.errors import PipelineError
 from ibb.pipeline.tables.lake import Lake
 from ibb.pipeline.tables.ledger import Ledger
+from ibb.pipeline.tables.mariadb_source import ServerTraits
 from ibb.pipeline.tables.pipeline import Pipeline, Progress
 from ibb.pipeline.tables.place import Place
 from ibb.pipeline.tables.prepared_xa import Prepared
@@ -53,16 +54,16 @@ class Source:
 @pytest.fixture
 def source(tmp_path, monkeypatch):
     made = Source(tmp_path)
-    monkeypatch.setattr(f"{MODULE}.compares_in_lower_case", lambda _: True)
+    monkeypatch.setattr(f"{MODULE}.server_traits", lambda _: ServerTraits(True, False))
     monkeypatch.setattr(f"{MODULE}.take_snapshot", made.take)
     return made
 
 
 def test_the_first_snapshot_asks_how_names_are_compared(source, monkeypatch):
     ledger = source.ledger()
-    assert ledger.lower_case
+    assert (ledger.lower_case, ledger.logs_generated) == (True, False)
     assert (list(ledger.tables), ledger.place) == (NAMES, source.place)
-    monkeypatch.delattr(f"{MODULE}.compares_in_lower_case")
+    monkeypatch.delattr(f"{MODULE}.server_traits")
     source.place = Place(position("0-1-9"), 8)
     ledger = source.ledger("Shop.T")
     assert ledger.tables[NAMES[0]] == source.place != ledger.tables[NAMES[1]]

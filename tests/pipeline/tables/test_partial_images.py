@@ -1,0 +1,175 @@
+"""
+Images that lack columns: followed where they are as they were, and else a stop before a wrong row.
+
+What servers log is asked of real ones: 10.11, and 11.8, which logs no generated column at all.
+"""
+
+import pytest
+
+from ibb.pipeline.tables.errors import PipelineError
+from ibb.pipeline.tables.row_changes import TableName
+
+from ...integration.conftest import new_rig
+from ...integration.installations import mariadb_10_11, mariadb_11_8
+from .topology import ROW_OPTIONS, Topology
+
+pytestmark = [pytest.mark.live, pytest.mark.slow]
+TABLE = (
+    "CREATE TABLE t (id INT PRIMARY KEY, a INT DEFAULT 5, b BLOB, u INT UNIQUE,"
+    " v INT AS (a + 1) VIRTUAL, s INT AS (a + 2) STORED, d INT DEFAULT 7)"
+)
+PLAIN = "CREATE TABLE t (id INT PRIMARY KEY, a INT DEFAULT 5, b BLOB, u INT UNIQUE)"
+ROWS = "INSERT INTO t (id, a, b, u) VALUES (1, 10, 'x', 1), (2, 20, 'y', 2), (3, 30, 'z', 3)"
+STOP = "the binlog does not hold all columns of rows that"
+
+
+@pytest.fixture(scope="module", params=[mariadb_10_11, mariadb_11_8])
+def topology(request):
+    """A primary of either release, and a relay behind it."""
+    with new_rig() as rig:
+        primary = rig.primary(request.param(), *ROW_OPTIONS)
+        relay = rig.ibb().relay_from(primary.port).start()
+        yield Topology(primary, relay)
+
+
+@pytest.fixture
+def run(topology):
+    """Run statements in a database of the test's own, under some image."""
+
+    def statements(*sql, image="FULL"):
+        mode = f"SET SESSION binlog_row_image = {image}"
+        topology.primary.run("USE images", "SET SESSION sql_mode = ''", mode, *sql)
+
+    topology.primary.run("CREATE OR REPLACE DATABASE images")
+    return statements
+
+
+def begun(topology, run, tmp_path, *tables, **settings):
+    """Return the configuration of a pipeline that has read its tables."""
+    run(*tables)
+    config = topology.config(tmp_path, include=("images.*",), **settings)
+    topology.run(config)
+    return config
+
+
+@pytest.mark.parametrize("kind", ["delta", "parquet"])
+def test_generated_columns_are_as_at_the_source_or_null(topology, run, tmp_path, kind):
+    keyless = "CREATE TABLE bag (a INT, v INT AS (a + 1) VIRTUAL, s INT AS (a * 2) STORED)"
+    config = begun(
+        topology, run, tmp_path, TABLE, ROWS, keyless, "INSERT INTO bag (a) VALUES (1), (1), (2)",
+        format=kind, history=("images.*",),
+    )  # fmt: skip
+    assert topology.differences(config) == ([], 4)
+    run(
+        "UPDATE t SET a = 11 WHERE id = 1",
+        "REPLACE INTO t (id, u) VALUES (9, 2)",
+        "DELETE FROM t WHERE id = 3",
+        "UPDATE bag SET a = 5 WHERE a = 1 LIMIT 1",
+        "INSERT INTO bag (a) VALUES (7)",
+        "DELETE FROM bag WHERE a = 2",
+        "CREATE TABLE made (id INT PRIMARY KEY, w INT GENERATED ALWAYS AS (id * 3) PERSISTENT)",
+        "INSERT INTO made (id) VALUES (4)",
+        "UPDATE made SET id = 5",
+        "CREATE TABLE alike LIKE t",
+        "INSERT INTO alike (id, a, u) VALUES (1, 1, 1)",
+    )
+    topology.run(config)
+    assert topology.differences(config) == ([], 8)
+
+
+def test_a_generated_column_that_comes_later_is_there_or_stops(topology, run, tmp_path):
+    config = begun(topology, run, tmp_path, PLAIN, ROWS)
+    logged = topology.primary.value("VERSION()").startswith("10.")
+    run(
+        "ALTER TABLE t ADD w INT AS (a * 2) STORED AFTER a",
+        "INSERT INTO t (id, a, u) VALUES (4, 4, 4)",
+    )
+    if logged:  # what rows have in it that were there is not in the binlog
+        with pytest.raises(PipelineError, match="column w is new: the server computes them"):
+            topology.run(config)
+    else:
+        topology.run(config)
+        assert topology.differences(config) == ([], 1)
+
+
+def test_a_key_that_is_not_logged_is_refused(topology, run, tmp_path):
+    table = "CREATE TABLE t (a INT, k INT AS (a + 1) STORED)"
+    rows = "INSERT INTO t (a) VALUES (1), (2)"
+    keys = {TableName("images", "t"): ("k",)}
+    if topology.primary.value("VERSION()").startswith("10."):
+        config = begun(topology, run, tmp_path, table, rows, keys=keys)
+        run("UPDATE t SET a = 8 WHERE a = 1")
+        topology.run(config)
+        assert topology.differences(config) == ([], 1)
+        return
+    with pytest.raises(PipelineError, match=r"images\.t: its key has the generated column k"):
+        begun(topology, run, tmp_path, table, rows, keys=keys)
+    config = begun(topology, run, tmp_path / "empty", "DROP TABLE t", keys=keys)
+    run(table)
+    with pytest.raises(PipelineError, match="the key has the generated column k, which is not log"):
+        topology.run(config)
+
+
+@pytest.mark.parametrize("image", ["MINIMAL", "NOBLOB"])
+def test_updates_that_leave_columns_as_they_were_are_followed(topology, run, tmp_path, image):
+    config = begun(topology, run, tmp_path, PLAIN, ROWS)
+    run("CREATE PROCEDURE plain() UPDATE t SET b = 'called', a = a + 1 WHERE id = 2")
+    run(
+        "UPDATE t SET a = 11 WHERE id = 1",
+        "/* by hand */ update images.t SET id = 8, u = 8 WHERE id = 3",
+        "INSERT INTO t (id, u) VALUES (1, 1) ON DUPLICATE KEY UPDATE a = 12",
+        "CALL plain()",
+        image=image,
+    )
+    topology.run(config)
+    assert topology.differences(config) == ([], 1)
+
+
+@pytest.mark.parametrize("image", ["MINIMAL", "NOBLOB"])
+@pytest.mark.parametrize(
+    ("statement", "what"),
+    [
+        ("REPLACE INTO t (id, u) VALUES (9, 1)", "a REPLACE changed"),
+        ("/* so */ replace t SET id = 9, u = 1", "a REPLACE changed"),
+        ("CALL replaces()", "a REPLACE changed"),
+        ("INSERT INTO other VALUES (1)", "what may be a REPLACE changed"),  # by a trigger
+        ("SET STATEMENT max_statement_time = 9 FOR REPLACE t (id, u) VALUES (9, 1)", "REPLACE"),
+    ],
+)
+def test_a_replace_that_leaves_columns_out_stops(topology, run, tmp_path, image, statement, what):
+    replaces = "REPLACE INTO t (id, u) VALUES (9, 1)"
+    config = begun(
+        topology, run, tmp_path, PLAIN, ROWS, "CREATE TABLE other (id INT PRIMARY KEY)",
+        f"CREATE PROCEDURE replaces() {replaces}",
+        f"CREATE TRIGGER after_other AFTER INSERT ON other FOR EACH ROW {replaces}",
+    )  # fmt: skip
+    run(statement, image=image)
+    with pytest.raises(PipelineError, match=rf"^images\.t at 0-\d+-\d+: {STOP} .*{what}"):
+        topology.run(config)
+    topology.run(config, snapshot=("images.t",))
+    assert topology.differences(config) == ([], 2)
+    run("UPDATE t SET a = 1 WHERE id = 2", image=image)
+    topology.run(config)
+    assert topology.differences(config) == ([], 2)
+
+
+def test_without_the_statements_what_names_the_key_stops(topology, run, tmp_path):
+    config = begun(topology, run, tmp_path, PLAIN, ROWS)
+    quiet = "SET SESSION binlog_annotate_row_events = 0"
+    run(quiet, "UPDATE t SET a = 11 WHERE id = 1", image="MINIMAL")
+    topology.run(config)
+    assert topology.differences(config) == ([], 1)
+    run(quiet, "UPDATE t SET a = 11 WHERE id = 2", image="NOBLOB")
+    with pytest.raises(PipelineError, match=f"{STOP} what may be a REPLACE changed"):
+        topology.run(config)
+
+
+def test_a_virtual_column_that_an_image_lacks_stops(topology, run, tmp_path):
+    config = begun(topology, run, tmp_path, TABLE, ROWS)
+    run("UPDATE t SET d = 8 WHERE id = 1", image="MINIMAL")
+    if topology.primary.value("VERSION()").startswith("10."):
+        with pytest.raises(PipelineError, match="does not hold the generated column v"):
+            topology.run(config)
+    else:
+        topology.run(config)
+        assert topology.differences(config) == ([], 1)
