@@ -112,3 +112,15 @@ def test_a_key_must_be_logged():
     assert unlogged_key(schema(UNLOGGED), ["id", "g"]) == "g"
     assert unlogged_key(schema(UNLOGGED), ["id", "n"]) == ""
     assert unlogged_key(schema(STORED), ["g"]) == ""
+
+
+def test_what_is_unsaid_of_some_groups_is_unsaid_of_each():
+    two = RowChanges(
+        bytes([Op.UPDATE] * 2),
+        (RUN, RUN._replace(gtid=Gtid(0, 1, 2))),
+        pa.table({"id": [1, 2]}),
+        pa.table({"n": [3, 4]}),
+        unsaid="why",
+    )
+    assert two.only(lambda gtid: gtid.seq == 2).unsaid == "why"
+    assert [field.name for field in two.lacking(schema(b""))] == ["g"]

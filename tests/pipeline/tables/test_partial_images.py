@@ -153,6 +153,34 @@ def test_a_replace_that_leaves_columns_out_stops(topology, run, tmp_path, image,
     assert topology.differences(config) == ([], 2)
 
 
+def test_a_replace_among_updates_of_a_batch_is_found_and_those_before_it_are_not(
+    topology, run, tmp_path
+):
+    config = begun(topology, run, tmp_path, PLAIN, ROWS)
+    run(
+        "UPDATE t SET a = 11 WHERE id = 1",
+        "UPDATE t SET a = 12 WHERE id = 2",
+        "REPLACE INTO t (id, u) VALUES (9, 1)",
+        image="NOBLOB",
+    )
+    with pytest.raises(PipelineError, match=rf"{STOP} a REPLACE changed"):
+        topology.run(config)
+
+
+def test_a_statement_that_is_logged_is_not_taken_for_the_next_one(topology, run, tmp_path):
+    config = begun(topology, run, tmp_path, PLAIN, ROWS)
+    run(
+        "SET SESSION autocommit = 0",
+        "UPDATE t SET a = 11 WHERE id = 3",
+        "SET SESSION binlog_annotate_row_events = 0",
+        "REPLACE INTO t (id, u) VALUES (9, 1)",
+        "COMMIT",
+        image="NOBLOB",
+    )
+    with pytest.raises(PipelineError, match=rf"{STOP} what may be a REPLACE changed"):
+        topology.run(config)
+
+
 def test_without_the_statements_what_names_the_key_stops(topology, run, tmp_path):
     config = begun(topology, run, tmp_path, PLAIN, ROWS)
     quiet = "SET SESSION binlog_annotate_row_events = 0"

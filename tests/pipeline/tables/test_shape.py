@@ -221,6 +221,14 @@ def test_only_null_columns_are_added_without_writing_rows_anew():
     assert reshaped("ENGINE=InnoDB")[0].added_only == []
 
 
+def test_a_key_must_be_logged():
+    sql = "ALTER TABLE t ADD g INT AS (n) STORED, DROP PRIMARY KEY, ADD PRIMARY KEY (g)"
+    effects = effect_of(sql, "shop").effects
+    assert Reshape(SCHEMA, ["id"], effects, has_rows=False).key == ["g"]
+    with pytest.raises(UnclearError, match="the generated column g, which is not logged"):
+        Reshape(SCHEMA, ["id"], effects, has_rows=False, logs_generated=False)
+
+
 def test_a_key_that_configuration_chose_stays():
     effect = effect_of("ALTER TABLE t DROP PRIMARY KEY, ADD PRIMARY KEY (n)", "shop")
     assert Reshape(SCHEMA, ["id"], effect.effects, has_rows=True, keeps_key=True).key == ["id"]
