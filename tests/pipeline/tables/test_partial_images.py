@@ -153,6 +153,22 @@ def test_a_replace_that_leaves_columns_out_stops(topology, run, tmp_path, image,
     assert topology.differences(config) == ([], 2)
 
 
+def test_images_that_leave_out_what_is_as_before_are_followed(topology, run, tmp_path):
+    if topology.primary.value("VERSION()").startswith("10."):
+        pytest.skip("10.11 has no FULL_NODUP")
+    config = begun(topology, run, tmp_path, TABLE, ROWS, history=("images.*",))
+    run(
+        "UPDATE t SET a = 11, b = NULL WHERE id = 1",
+        "REPLACE INTO t (id, u) VALUES (9, 1)",
+        "REPLACE INTO t (id, a, u) VALUES (9, 2, 2)",
+        "INSERT INTO t (id, u) VALUES (9, 2) ON DUPLICATE KEY UPDATE id = 10, b = 'new'",
+        "UPDATE t SET id = id + 100",
+        image="FULL_NODUP",
+    )
+    topology.run(config)
+    assert topology.differences(config) == ([], 2)
+
+
 def test_a_replace_among_updates_of_a_batch_is_found_and_those_before_it_are_not(
     topology, run, tmp_path
 ):
