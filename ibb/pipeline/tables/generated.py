@@ -1,9 +1,9 @@
 """
 Generated columns, whose values the binlog may not have.
 
-Servers from 11 on log none of them (seen with 11.8), whatever binlog_row_image is: in change tables
-they are there, and null. Before (seen with 10.11) they are logged as others are; but for virtual
-ones, which images that are not whole lack also where they have changed.
+11.8 logs none of them, whatever binlog_row_image is: in change tables of servers from 11 on they
+are there, and null. 10.11 logs them; but for virtual ones, which images that are not whole lack
+also where they have changed.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
+
+from ibb.pipeline.ddl.cursor import UnclearError
 
 from .errors import PipelineError
 from .row_changes import Op
@@ -30,8 +32,8 @@ STORED: Final = b"stored"
 
 
 def logs_generated(version: str) -> bool:
-    """Tell whether the server of a version such as `10.11.14-MariaDB` logs generated columns."""
-    return int(version.partition(".")[0]) < 11
+    """Tell whether a server surely logs generated columns by its version: `10.11.14-MariaDB`."""
+    return version.startswith("10.")
 
 
 def generated_kind(extra: str, *, logged: bool) -> bytes:
@@ -59,10 +61,17 @@ def unlogged(schema: pa.Schema) -> list[pa.Field]:
     return [field for field in schema if kind_of(field) == UNLOGGED]
 
 
-def unlogged_key(schema: pa.Schema, key: Iterable[str]) -> str:
-    """Return a column of *key* by which rows cannot be told apart here; empty: there is none."""
+def check_key(schema: pa.Schema, key: Iterable[str]) -> None:
+    """
+    Check that rows can be told apart by *key*.
+
+    Raises:
+        UnclearError: it has a column that the binlog never has.
+    """
     lost = {field.name for field in unlogged(schema)}
-    return next((name for name in key if name in lost), "")
+    for name in key:
+        if name in lost:
+            raise UnclearError(f"the key has the generated column {name}, which is not logged")
 
 
 def with_generated(table: str, schema: pa.Schema, changes: RowChanges) -> RowChanges:
@@ -72,25 +81,17 @@ def with_generated(table: str, schema: pa.Schema, changes: RowChanges) -> RowCha
     Raises:
         PipelineError: rows change, and what a generated column is then is not logged.
     """
-    if Op.UPDATE in changes.ops:
-        _check_virtual(table, schema, changes)
+    lost = [field.name for field in changes.lacking(schema) if kind_of(field) in (VIRTUAL, STORED)]
+    if lost and Op.UPDATE in changes.ops:
+        raise PipelineError(
+            f"{table} at {changes.groups[0].gtid}: rows change, and the binlog does not hold the"
+            f" generated column {lost[0]} behind that. Set binlog_row_image=FULL at the source (one"
+            " from 11 on logs none), then take a new snapshot: --snapshot '*.*'"
+        )
     nulls = unlogged(schema)
     if not nulls:
         return changes
     return replace(changes, before=_with(changes.before, nulls), after=_with(changes.after, nulls))
-
-
-def _check_virtual(table: str, schema: pa.Schema, changes: RowChanges) -> None:
-    lacking = changes.lacking(schema)
-    lost = [field.name for field in lacking if kind_of(field) == VIRTUAL]
-    if not lost and all(kind_of(field) == STORED for field in lacking):
-        lost = [field.name for field in lacking]
-    if lost:
-        raise PipelineError(
-            f"{table}: rows change, and the binlog does not hold the generated column {lost[0]} "
-            "behind that. Set binlog_row_image=FULL at a source before 11; of a later one take a "
-            "new snapshot of everything"
-        )
 
 
 def _with(image: pa.Table, nulls: Sequence[pa.Field]) -> pa.Table:

@@ -15,7 +15,7 @@ from ibb.protocol.rows.table_map import TableMap
 from .errors import PipelineError
 from .query_event import QueryEvent
 from .row_changes import Statement, TableName
-from .unsaid_cells import unsaid
+from .unsaid_cells import RowStatement, unsaid
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -109,7 +109,7 @@ class _Reading:
         self._ends_xa = False
         self._is_undone = False  # ALTER in two groups: the one that commits it says it again
         self._maps: dict[int, TableMap] = {}
-        self._annotation: str | None = None  # the statement whose rows come
+        self._statement = RowStatement()
         self._savepoints: list[tuple[str, int]] = []  # name, steps before it
 
     def read(self, group: StoredGroup) -> None:
@@ -126,17 +126,18 @@ class _Reading:
         elif kind == EventType.TABLE_MAP:
             table_map = TableMap.parse(event)
             self._maps[table_map.number] = table_map
+            self._statement.uses(table_map)
         elif kind == EventType.ANNOTATE_ROWS:
-            self._annotation = event[HEADER_SIZE:].decode(errors="replace")
+            self._statement = RowStatement(event[HEADER_SIZE:])
         elif kind in OPS:
             head = open_rows(event)
             table_map = self._maps[head.number]
             name = TableName(table_map.database, table_map.table)
             if self._wants(name) and table_map.optional.names != _SEQUENCE:
-                reason = unsaid(head, table_map, self._annotation)
+                reason = unsaid(head, table_map, self._statement)
                 self.steps.append(TableRows(table_map, event, reason))
             if head.flags & STATEMENT_END:
-                self._annotation = None
+                self._statement = RowStatement()
         elif kind in _QUERIES:
             self._query(QueryEvent.parse(event))
         elif kind == EventType.XA_PREPARE:

@@ -129,8 +129,11 @@ class Pipeline:
             ledger = Ledger(Place.nowhere())
             due = due if config.server is None else (EVERYTHING,)
         due = tuple(dict.fromkeys((*ledger.due, *due)))  # the first of a run that was cut short
-        if config.server is not None and EVERYTHING in due:
-            ledger.lower_case, ledger.logs_generated = server_traits(config.server)
+        if config.server is not None and due:
+            traits = server_traits(config.server)
+            ledger.logs_generated = traits.logs_generated
+            if EVERYTHING in due:
+                ledger.lower_case = traits.lower_case
         if ledger.lower_case:
             config = self._config = config.in_lower_case()
             due = tuple(map(str.lower, due))

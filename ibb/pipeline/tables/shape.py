@@ -15,7 +15,15 @@ from ibb.pipeline.ddl.session_modes import DEFAULT_MODES, SessionModes
 from ibb.pipeline.ddl.type_change import keeps_values, same_characters
 
 from .first_value import first_value
-from .generated import GENERATED_METADATA, UNLOGGED, defined_kind, unlogged_key
+from .generated import (
+    GENERATED_METADATA,
+    STORED,
+    UNLOGGED,
+    VIRTUAL,
+    check_key,
+    defined_kind,
+    kind_of,
+)
 from .storable import check_names
 
 if TYPE_CHECKING:
@@ -116,8 +124,7 @@ class Reshape:
         check_names(self.schema.names)
         if len(set(self.key)) != len(self.key) or not set(self.key) <= set(self.schema.names):
             raise UnclearError(f"the key {', '.join(self.key)} has columns that are not there")
-        if lost := unlogged_key(self.schema, self.key):
-            raise UnclearError(f"the key has the generated column {lost}, which is not logged")
+        check_key(self.schema, self.key)
 
     @property
     def columns(self) -> Sequence[ShapedColumn]:
@@ -258,10 +265,17 @@ class Reshape:
         old = metadata.get(TYPE_METADATA, b"").decode()
         old_charset = metadata.get(CHARSET_METADATA, b"").decode()
         new, charset = definition.type_text, definition.charset
-        if self.has_rows and not keeps_values(old, new, old_charset, charset):
-            raise UnclearError(f"column {field.name} changes from {old or field.type} to {new}")
+        kind = defined_kind(definition, logged=self._logs_generated)
+        if kind == UNLOGGED:  # null before and behind it
+            changed = column_field(definition.name, new, charset, kind)
+            self._columns[index] = replace(self._columns[index], field=changed, source=None)
+            return
         if definition.computed and definition.computed.startswith("the server"):
             raise UnclearError(f"column {field.name}: {definition.computed}")
+        if self.has_rows:
+            self._check_generated(field, definition)
+            if not keeps_values(old, new, old_charset, charset):
+                raise UnclearError(f"column {field.name} changes from {old or field.type} to {new}")
         self._put(index, column_field(definition.name, new, charset))
         is_numbered = definition.computed.startswith("AUTO_INCREMENT")
         self._columns[index] = replace(
@@ -274,8 +288,34 @@ class Reshape:
         if definition.is_key:
             self._keys.append(SetKey((definition.name,)))
 
+    def _check_generated(self, field: pa.Field, definition: ColumnDefinition) -> None:
+        """Check that values are known where a column is generated, or may be from this one."""
+        if kind_of(field) == UNLOGGED:
+            raise UnclearError(f"column {field.name} is generated no more: its values are unknown")
+        new = column_field(field.name, definition.type_text, definition.charset)
+        if same_values(field, new):
+            return
+        for other in self._columns:
+            if kind_of(other.field) in (VIRTUAL, STORED) and other.field is not field:
+                raise UnclearError(
+                    f"column {field.name} changes, and {other.field.name} is generated: what it is"
+                    " behind that is not known"
+                )
+
     def _put(self, index: int, field: pa.Field) -> None:
         self._columns[index] = replace(self._columns[index], field=field)
+
+
+def same_values(old: pa.Field, new: pa.Field) -> bool:
+    """Tell whether expressions have the same values of columns, but for the length of texts."""
+    before, after = ((field.metadata or {}) for field in (old, new))
+    types = [one.get(TYPE_METADATA, b"").decode() for one in (before, after)]
+    if base_type(types[0]) != base_type(types[1]) or old.type != new.type:
+        return False
+    charset = before.get(CHARSET_METADATA, b"")
+    if charset:
+        return bool(charset == after.get(CHARSET_METADATA))
+    return types[0] == types[1] or bool(pa.types.is_integer(old.type))
 
 
 def _is_ascii(values: pa.ChunkedArray) -> bool:

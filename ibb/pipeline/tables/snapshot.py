@@ -7,8 +7,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
+from ibb.pipeline.ddl.cursor import UnclearError
+
 from .errors import PipelineError
-from .generated import unlogged_key
+from .generated import check_key
 from .mariadb_source import view_for_snapshot
 
 if TYPE_CHECKING:
@@ -57,11 +59,13 @@ def take_snapshot(
                 raise PipelineError(
                     f"tables.keys.{table.name}: the table has no column {unknown[0]}"
                 )
-            if lost := unlogged_key(table.schema, key):
+            try:
+                check_key(table.schema, key)
+            except UnclearError as error:
                 raise PipelineError(
-                    f"{table.name}: its key has the generated column {lost}, which the server does "
-                    "not log: name another (tables.keys), or leave the table out (tables.exclude)"
-                )
+                    f"{table.name}: {error}: name another (tables.keys), or leave the table out "
+                    "(tables.exclude)"
+                ) from error
             target.fill(table.schema, key, _rows(view, table, config), view.place)
             report(table.name, target.rows)
         return view.place, [table.name for table in tables]

@@ -20,7 +20,7 @@ from ibb.pipeline.ddl.name_case import in_lower_case
 from ibb.pipeline.ddl.statement import effect_of, spreads
 
 from .errors import PipelineError
-from .generated import defined_kind, unlogged_key
+from .generated import check_key, defined_kind
 from .renames import Exchange, moved
 from .row_changes import GroupRun, Statement, TableName
 from .shape import Reshape, column_field
@@ -202,7 +202,16 @@ class StatementFollower:
         key: Sequence[str]
         if effect.like is not None:
             schema, key = self._shape_of_model(effect.like, step, work)
-            return TableShape(schema, tuple(self._keys.get(effect.table, key)))
+        else:
+            schema, key = self._defined_shape(effect)
+        key = self._keys.get(effect.table, key)
+        unknown = [column for column in key if column not in schema.names]
+        if unknown:
+            raise UnclearError(f"tables.keys.{effect.table}: there is no column {unknown[0]}")
+        check_key(schema, key)
+        return TableShape(schema, tuple(key))
+
+    def _defined_shape(self, effect: CreateTable) -> TableShape:
         fields = [
             column_field(
                 column.name,
@@ -214,13 +223,7 @@ class StatementFollower:
         ]
         check_names(field.name for field in fields)
         names = {field.name.lower(): field.name for field in fields}
-        key = self._keys.get(effect.table, [names[column.lower()] for column in effect.key])
-        unknown = [column for column in key if column not in names.values()]
-        if unknown:
-            raise UnclearError(f"tables.keys.{effect.table}: there is no column {unknown[0]}")
-        if lost := unlogged_key(pa.schema(fields), key):
-            raise UnclearError(f"the key has the generated column {lost}, which is not logged")
-        return TableShape(pa.schema(fields), tuple(key))
+        return TableShape(pa.schema(fields), tuple(names[one.lower()] for one in effect.key))
 
     def _shape_of_model(self, name: TableName, step: Statement, work: BatchWork) -> TableShape:
         if not self._wants(name):

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ibb.protocol.fields import Buffer
 
 COLUMNS_MAX: Final = 4096  # of a table in MariaDB
+HAS_TRIGGERS: Final = 1 << 14  # flag
 _POST_HEADER_BYTES: Final = 8
 _WHAT: Final = "Table_map event"
 
@@ -37,6 +38,7 @@ class TableMap(NamedTuple):
         nullable: whether a column may be NULL.
         optional: what the primary says of the columns besides; all empty by its default.
         layout: the bytes behind the number: equal for tables that are described alike.
+        has_triggers: whether triggers may change more, under the statement that changes it.
     """
 
     number: int
@@ -46,6 +48,7 @@ class TableMap(NamedTuple):
     nullable: tuple[bool, ...]
     optional: OptionalMetadata
     layout: bytes
+    has_triggers: bool = False
 
     @classmethod
     def parse(cls, event: Buffer) -> TableMap:
@@ -58,7 +61,7 @@ class TableMap(NamedTuple):
         expect_event(event, EventType.TABLE_MAP, _POST_HEADER_BYTES)
         reader = FieldReader(memoryview(event), HEADER_SIZE, what=_WHAT)
         number = reader.u48()
-        reader.u16()
+        flags = reader.u16()
         layout = bytes(event[reader.offset :])
         database, table = _name(reader), _name(reader)
         count = reader.lenenc()
@@ -77,7 +80,8 @@ class TableMap(NamedTuple):
         bits = reader.take((count + 7) // 8)
         nullable = tuple(bool(bits[index // 8] & 1 << index % 8) for index in range(count))
         optional = read_optional_metadata(reader, columns)
-        return cls(number, database, table, columns, nullable, optional, layout)
+        has_triggers = bool(flags & HAS_TRIGGERS)
+        return cls(number, database, table, columns, nullable, optional, layout, has_triggers)
 
 
 def _name(reader: FieldReader) -> str:

@@ -6,6 +6,7 @@ What servers log is asked of real ones: 10.11, and 11.8, which logs no generated
 
 import pytest
 
+from ibb.pipeline.tables import mariadb_source, source_tables
 from ibb.pipeline.tables.errors import PipelineError
 from ibb.pipeline.tables.row_changes import TableName
 
@@ -92,6 +93,49 @@ def test_a_generated_column_that_comes_later_is_there_or_stops(topology, run, tm
         assert topology.differences(config) == ([], 1)
 
 
+@pytest.mark.parametrize(
+    ("clause", "of_10", "of_11"),
+    [
+        ("MODIFY s INT", "", "column s is generated no more"),  # it keeps the values that it had
+        ("MODIFY s BIGINT AS (a + 2) STORED", "column s: the server computes", ""),
+        ("CHANGE v w INT AS (a + 3) VIRTUAL", "column v: the server computes", ""),
+        ("MODIFY a BIGINT", "column a changes, and v is generated", ""),
+        ("RENAME COLUMN s TO w", "", ""),
+        ("DROP s", "", ""),
+    ],
+)
+def test_what_alter_makes_of_generated_columns(topology, run, tmp_path, clause, of_10, of_11):
+    config = begun(topology, run, tmp_path, TABLE, ROWS)
+    run(f"ALTER TABLE t {clause}", "INSERT INTO t (id, a, u) VALUES (4, 4, 4)")
+    stop = of_10 if topology.primary.value("VERSION()").startswith("10.") else of_11
+    if stop:
+        with pytest.raises(PipelineError, match=stop):
+            topology.run(config)
+    else:
+        topology.run(config)
+        assert topology.differences(config) == ([], 1)
+
+
+@pytest.mark.parametrize("image", ["FULL", "MINIMAL", "NOBLOB"])
+def test_behind_an_upgrade_from_10_rows_stop_until_a_snapshot(
+    topology, run, tmp_path, monkeypatch, image
+):
+    if topology.primary.value("VERSION()").startswith("10."):
+        return  # it is the later one that stops
+    table = "CREATE TABLE t (id INT PRIMARY KEY, a INT, b BLOB, s INT AS (a * 2) STORED)"
+    with monkeypatch.context() as patched:
+        for module in (source_tables, mariadb_source):
+            patched.setattr(module, "logs_generated", lambda _: True)
+        config = begun(topology, run, tmp_path, table, "INSERT INTO t (id, a) VALUES (1, 5)")
+    run("UPDATE t SET a = 50", image=image)
+    with pytest.raises(PipelineError, match="does not hold the generated column s behind that"):
+        topology.run(config)
+    topology.run(config, snapshot=("*.*",))
+    run("UPDATE t SET a = 51", "CREATE TABLE later LIKE t", image=image)
+    topology.run(config)
+    assert topology.differences(config) == ([], 2)
+
+
 def test_a_key_that_is_not_logged_is_refused(topology, run, tmp_path):
     table = "CREATE TABLE t (a INT, k INT AS (a + 1) STORED)"
     rows = "INSERT INTO t (a) VALUES (1), (2)"
@@ -102,19 +146,39 @@ def test_a_key_that_is_not_logged_is_refused(topology, run, tmp_path):
         topology.run(config)
         assert topology.differences(config) == ([], 1)
         return
-    with pytest.raises(PipelineError, match=r"images\.t: its key has the generated column k"):
+    with pytest.raises(PipelineError, match=r"images\.t: the key has the generated column k"):
         begun(topology, run, tmp_path, table, rows, keys=keys)
     config = begun(topology, run, tmp_path / "empty", "DROP TABLE t", keys=keys)
     run(table)
     with pytest.raises(PipelineError, match="the key has the generated column k, which is not log"):
         topology.run(config)
+    model = TableName("images", "model")
+    like = begun(topology, run, tmp_path / "like", "DROP TABLE t", table.replace(" t ", " model "),
+                 keys={TableName("images", "t"): ("k",), model: ("a",)})  # fmt: skip
+    run("CREATE TABLE t LIKE model")
+    with pytest.raises(PipelineError, match="the key has the generated column k, which is not log"):
+        topology.run(like)
 
 
 @pytest.mark.parametrize("image", ["MINIMAL", "NOBLOB"])
 def test_updates_that_leave_columns_as_they_were_are_followed(topology, run, tmp_path, image):
     config = begun(topology, run, tmp_path, PLAIN, ROWS)
-    run("CREATE PROCEDURE plain() UPDATE t SET b = 'called', a = a + 1 WHERE id = 2")
     run(
+        "CREATE PROCEDURE plain() UPDATE t SET b = 'called', a = a + 1 WHERE id = 2",
+        "CREATE VIEW seen AS SELECT id, a FROM t",
+        "CREATE TABLE `a``b` LIKE t",
+        "INSERT INTO `a``b` SELECT * FROM t",
+        "CREATE TRIGGER of_it BEFORE UPDATE ON `a``b` FOR EACH ROW SET NEW.b = 'by a trigger'",
+        "CREATE TABLE plain LIKE t",
+        "INSERT INTO plain SELECT * FROM t",
+    )
+    run(
+        "UPDATE seen SET a = 13 WHERE id = 2",
+        "UPDATE `a``b` SET a = a + 1",
+        "UPDATE plain AS p JOIN t USING (id) SET t.a = t.a + 100, p.a = 0 WHERE id = 2",
+        "UPDATE t, (SELECT 2 AS two) AS s SET a = 14 WHERE id = two",
+        "SET STATEMENT max_statement_time = 9 FOR UPDATE t SET a = 15 WHERE id = 2",
+        "BEGIN NOT ATOMIC UPDATE t SET a = a + 1; END",
         "UPDATE t SET a = 11 WHERE id = 1",
         "/* by hand */ update images.t SET id = 8, u = 8 WHERE id = 3",
         "INSERT INTO t (id, u) VALUES (1, 1) ON DUPLICATE KEY UPDATE a = 12",
@@ -122,7 +186,51 @@ def test_updates_that_leave_columns_as_they_were_are_followed(topology, run, tmp
         image=image,
     )
     topology.run(config)
-    assert topology.differences(config) == ([], 1)
+    assert topology.differences(config) == ([], 3)
+
+
+def test_a_trigger_that_keeps_a_count_is_followed(topology, run, tmp_path):
+    config = begun(
+        topology, run, tmp_path, PLAIN, ROWS, "CREATE TABLE other (id INT PRIMARY KEY)",
+        "CREATE TRIGGER o AFTER INSERT ON other FOR EACH ROW UPDATE t SET a = a + 1 WHERE id = 1",
+    )  # fmt: skip
+    run("INSERT INTO other VALUES (1), (2)", "DELETE FROM other WHERE id = 1", image="MINIMAL")
+    topology.run(config)
+    assert topology.differences(config) == ([], 2)
+
+
+@pytest.mark.parametrize("image", ["MINIMAL", "NOBLOB"])
+def test_an_insert_over_a_row_with_a_trigger_stops(topology, run, tmp_path, image):
+    config = begun(
+        topology, run, tmp_path, PLAIN, ROWS,
+        "CREATE TRIGGER of_it BEFORE UPDATE ON t FOR EACH ROW SET NEW.b = 'by a trigger'",
+    )  # fmt: skip
+    run("INSERT INTO t (id) VALUES (1) ON DUPLICATE KEY UPDATE a = 9", image=image)
+    with pytest.raises(PipelineError, match=rf"{STOP} an INSERT or a trigger changed"):
+        topology.run(config)
+
+
+def test_a_trigger_on_a_table_of_the_same_name_elsewhere_stops(topology, run, tmp_path):
+    table = "CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT DEFAULT 7)"
+    config = begun(topology, run, tmp_path, table, "INSERT INTO t VALUES (1, 1, 1)")
+    run(
+        "CREATE OR REPLACE DATABASE elsewhere",
+        "CREATE TABLE elsewhere.t (id INT)",
+        "CREATE TRIGGER elsewhere.o AFTER INSERT ON elsewhere.t FOR EACH ROW"
+        " REPLACE INTO images.t (id, a) VALUES (NEW.id, NEW.id)",
+        "INSERT INTO elsewhere.t VALUES (1)",
+        image="MINIMAL",
+    )
+    with pytest.raises(PipelineError, match=rf"{STOP} what may be a REPLACE changed"):
+        topology.run(config)
+
+
+def test_a_replace_that_does_not_name_the_key_stops(topology, run, tmp_path):
+    table = "CREATE TABLE t (id INT DEFAULT 1 PRIMARY KEY, a INT, b INT DEFAULT 7)"
+    config = begun(topology, run, tmp_path, table, "INSERT INTO t VALUES (1, 2, 100)")
+    run("SET STATEMENT max_statement_time = 9 FOR REPLACE INTO t (a) VALUES (3)", image="MINIMAL")
+    with pytest.raises(PipelineError, match=rf"{STOP} a REPLACE changed"):
+        topology.run(config)
 
 
 @pytest.mark.parametrize("image", ["MINIMAL", "NOBLOB"])
@@ -179,7 +287,8 @@ def test_a_replace_among_updates_of_a_batch_is_found_and_those_before_it_are_not
         "REPLACE INTO t (id, u) VALUES (9, 1)",
         image="NOBLOB",
     )
-    with pytest.raises(PipelineError, match=rf"{STOP} a REPLACE changed"):
+    last = topology.primary.binlog_position()
+    with pytest.raises(PipelineError, match=rf"^images\.t at {last}: {STOP} a REPLACE changed"):
         topology.run(config)
 
 

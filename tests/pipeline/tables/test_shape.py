@@ -10,6 +10,7 @@ from ibb.pipeline.ddl.cursor import UnclearError
 from ibb.pipeline.ddl.effects import AlterTable, Unclear
 from ibb.pipeline.ddl.session_modes import DEFAULT_MODES, SessionModes
 from ibb.pipeline.ddl.statement import effect_of
+from ibb.pipeline.tables.generated import STORED, UNLOGGED, VIRTUAL
 from ibb.pipeline.tables.shape import Reshape, column_field
 
 SCHEMA = pa.schema(
@@ -219,6 +220,31 @@ def test_only_null_columns_are_added_without_writing_rows_anew():
     for clauses in ("ADD a INT DEFAULT 1", "MODIFY id BIGINT", "DROP n", "RENAME COLUMN n TO m"):
         assert reshaped(clauses)[0].added_only is None
     assert reshaped("ENGINE=InnoDB")[0].added_only == []
+
+
+@pytest.mark.parametrize(
+    ("clause", "is_followed"),
+    [
+        ("MODIFY id INT(5)", True),
+        ("MODIFY id BIGINT", False),
+        ("MODIFY name VARCHAR(40) CHARACTER SET latin1", True),
+        ("MODIFY name VARCHAR(40) CHARACTER SET utf8mb4", False),  # of which LENGTH is another
+        ("MODIFY price DECIMAL(12,3)", False),  # CONCAT
+        ("MODIFY day DATE NOT NULL", True),
+        ("CHANGE zero nought INT", True),
+        ("RENAME COLUMN zero TO nought", True),
+    ],
+)
+@pytest.mark.parametrize("kind", [b"", UNLOGGED, VIRTUAL, STORED])
+def test_what_a_generated_column_may_be_computed_from_does_not_change(clause, is_followed, kind):
+    schema = SCHEMA.append(column_field("g", "int(11)", "", kind))
+    effects = effect_of(f"ALTER TABLE t {clause}", "shop").effects
+    Reshape(schema, ["id"], effects, has_rows=False)
+    if is_followed or kind in (b"", UNLOGGED):
+        Reshape(schema, ["id"], effects, has_rows=True)
+        return
+    with pytest.raises(UnclearError, match="g is generated: what it is behind that is not known"):
+        Reshape(schema, ["id"], effects, has_rows=True)
 
 
 def test_a_key_must_be_logged():
