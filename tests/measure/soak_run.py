@@ -80,7 +80,7 @@ class Soak:
         self._stopped = stopped
         self.primary = rig.primary(installation, *ROW_OPTIONS, "--max-binlog-size=32M")
         self.relay = rig.ibb(
-            "--max-binlog-size=4M", "--max-binlog-total-size=32M", "--log-format=json",
+            "--max-binlog-size=4M", "--max-binlog-total-size=12M", "--log-format=json",
             "--master-connect-retry=1", "--upstream-ssl=off",
         ).relay_from(self.primary.port).start()  # fmt: skip
         self.replicas = [rig.replica(installation) for _ in range(2)]
