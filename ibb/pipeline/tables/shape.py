@@ -293,7 +293,7 @@ class Reshape:
         if kind_of(field) == UNLOGGED:
             raise UnclearError(f"column {field.name} is generated no more: its values are unknown")
         new = column_field(field.name, definition.type_text, definition.charset)
-        if same_values(field, new):
+        if _same_values(field, new):
             return
         for other in self._columns:
             if kind_of(other.field) in (VIRTUAL, STORED) and other.field is not field:
@@ -306,7 +306,7 @@ class Reshape:
         self._columns[index] = replace(self._columns[index], field=field)
 
 
-def same_values(old: pa.Field, new: pa.Field) -> bool:
+def _same_values(old: pa.Field, new: pa.Field) -> bool:
     """Tell whether expressions have the same values of columns, but for the length of texts."""
     before, after = ((field.metadata or {}) for field in (old, new))
     types = [one.get(TYPE_METADATA, b"").decode() for one in (before, after)]
