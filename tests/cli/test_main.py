@@ -45,9 +45,12 @@ def test_ctrl_c_is_no_verdict(tmp_path):
     """`verify` ends with 1 where something is wrong, and only there."""
     mine, theirs = pty.openpty()
     words = [*IBB, "account", "add", "--file", "accounts.toml", "u"]
+    # Who runs tests in the background of a shell has them ignore it, and what they start too.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(
         words, cwd=tmp_path, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
     )
+    signal.signal(signal.SIGINT, before)
     os.close(theirs)
     shown = b""
 

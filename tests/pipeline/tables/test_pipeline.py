@@ -63,9 +63,10 @@ def test_the_first_snapshot_asks_how_names_are_compared(source, monkeypatch):
     ledger = source.ledger()
     assert (ledger.lower_case, ledger.logs_generated) == (True, False)
     assert (list(ledger.tables), ledger.place) == (NAMES, source.place)
-    monkeypatch.delattr(f"{MODULE}.server_traits")
+    monkeypatch.setattr(f"{MODULE}.server_traits", lambda _: ServerTraits(False, True))
     source.place = Place(position("0-1-9"), 8)
     ledger = source.ledger("Shop.T")
+    assert (ledger.lower_case, ledger.logs_generated) == (True, True)
     assert ledger.tables[NAMES[0]] == source.place != ledger.tables[NAMES[1]]
     assert ledger.place.position == position("0-1-5")
 
