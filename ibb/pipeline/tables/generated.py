@@ -21,8 +21,6 @@ from .row_changes import Op
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from ibb.pipeline.ddl.column_definition import ColumnDefinition
-
     from .row_changes import RowChanges
 
 GENERATED_METADATA: Final = b"ibb.generated"
@@ -36,18 +34,18 @@ def logs_generated(version: str) -> bool:
     return version.startswith("10.")
 
 
-def generated_kind(extra: str, *, logged: bool) -> bytes:
-    """Return what a column is by EXTRA of information_schema; empty: not generated."""
-    if "GENERATED" not in extra.upper():
-        return b""
-    kind = VIRTUAL if "VIRTUAL" in extra.upper() else STORED
-    return kind if logged else UNLOGGED
+def generated_kind(said: str, *, logged: bool) -> bytes:
+    """
+    Return what a column is; empty: not generated.
 
-
-def defined_kind(definition: ColumnDefinition, *, logged: bool) -> bytes:
-    """Return what a column is by its definition; empty: not generated."""
-    kind = definition.generated.encode()
-    return kind if logged or not kind else UNLOGGED
+    Args:
+        said: EXTRA of information_schema, or what its definition says.
+        logged: whether the server logs generated columns.
+    """
+    for kind in (VIRTUAL, STORED):
+        if kind.decode() in said.lower():
+            return kind if logged else UNLOGGED
+    return b""
 
 
 def kind_of(field: pa.Field) -> bytes:

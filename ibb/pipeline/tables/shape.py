@@ -21,7 +21,7 @@ from .generated import (
     UNLOGGED,
     VIRTUAL,
     check_key,
-    defined_kind,
+    generated_kind,
     kind_of,
 )
 from .storable import check_names
@@ -239,7 +239,7 @@ class Reshape:
             if effect.if_missing:
                 return
             raise UnclearError(f"there is a column {definition.name} already")
-        kind = defined_kind(definition, logged=self._logs_generated)
+        kind = generated_kind(definition.generated, logged=self._logs_generated)
         field = column_field(definition.name, definition.type_text, definition.charset, kind)
         constant = None
         if self.has_rows and kind != UNLOGGED:
@@ -265,7 +265,7 @@ class Reshape:
         old = metadata.get(TYPE_METADATA, b"").decode()
         old_charset = metadata.get(CHARSET_METADATA, b"").decode()
         new, charset = definition.type_text, definition.charset
-        kind = defined_kind(definition, logged=self._logs_generated)
+        kind = generated_kind(definition.generated, logged=self._logs_generated)
         if kind == UNLOGGED:  # null before and behind it
             changed = column_field(definition.name, new, charset, kind)
             self._columns[index] = replace(self._columns[index], field=changed, source=None)

@@ -20,7 +20,7 @@ from ibb.pipeline.ddl.name_case import in_lower_case
 from ibb.pipeline.ddl.statement import effect_of, spreads
 
 from .errors import PipelineError
-from .generated import check_key, defined_kind
+from .generated import check_key, generated_kind
 from .renames import Exchange, moved
 from .row_changes import GroupRun, Statement, TableName
 from .shape import Reshape, column_field
@@ -217,7 +217,7 @@ class StatementFollower:
                 column.name,
                 column.type_text,
                 column.charset,
-                defined_kind(column, logged=self._logs_generated),
+                generated_kind(column.generated, logged=self._logs_generated),
             )
             for column in effect.columns
         ]
