@@ -14,7 +14,6 @@ Source: ibb-format 11.
 from collections import deque
 from collections.abc import Iterable
 from contextlib import suppress
-from itertools import takewhile
 from typing import NamedTuple
 
 from ibb.protocol.errors import FormatError
@@ -45,6 +44,8 @@ class Replayed(NamedTuple):
             next segment used must begin here or later.
         end: end of the binlog behind the last change, or None when the log held no change.
         copies_set_aside: files that were copied because they held more than the log tells of.
+        certain: the LSN up to which a store that has the directory open had synced the log; None:
+            none had it open, or that was not asked for.
     """
 
     sequence: int
@@ -52,6 +53,7 @@ class Replayed(NamedTuple):
     next_lsn: int
     end: Position | None
     copies_set_aside: list[str]
+    certain: int | None
 
 
 def is_unused(disk: Disk, path: str) -> bool:
@@ -96,9 +98,7 @@ def replay(
     _sync_segment(disk, directory, segment)
     for first_file in (_first_incomplete(disk, directory), 0):
         replayer = _Replayer(disk, directory, first_file, set_aside=set_aside)
-        groups = read_groups(disk, directory, segment, grows=certain_only)
-        if certain is not None:
-            groups = takewhile(lambda group: group.end_lsn <= certain, groups)
+        groups = read_groups(disk, directory, segment, until=certain, grows=certain_only)
         try:
             if apply:
                 replayer.apply(groups)
@@ -116,6 +116,7 @@ def replay(
         segment.first_lsn + disk.size(f"{directory}/{SEGMENT_NAMES[segment.slot]}"),
         end,
         replayer.copies_set_aside,
+        certain,
     )
 
 

@@ -194,7 +194,12 @@ def _is_header(raw: bytes) -> bool:
 
 
 def read_groups(
-    disk: Disk, directory: str, segment: Segment, *, grows: bool = False
+    disk: Disk,
+    directory: str,
+    segment: Segment,
+    *,
+    until: int | None = None,
+    grows: bool = False,
 ) -> Iterator[RedoGroup]:
     """
     Yield the groups of a segment up to the end of the log.
@@ -203,7 +208,9 @@ def read_groups(
         disk: where the log is.
         directory: path of the store.
         segment: in use.
-        grows: somebody may be writing: more groups at a second look are no sign of a misread.
+        until: an LSN; groups that do not end before it or at it are left out, and not looked at,
+            since they may just be written. None: there are none such.
+        grows: somebody may be writing: more groups at another look are no sign of a misread.
 
     Raises:
         FormatError: a group is damaged that had been synced, by the word of a later one.
@@ -212,29 +219,37 @@ def read_groups(
     file = disk.open(path, read_only=True)
     try:
         offset, lsn = SEGMENT_DATA_OFFSET, segment.first_lsn
-        is_second = False  # look at this place
-        while True:
-            read = partial(read_again, file) if is_second else file.read_at
+        looks = 0  # at this place, without finding a group
+        while until is None or lsn < until:
+            read = partial(read_again, file) if looks else file.read_at
             end_lsn = lsn
             for group in parse_groups(read(offset, GROUP_SIZE_MAX + _SCAN_WINDOW), 0, lsn):
+                if until is not None and group.end_lsn > until:
+                    return
                 yield group
                 end_lsn = group.end_lsn
-            ends = end_lsn == lsn
-            if ends and is_second:
-                break
-            if is_second and not grows:
-                tell_of_healed(f"{path}: the log seemed to end before LSN {lsn}")
-            is_second = ends  # unless it was misread: nobody would miss what follows
-            offset += end_lsn - lsn
-            lsn = end_lsn
-        _check_torn_tail(file, path, offset, lsn)
+            if end_lsn > lsn:
+                if looks and not grows:
+                    tell_of_healed(f"{path}: the log seemed to end before LSN {lsn}")
+                offset += end_lsn - lsn
+                lsn, looks = end_lsn, 0
+                continue
+            looks += 1
+            if looks == 1:
+                continue  # unless it was misread: nobody would miss what follows
+            damage = _damage(file, path, offset, lsn)
+            if damage is None:
+                return
+            if looks > 2 or not grows:
+                raise damage
+            # Both may have been written since it was looked at, this group before the later one.
     finally:
         file.close()
 
 
-def _check_torn_tail(file: File, path: str, offset: int, lsn: int) -> None:
+def _damage(file: File, path: str, offset: int, lsn: int) -> FormatError | None:
     """
-    Tell the torn end of the log from damage in its middle.
+    Tell the torn end of the log from damage in its middle, which is returned.
 
     What is left of an earlier use of the segment can be many small groups, and user data can hold
     anything: only one that lies at its LSN and claims what would prove damage is read.
@@ -248,7 +263,7 @@ def _check_torn_tail(file: File, path: str, offset: int, lsn: int) -> None:
                 raw = file.read_at(start + at, GROUP_SIZE_MAX)
                 later = parse_group(raw, 0, due)
                 if later is not None:
-                    raise FormatError(
+                    return FormatError(
                         f"redo group {lsn} is damaged although it had been synced "
                         f"before group {later.lsn}; nothing but what is before it was written",
                         file=path,
@@ -256,3 +271,4 @@ def _check_torn_tail(file: File, path: str, offset: int, lsn: int) -> None:
                     )
             at = window.find(MAGIC, at + 1)
         start += _SCAN_WINDOW
+    return None

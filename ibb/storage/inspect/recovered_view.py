@@ -1,5 +1,8 @@
 """A directory as its store has it, or would have it when opened, without a byte of it changed."""
 
+import time
+from collections.abc import Callable
+
 from ibb.storage.disk import Disk
 from ibb.storage.redo_segment import SEGMENT_NAMES
 from ibb.storage.reset_marker import ResetMarker
@@ -7,6 +10,8 @@ from ibb.storage.verify.files_now import FilesNow
 from ibb.storage.verify.redo import RedoCheck, check_redo
 
 LOOKS_MAX = 5  # at a log whose files are begun anew meanwhile
+PAUSE_SECONDS = 0.05
+PAUSES_MAX = 200  # for a store that is being opened, which takes a second or two
 
 
 def recovered_view(disk: Disk, directory: str) -> Disk:
@@ -14,9 +19,10 @@ def recovered_view(disk: Disk, directory: str) -> Disk:
     Return a disk on which the redo log has been applied to the files.
 
     The newest groups of a store that is in use, or that was not closed, are only in its redo log
-    until their page is full. Of a store in use, what it has synced is applied. Where there is no
-    redo log, or it is damaged, or the files are about to be deleted, the files are as they are;
-    also from the moment on in which others have come instead of them (RESET MASTER).
+    until their page is full. Of a store in use, what it has synced is applied; one that is just
+    being opened is waited for. Where there is no redo log, or it is damaged, or the files are about
+    to be deleted, the files are as they are; also from the moment on in which others have come
+    instead of them (RESET MASTER).
 
     Args:
         disk: where the directory is; it is only read.
@@ -29,14 +35,25 @@ def recovered_view(disk: Disk, directory: str) -> Disk:
     return look_at_redo(disk, directory).disk
 
 
-def look_at_redo(disk: Disk, directory: str) -> RedoCheck:
-    """Return the disk that `recovered_view` does, and what the redo log says; raises the same."""
-    redo = _look(disk, directory)
-    for _ in range(LOOKS_MAX - 1):
-        if not redo.begun_anew():
-            break
+def look_at_redo(
+    disk: Disk, directory: str, pause: Callable[[float], object] = time.sleep
+) -> RedoCheck:
+    """
+    Return the disk that `recovered_view` does, and what the redo log says; raises the same.
+
+    A look at a store that is just being opened would find less than there was before: *pause*
+    waits for so many seconds, and it is looked again.
+    """
+    looks, pauses = LOOKS_MAX, PAUSES_MAX
+    while True:
         redo = _look(disk, directory)
-    return redo
+        if redo.is_opened_now and pauses:
+            pauses -= 1
+            pause(PAUSE_SECONDS)
+        elif looks > 1 and redo.begun_anew():
+            looks -= 1
+        else:
+            return redo
 
 
 def _look(disk: Disk, directory: str) -> RedoCheck:

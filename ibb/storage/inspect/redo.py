@@ -128,9 +128,7 @@ def inspect_groups(disk: Disk, directory: str) -> Iterator[RedoGroupLine]:
             return
         lsn = segment.first_lsn
         certain = certain_lsn(disk, directory)
-        for group in read_groups(disk, directory, segment, grows=True):
-            if certain is not None and group.end_lsn > certain:
-                return
+        for group in read_groups(disk, directory, segment, until=certain, grows=True):
             changes = [
                 ChangeLine(
                     file=binlog_name(change.file_no),

@@ -18,7 +18,7 @@ from ibb.storage.page import check_page, page_is_zero
 from ibb.storage.position import Position
 from ibb.storage.recovery import replay
 from ibb.storage.redo_segment import SEGMENT_NAMES, read_segment_header
-from ibb.storage.synced_note import certain_lsn
+from ibb.storage.synced_note import NOTHING_SYNCED, certain_lsn
 
 from .finding import Finding, Kind
 from .shadow_disk import ShadowDisk
@@ -38,6 +38,7 @@ class RedoCheck(NamedTuple):
         found: there is a redo log that can be applied.
         begun_anew: tells whether the files are by now no longer those that the log tells of, if
             that is watched.
+        is_opened_now: a store was just being opened, which has not said yet what is certain.
     """
 
     disk: Disk
@@ -46,6 +47,7 @@ class RedoCheck(NamedTuple):
     begun_at: Position | None = None
     found: bool = False
     begun_anew: Callable[[], bool] = lambda: False
+    is_opened_now: bool = False
 
 
 def check_redo(
@@ -65,7 +67,8 @@ def check_redo(
     findings = _check_segments(disk, directory)
     pages = _PageComparison(directory)
     shadow = ShadowDisk(disk, pages.keep, begun_anew)
-    in_use = certain_lsn(disk, directory) is not None
+    certain = certain_lsn(disk, directory)
+    failed = RedoCheck(disk, None, findings, is_opened_now=certain == NOTHING_SYNCED)
     try:
         replayed = replay(shadow, directory, set_aside=False, certain_only=True)
     except FormatError as error:
@@ -73,28 +76,36 @@ def check_redo(
         findings.append(
             Finding(kind=Kind.REDO_DAMAGED, text=error.what, file=name, offset=error.offset)
         )
-        return RedoCheck(disk, None, findings)
+        return failed
     except RecoveryError as error:
         findings.append(Finding(kind=Kind.REDO_DAMAGED, text=str(error)))
-        return RedoCheck(disk, None, findings)
+        return failed
     except DiskError as error:
         file_no = parse_binlog_name(error.path.rpartition("/")[2])
         if file_no is None:
             findings.append(Finding(kind=Kind.REDO_DAMAGED, text=str(error)))
         else:
             findings.append(Finding.in_file(Kind.UNREADABLE, file_no, str(error)))
-        return RedoCheck(disk, None, findings)
+        return failed
     if replayed is None:
-        return RedoCheck(disk, None, findings)
+        return failed
     findings += pages.findings
     if pages.unwritten:
         text = f"{pages.unwritten} pages are only in the redo log: the store is in use, or was"
         text += " not closed; opening it writes them"
         findings.append(Finding(kind=Kind.NOT_CLOSED, text=text))
     end = replayed.end
-    if end is None and not in_use and replayed.begun_at > (0, 0):
+    if end is None and certain is None and replayed.begun_at > (0, 0):
         end = replayed.begun_at
-    return RedoCheck(shadow, end, findings, replayed.begun_at, found=True, begun_anew=begun_anew)
+    return RedoCheck(
+        shadow,
+        end,
+        findings,
+        replayed.begun_at,
+        found=True,
+        begun_anew=begun_anew,
+        is_opened_now=NOTHING_SYNCED in (certain, replayed.certain),
+    )
 
 
 def _check_segments(disk: Disk, directory: str) -> list[Finding]:
