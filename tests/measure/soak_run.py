@@ -13,6 +13,7 @@ import json
 import re
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -47,7 +48,9 @@ STOP_SECONDS = 0.5  # between looks at whether it shall end
 CATCH_UP_SECONDS = 300.0
 RELAY_RESTARTS = (0.07, 0.14)  # shares of the whole time
 PIPELINE_RESTARTS = (0.1, 0.17)
-READ_AGAIN = 0.19
+BUSY = 0.19
+VISITORS = 8  # at once: more than any pool of the relay has threads
+VISITS = 100  # statements of each visitor, so that no pool's thread is idle at some moment
 OTHER_RESTARTS = 12  # of primary and replicas, evenly over the time
 AWAY = (0, 1053, 1927, 2003, 2006, 2013)  # what a client is told by a server that goes
 SERVER_ERROR = re.compile(r"^(\d{4}-\d\d-\d\d +\d?\d:\d\d:\d\d) .*\[ERROR\]")
@@ -153,7 +156,7 @@ class Soak:
         plan: list[tuple[float, Callable[[], None]]] = [
             *((share, self._restart_relay) for share in RELAY_RESTARTS),
             *((share, self._restart_pipeline) for share in PIPELINE_RESTARTS),
-            (READ_AGAIN, self._read_again),
+            (BUSY, self._fill),
         ]
         for number in range(OTHER_RESTARTS):
             server = others[number % len(others)]
@@ -169,11 +172,24 @@ class Soak:
             self._lives["relay"] += 1
             self._at_restart = str(self.reader.position)
 
-    def _read_again(self) -> None:
-        """Read as one who was away since the restart: the relay's cache of pages is full then."""
+    def _fill(self) -> None:
+        """
+        Have the relay at its busiest, so that its cache of pages is full and its pools are.
+
+        A pool's thread stays once it was needed: what comes later is not one of a pool's.
+        """
+        with ThreadPoolExecutor(VISITORS) as pool:
+            groups = sum(pool.map(self._visit, range(1, VISITORS + 1)))
+        self._say(f"{self._elapsed():7.0f} s  {groups} groups read again by {VISITORS} at once")
+
+    def _visit(self, number: int) -> int:
+        """Read as one who was away since the restart, and ask; return how many groups came."""
         with DumpClient(self.relay.port, USER, PASSWORD) as client:
-            again = client.groups(self._at_restart, server_id=READER_ID + 1, wait=False)
-            self._say(f"{self._elapsed():7.0f} s  {sum(1 for _ in again)} groups read again")
+            for _ in range(VISITS):
+                client.query("SHOW BINARY LOGS")
+            client.query("SHOW BINLOG EVENTS")
+            again = client.groups(self._at_restart, server_id=READER_ID + number, wait=False)
+            return sum(1 for _ in again)
 
     def _restart_pipeline(self) -> None:
         with self._restarting("pipeline"):
