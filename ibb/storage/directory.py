@@ -21,6 +21,7 @@ from .file_states import FileStates
 from .healed_reads import HealedReads
 from .history import BinlogFileInfo
 from .listing import NOTHING_LISTED, Listing, list_files, list_sizes, modified_at
+from .oddities import Oddities
 from .open_files import OpenFiles
 from .page import PAGE_SIZE_MAX, page_is_zero, used_page
 from .page_cache import PageCache
@@ -30,7 +31,6 @@ from .used_pages import UsedPages, find_used_pages
 from .watched_file import WatchedFile
 
 TORN_READS_MAX = 5  # of a page that another program may just be writing
-WARNINGS_MAX = 100  # kept in memory
 
 
 class BinlogDirectory:
@@ -43,7 +43,7 @@ class BinlogDirectory:
 
     Attributes:
         limit: serve nothing from here on; None: no limit. Must lie behind a whole record.
-        warnings: what is odd but no reason to stop, the first `WARNINGS_MAX` findings.
+        oddities: what is odd but no reason to stop.
         generation: how often the files were found begun anew (RESET MASTER of another process).
         early_ends: what older files that end early have lost.
         unreadable: why the end that the last refresh found may not be where data ends, or None.
@@ -56,11 +56,11 @@ class BinlogDirectory:
 
     def __init__(self, disk: Disk, path: str) -> None:
         self.limit: Position | None = None
-        self.warnings: list[str] = []
         self.generation = 0
         self.unreadable: DiskError | None = None
         self._disk, self._path = disk, path
-        self.healed, self.file_states = HealedReads(), FileStates()
+        self.healed, self.file_states, self.oddities = HealedReads(), FileStates(), Oddities()
+        self._warn = self.oddities.add  # not ours: what refers to us would keep us as garbage
         self.early_ends = EarlyEnds(lambda: BinlogDirectory(disk, path), self._warn)
         self._newest = WatchedFile(disk)
         self._files = self._files_beside(self._newest)
@@ -387,8 +387,3 @@ class BinlogDirectory:
     def _files_beside(self, newest: WatchedFile) -> OpenFiles:
         """Return the files of its history; it is removed before one of the next can be made."""
         return OpenFiles(self._disk, self._path, self.healed, lambda: newest.is_removed)
-
-    def _warn(self, finding: str) -> None:
-        with self._mutex:
-            if finding not in self.warnings and len(self.warnings) < WARNINGS_MAX:
-                self.warnings.append(finding)

@@ -70,17 +70,16 @@ class FileHeader:
                 page is no header either.
         """
         name = binlog_name(file_no)
-        invalid = FormatError(f"Invalid or corrupt file header in file '{name}'", file=name, page=0)
         if len(page0) < HEADER_UNIT or page_is_zero(page0[:HEADER_UNIT]):
-            raise invalid
+            raise _invalid(name)
         (stored,) = _CHECKSUM.unpack_from(page0, HEADER_CHECKSUM_AT)
         if stored != crc32c(memoryview(page0)[:HEADER_CHECKSUM_AT]):
-            raise invalid
+            raise _invalid(name)
         magic, exponent, major, minor, number, count, lsn, interval, oob, xa = _FIELDS.unpack_from(
             page0
         )
         if magic != MAGIC:
-            raise invalid
+            raise _invalid(name)
         if major > MAJOR_FINAL:
             raise FormatError(
                 f"Unsupported version of InnoDB binlog file, cannot read (version {major}.{minor})",
@@ -88,7 +87,7 @@ class FileHeader:
                 page=0,
             )
         if not PAGE_SIZE_MIN.bit_length() - 1 <= exponent < PAGE_SIZE_MAX.bit_length():
-            raise invalid
+            raise _invalid(name)
         page_size = 1 << exponent
         if len(page0) < page_size:
             raise FormatError("file too short: no whole header page", file=name, page=0)
@@ -160,3 +159,8 @@ def _with_checksums(page: bytearray) -> bytes:
 
 assert _FIELDS.size == HEADER_FIELDS_SIZE
 assert HEADER_CHECKSUM_AT + CHECKSUM_SIZE == HEADER_UNIT == PAGE_SIZE_MIN
+
+
+def _invalid(name: str) -> FormatError:
+    """Return the error; held by who raises it, it would hold the page until the next collection."""
+    return FormatError(f"Invalid or corrupt file header in file '{name}'", file=name, page=0)

@@ -163,7 +163,7 @@ def test_part_of_a_page_behind_the_newest_file_is_ignored_and_elsewhere_reported
     source = BinlogDirectory(OsDisk(), str(path))
     reader = GroupReader(source, Position(0, 0))
     assert sum(1 for _ in iter(reader.next, None)) == len(places)
-    assert source.warnings == ["binlog-000001.ibb: 11 bytes behind the last whole page"]
+    assert source.oddities.found == ["binlog-000001.ibb: 11 bytes behind the last whole page"]
 
 
 @pytest.mark.parametrize("length", [0, 509, 65535])
@@ -248,7 +248,7 @@ def test_bytes_behind_the_end_of_data_are_reported(three_files):
     source = BinlogDirectory(OsDisk(), str(path))
     reader = GroupReader(source, Position(0, 0))
     assert sum(1 for _ in iter(reader.next, None)) == len(places)
-    assert "is not zero behind its end" in source.warnings[0]
+    assert "is not zero behind its end" in source.oddities.found[0]
 
 
 def test_an_abandoned_file_is_reported_and_reading_goes_on_in_the_next(tmp_path, caplog):
@@ -262,8 +262,8 @@ def test_an_abandoned_file_is_reported_and_reading_goes_on_in_the_next(tmp_path,
     assert read_until_damage(tmp_path) == ([1, 2, 3, 4], None)
     source = BinlogDirectory(OsDisk(), str(tmp_path))
     assert sum(1 for _ in iter(GroupReader(source, Position(0, 0)).next, None)) == 4
-    assert source.warnings == ["binlog-000000.ibb: data ends early, in page 2 at 226"]
-    assert caplog.messages == source.warnings * 2
+    assert source.oddities.found == ["binlog-000000.ibb: data ends early, in page 2 at 226"]
+    assert caplog.messages == source.oddities.found * 2
 
 
 def test_groups_that_the_next_file_knows_and_none_before_has_are_missed_in_a_page(three_files):
@@ -326,5 +326,5 @@ def test_names_in_another_spelling_are_warned_of(three_files):
     (path / "notes.txt").write_bytes(b"?")
     source = BinlogDirectory(OsDisk(), str(path))
     assert source.last_file() == 2
-    assert len(source.warnings) == 1
-    assert "binlog-7.ibb" in source.warnings[0]
+    assert len(source.oddities.found) == 1
+    assert "binlog-7.ibb" in source.oddities.found[0]

@@ -95,7 +95,7 @@ def test_growth_is_seen_after_a_refresh_page_by_page_and_over_files(growing):
         assert reader.position == source.end() == growing.position
     assert seen == list(range(1, 32))
     assert source.last_file() == 2
-    assert source.warnings == []
+    assert source.oddities.found == []
 
 
 def test_much_growth_between_two_refreshes_is_found(growing):
@@ -138,7 +138,7 @@ def test_the_header_of_a_new_file_may_be_seen_half_written(growing, monkeypatch,
     source.refresh()
     assert sequence_numbers(reader) == list(range(2, 12))
     assert source.healed.count == 0
-    assert source.warnings == []
+    assert source.oddities.found == []
 
 
 def test_a_full_page_is_read_once(growing):

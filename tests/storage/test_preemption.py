@@ -217,8 +217,8 @@ def a_sync_ends_and_one_gives_up_waiting():
 
 def two_looks_at_a_directory():
     directory = BinlogDirectory(SimDisk(), "/s")
-    warn = lambda: directory._warn("odd")  # noqa: E731
-    return Meeting(warn, warn, lambda: check_one(directory.warnings))
+    warn = lambda: directory.oddities.add("odd")  # noqa: E731
+    return Meeting(warn, warn, lambda: check_one(directory.oddities.found))
 
 
 SCENES = [

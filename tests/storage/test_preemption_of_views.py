@@ -221,7 +221,7 @@ def follower_of_a_file_that_others_pass(follow_unsynced, page_no):
         assert fresh.end
         if read.status is PageStatus.END_OF_FILE:
             assert read == fresh
-        assert not view.pages.warnings
+        assert not view.pages.oddities.found
 
     view.pages.read_page(file_no, 1)
     return Meeting(

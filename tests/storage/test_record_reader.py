@@ -72,7 +72,7 @@ def test_all_records_come_whole_with_their_places(layout, wanted):
         reader = RecordReader(source, Position(builder.first, 0))
         assert read_all(reader) == found
         assert reader.next() is None
-        assert source.warnings == []
+        assert source.oddities.found == []
         if found:
             assert reader.position == source.end()
 

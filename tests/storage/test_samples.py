@@ -63,7 +63,7 @@ def test_all_groups_have_their_place_size_and_bytes(name, opened):
             groups.append(described(group))
     assert groups == expected["groups"]
     assert descriptions == RESTARTS.get(name, 1)
-    assert (reader.reports, reader.unknown_records, source.warnings) == ([], 0, [])
+    assert (reader.reports, reader.unknown_records, source.oddities.found) == ([], 0, [])
     assert reader.position == source.end()
     assert [source.first_file(), source.last_file()] == expected["files"]
 

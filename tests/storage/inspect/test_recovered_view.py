@@ -1,5 +1,6 @@
 """What tools see of a store that is open: nothing that a crash could take away."""
 
+import gc
 import random
 import subprocess
 import sys
@@ -113,6 +114,22 @@ def test_nothing_of_the_log_is_shown_in_files_that_came_instead(before, after):
         view = recovered_view(disk, DIRECTORY)
         seen = reset_meanwhile.groups_of(BinlogDirectory(view, DIRECTORY))
         assert reset_meanwhile.one_history(seen)
+
+
+def test_a_view_is_gone_when_it_is_left_and_waits_for_no_collection():
+    """Each holds pages and what the log tells of them; who looks every second would fill memory."""
+    disk = SimDisk()
+    with Store.open(DIRECTORY, SMALL, disk=disk) as store:
+        for number in range(1, 40):
+            publish(store, number)
+        assert len(shown(disk)) == 39
+        gc.collect()
+        gc.disable()
+        try:
+            assert len(shown(disk)) == 39
+            assert gc.collect() == 0
+        finally:
+            gc.enable()
 
 
 WRITER = """
