@@ -73,7 +73,7 @@ def write_as_of(config: PipelineConfig, name: TableName, position: GtidPosition,
     if ledger is None or not len(position) or not covers(ledger.place.position, position):
         at = "nowhere" if ledger is None else ledger.place.position
         raise PipelineError(f"the tables are at {at}, and are asked for as of '{position}'")
-    if ledger.lower_case:
+    if ledger.traits.lower_case:
         config, name = config.in_lower_case(), name.lower()
     target = lake.open(name)
     number, begin, _, made_next = _version(target, position)

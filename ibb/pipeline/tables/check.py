@@ -83,7 +83,7 @@ def check_tables(config: PipelineConfig) -> Iterator[Compared]:
                 f"the tables are at {ledger.place.position} and the server at "
                 f"{view.place.position}: let `ibb pipeline run` catch up, while nobody writes"
             )
-        if ledger.lower_case:
+        if ledger.traits.lower_case:
             config = config.in_lower_case()
         tables = {table.name: table for table in view.tables(config.wants)}
         for name, table in tables.items():

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .place import Place
     from .renames import Move
     from .row_changes import MicroBatch, Statement, TableName, Undecoded
+    from .server_traits import ServerTraits
     from .table_folders import TableFolders
     from .table_shape import TableShape
 
@@ -31,8 +32,7 @@ class HistoryFollower(StatementFollower):
         keys: keys chosen by configuration, which no statement changes.
         wants: whether the table's history is kept.
         folders: of the histories.
-        lower_case: whether the source compares names in lower case; those given here are.
-        logs_generated: whether the source logs generated columns.
+        traits: how the source is; where it compares names in lower case, those given here are.
     """
 
     def __init__(
@@ -40,9 +40,7 @@ class HistoryFollower(StatementFollower):
         keys: Mapping[TableName, Sequence[str]],
         wants: Callable[[TableName], bool],
         folders: TableFolders,
-        *,
-        lower_case: bool = False,
-        logs_generated: bool = True,
+        traits: ServerTraits,
     ) -> None:
         super().__init__(
             keys,
@@ -50,8 +48,7 @@ class HistoryFollower(StatementFollower):
             folders,
             _kept_elsewhere,
             _not_kept,
-            lower_case=lower_case,
-            logs_generated=logs_generated,
+            traits,
         )
 
     def _unclear(self, effect: Unclear, step: Statement, work: BatchWork) -> None:

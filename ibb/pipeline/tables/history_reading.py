@@ -51,7 +51,7 @@ def write_history_as_of(
     if ledger is None or not covers(ledger.place.position, position):
         at = "nowhere" if ledger is None else ledger.place.position
         raise PipelineError(f"the tables are at {at}, and are asked for as of '{position}'")
-    name = name.lower() if ledger.lower_case else name
+    name = name.lower() if ledger.traits.lower_case else name
     for gtid in ledger.place.position:
         if position.get(gtid.domain) is None:
             raise PipelineError(

@@ -91,8 +91,7 @@ class Lake:
             self.tables,
             self.dead_letters.add,
             lambda name, gtid: shape_before(self.open(name), gtid),
-            lower_case=ledger.lower_case,
-            logs_generated=ledger.logs_generated,
+            ledger.traits,
         )
         histories = self.kept_histories(ledger) if config.history else None
         return Applier(ledger, self.state, self.open, config.wants, follower, histories)
@@ -104,8 +103,7 @@ class Lake:
             config.keys,
             config.keeps_history,
             folders,
-            lower_case=ledger.lower_case,
-            logs_generated=ledger.logs_generated,
+            ledger.traits,
         )
         return Histories(
             self.open_history, self.open, config.keeps_history, folders.put_aside, follower
@@ -136,4 +134,4 @@ class Lake:
         return HistoryTarget(str(name), uri, config.name, config.storage, moment, self._opened)
 
     def _known_config(self, ledger: Ledger) -> PipelineConfig:
-        return self._config.in_lower_case() if ledger.lower_case else self._config
+        return self._config.in_lower_case() if ledger.traits.lower_case else self._config

@@ -19,6 +19,7 @@ from .errors import PipelineError
 from .place import Place, covers, is_behind
 from .prepared_xa import Prepared, prepared_from_json
 from .row_changes import TableName
+from .server_traits import USUAL, ServerTraits
 from .table_shape import TableShape
 
 if TYPE_CHECKING:
@@ -37,8 +38,7 @@ class Ledger:
         place: every table holds all that is not behind it.
         tables: the place that each table stored at its last change.
         ahead: those whose place is further than the pipeline's: a batch was cut short behind them.
-        lower_case: whether the source compares names in lower case (lower_case_table_names).
-        logs_generated: whether the source logs generated columns.
+        traits: how the source is.
         prepared: the XA transactions that are prepared there, by their XID.
         mark: of the history, to tell another one under the same GTIDs (RESET MASTER).
         letters: how far what could not be decoded is kept; None: its table knows.
@@ -53,8 +53,7 @@ class Ledger:
     place: Place
     tables: dict[TableName, Place] = field(default_factory=dict)
     ahead: set[TableName] = field(default_factory=set)
-    lower_case: bool = False
-    logs_generated: bool = True
+    traits: ServerTraits = USUAL
     prepared: dict[str, Prepared] = field(default_factory=dict)
     mark: HistoryMark = NO_MARK
     letters: Place | None = None
@@ -78,8 +77,8 @@ class Ledger:
             if value["version"] != VERSION:
                 raise PipelineError(f"{DOCUMENT} is of version {value['version']}, not {VERSION}")
             ledger = cls(Place.from_json(value))
-            ledger.lower_case = bool(value.get("lower_case", False))
-            ledger.logs_generated = bool(value.get("logs_generated", True))
+            traits = {key: bool(value[key]) for key in ServerTraits._fields if key in value}
+            ledger.traits = ServerTraits(**traits)
             ledger.prepared = prepared_from_json(value.get("prepared", {}))
             ledger.mark = HistoryMark(**value.get("mark", {}))
             letters = value.get("letters")
@@ -142,8 +141,7 @@ class Ledger:
         document: dict[str, object] = {
             "version": VERSION,
             **self.place.as_json(),
-            "lower_case": self.lower_case,
-            "logs_generated": self.logs_generated,
+            **self.traits._asdict(),
             "prepared": {xid: found.as_json() for xid, found in self.prepared.items()},
             "mark": self.mark._asdict(),
             "letters": None if self.letters is None else self.letters.as_json(),

@@ -6,7 +6,7 @@ import datetime as dt
 from contextlib import ExitStack, contextmanager
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pymysql
@@ -19,6 +19,7 @@ from .errors import PipelineError
 from .generated import UNLOGGED, kind_of, logs_generated
 from .place import Place
 from .row_changes import TableName
+from .server_traits import ServerTraits
 from .shape import TYPE_METADATA
 from .source_tables import SourceTable, quoted, rows_of, source_tables
 
@@ -202,21 +203,6 @@ def _seen_by(
         rows_of(control, "UNLOCK TABLES")
     ((position, seconds),) = now
     return View(workers, Place(GtidPosition.parse(position), int(seconds)))
-
-
-class ServerTraits(NamedTuple):
-    """
-    How a server is.
-
-    Args:
-        lower_case: it compares names of tables in lower case. With lower_case_table_names of 1 it
-            stores them so too, with 2 as they were given; with 0 names that differ in case are
-            different tables.
-        logs_generated: it logs generated columns.
-    """
-
-    lower_case: bool
-    logs_generated: bool
 
 
 def server_traits(config: ServerConfig) -> ServerTraits:

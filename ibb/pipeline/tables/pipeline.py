@@ -131,10 +131,10 @@ class Pipeline:
         due = tuple(dict.fromkeys((*ledger.due, *due)))  # the first of a run that was cut short
         if config.server is not None and due:
             traits = server_traits(config.server)
-            ledger.logs_generated = traits.logs_generated
-            if EVERYTHING in due:
-                ledger.lower_case = traits.lower_case
-        if ledger.lower_case:
+            if EVERYTHING not in due:
+                traits = traits._replace(lower_case=ledger.traits.lower_case)
+            ledger.traits = traits
+        if ledger.traits.lower_case:
             config = self._config = config.in_lower_case()
             due = tuple(map(str.lower, due))
         for name in [name for name in ledger.tables if not config.wants(name)]:

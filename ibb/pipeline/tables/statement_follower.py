@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from .place import Place
     from .renames import Move
     from .row_changes import MicroBatch, Undecoded
+    from .server_traits import ServerTraits
     from .table_folders import TableFolders
 
 SHOWN_CHARACTERS: Final = 200  # of a statement, in errors
@@ -53,8 +54,7 @@ class StatementFollower:
         folders: of the tables.
         undecoded: takes what could not be decoded.
         shape_before: what a table was before a group, when it is further; None: not known.
-        lower_case: whether the source compares names in lower case; those given here are.
-        logs_generated: whether the source logs generated columns.
+        traits: how the source is; where it compares names in lower case, those given here are.
     """
 
     def __init__(
@@ -64,17 +64,14 @@ class StatementFollower:
         folders: TableFolders,
         undecoded: Callable[[Sequence[Undecoded], MicroBatch, Place | None], Place | None],
         shape_before: Callable[[TableName, Gtid], TableShape | None],
-        *,
-        lower_case: bool = False,
-        logs_generated: bool = True,
+        traits: ServerTraits,
     ) -> None:
         self._keys = keys
         self._wants = wants
         self._folders = folders
         self._undecoded = undecoded
         self._shape_before = shape_before
-        self._lower_case = lower_case
-        self._logs_generated = logs_generated
+        self._traits = traits
 
     def keeps_key(self, name: TableName) -> bool:
         """Whether the table's key was chosen by configuration."""
@@ -106,10 +103,10 @@ class StatementFollower:
 
     def _effect(self, step: Statement) -> Effect:
         effect = effect_of(step.sql, step.database, ansi_quotes=step.modes.ansi_quotes)
-        return in_lower_case(effect) if self._lower_case else effect
+        return in_lower_case(effect) if self._traits.lower_case else effect
 
     def _database(self, step: Statement) -> str:
-        return step.database.lower() if self._lower_case else step.database
+        return step.database.lower() if self._traits.lower_case else step.database
 
     def _follow(self, effect: Effect, step: Statement, work: BatchWork) -> None:
         if isinstance(effect, AlterTable | CreateTable) and self._wants(effect.table):
@@ -168,7 +165,7 @@ class StatementFollower:
             has_rows=has_rows,
             keeps_key=name in self._keys,
             modes=step.modes,
-            logs_generated=self._logs_generated,
+            logs_generated=self._traits.logs_generated,
         )
         place = work.place_behind(step.gtid, step.time)
         reshape.check(target.batches())
@@ -217,7 +214,7 @@ class StatementFollower:
                 column.name,
                 column.type_text,
                 column.charset,
-                generated_kind(column.generated, logged=self._logs_generated),
+                generated_kind(column.generated, logged=self._traits.logs_generated),
             )
             for column in effect.columns
         ]
@@ -250,7 +247,7 @@ class StatementFollower:
                 effect.effects,
                 has_rows=False,
                 keeps_key=effect.table in self._keys,
-                logs_generated=self._logs_generated,
+                logs_generated=self._traits.logs_generated,
             )
         except UnclearError:
             return None

@@ -12,8 +12,8 @@ from ibb.pipeline.tables import dead_letters, delta_commits, pipeline, snapshot
 from ibb.pipeline.tables.config import PipelineConfig, ServerConfig
 from ibb.pipeline.tables.lake import Lake
 from ibb.pipeline.tables.ledger import Ledger
-from ibb.pipeline.tables.mariadb_source import ServerTraits
 from ibb.pipeline.tables.pipeline import Pipeline, Progress
+from ibb.pipeline.tables.server_traits import ServerTraits
 from ibb.pipeline.tables.state_folder import StateFolder
 
 

@@ -12,6 +12,7 @@ from ibb.pipeline.tables.ledger import Ledger
 from ibb.pipeline.tables.place import Place
 from ibb.pipeline.tables.prepared_xa import Prepared
 from ibb.pipeline.tables.row_changes import MicroBatch, TableName
+from ibb.pipeline.tables.server_traits import ServerTraits
 from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.storage.position import Position
 
@@ -221,9 +222,11 @@ def test_prepared_transactions_go_with_the_place_to_the_next_process():
     assert Ledger.load(world.folder).copy().prepared == prepared
 
 
-def test_the_ledger_keeps_how_names_are_compared():
+def test_the_ledger_keeps_how_the_source_is():
     folder = MemoryFolder()
-    Ledger(Place.nowhere(), lower_case=True).copy().store(folder)
-    assert Ledger.load(folder).lower_case
-    del folder.documents["ledger.json"]["lower_case"]  # as it was written before
-    assert not Ledger.load(folder).lower_case
+    traits = ServerTraits(lower_case=True, logs_generated=False)
+    Ledger(Place.nowhere(), traits=traits).copy().store(folder)
+    assert Ledger.load(folder).traits == traits
+    for key in ServerTraits._fields:
+        del folder.documents["ledger.json"][key]  # as it was written before
+    assert Ledger.load(folder).traits == ServerTraits(lower_case=False, logs_generated=True)

@@ -11,11 +11,11 @@ from ibb.pipeline.tables.config import PipelineConfig, ServerConfig
 from ibb.pipeline.tables.errors import PipelineError
 from ibb.pipeline.tables.lake import Lake
 from ibb.pipeline.tables.ledger import Ledger
-from ibb.pipeline.tables.mariadb_source import ServerTraits
 from ibb.pipeline.tables.pipeline import Pipeline, Progress
 from ibb.pipeline.tables.place import Place
 from ibb.pipeline.tables.prepared_xa import Prepared
 from ibb.pipeline.tables.row_changes import TableName
+from ibb.pipeline.tables.server_traits import ServerTraits
 from ibb.protocol.gtid import Gtid
 from ibb.storage import Store
 from ibb.storage.position import Position
@@ -61,12 +61,12 @@ def source(tmp_path, monkeypatch):
 
 def test_the_first_snapshot_asks_how_names_are_compared(source, monkeypatch):
     ledger = source.ledger()
-    assert (ledger.lower_case, ledger.logs_generated) == (True, False)
+    assert ledger.traits == ServerTraits(True, False)
     assert (list(ledger.tables), ledger.place) == (NAMES, source.place)
     monkeypatch.setattr(f"{MODULE}.server_traits", lambda _: ServerTraits(False, True))
     source.place = Place(position("0-1-9"), 8)
     ledger = source.ledger("Shop.T")
-    assert (ledger.lower_case, ledger.logs_generated) == (True, True)
+    assert ledger.traits == ServerTraits(True, True)
     assert ledger.tables[NAMES[0]] == source.place != ledger.tables[NAMES[1]]
     assert ledger.place.position == position("0-1-5")
 

@@ -10,6 +10,7 @@ from ibb.pipeline.tables.lake import Lake
 from ibb.pipeline.tables.ledger import Ledger
 from ibb.pipeline.tables.place import Place
 from ibb.pipeline.tables.row_changes import Changed, Statement, TableName, Undecoded
+from ibb.pipeline.tables.server_traits import ServerTraits
 from ibb.pipeline.tables.shape import column_field
 
 from .changes import Stream, changes, delete, insert
@@ -265,7 +266,7 @@ def test_a_table_without_a_key_takes_rows_that_come_with_a_unique_one(side):
 
 
 def test_statements_find_tables_by_the_case_that_the_source_compares(side):
-    side.ledger.lower_case = True
+    side.ledger.traits = ServerTraits(lower_case=True)
     side.sql(CREATE)
     side.rows(insert({"id": 1, "name": "a"}))
     side.sql("TRUNCATE TABLE Shop.T", database="other")
@@ -279,7 +280,7 @@ def test_statements_find_tables_by_the_case_that_the_source_compares(side):
 
 
 def test_rows_logged_as_statements_stop_in_any_case_of_the_database(side):
-    side.ledger.lower_case = True
+    side.ledger.traits = ServerTraits(lower_case=True)
     side.sql(CREATE)
     side.sql("INSERT INTO T VALUES (1, 'a')", database="SHOP")
     with pytest.raises(PipelineError, match="rows are logged as a statement"):
