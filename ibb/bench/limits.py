@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 COPY_BYTES: Final = 64 << 20
 SEND_BYTES: Final = 256 << 10
+STORE_BYTES: Final = 1 << 20  # between two syncs of the log
+LOG_BYTES: Final = 64 << 20  # it is written round and round
+FILE_BYTES: Final = 2 << 30  # at most, of the file that is written beside it
 CHILD_SECONDS_MAX: Final = 60.0
 # Receives until the end; what the loopback gives to who does nothing with it.
 _SINK: Final = """
@@ -37,12 +41,17 @@ class Limits:
         loopback_gb: GB/s from one process to another that only receives.
         loopback_processor: processor seconds of the sender for a GB.
         syncs: writes with fdatasync, a second.
+        store_gb: GB/s written into a log, synced each MiB, and then into a new file: no store that
+            has a redo log can do with less.
+        store_processor: processor seconds of who writes for a GB of that.
     """
 
     copy_gb: float
     loopback_gb: float
     loopback_processor: float
     syncs: float
+    store_gb: float
+    store_processor: float
 
 
 def measure_limits(folder: Path, seconds: float) -> Limits:
@@ -59,7 +68,7 @@ def measure_limits(folder: Path, seconds: float) -> Limits:
         syncs = bare_syncs(path, seconds)
     finally:
         path.unlink(missing_ok=True)
-    return Limits(_copy(seconds), loopback, processor, syncs)
+    return Limits(_copy(seconds), loopback, processor, syncs, *_store(folder, seconds))
 
 
 def _copy(seconds: float) -> float:
@@ -70,6 +79,29 @@ def _copy(seconds: float) -> float:
         target[:] = source
         done += COPY_BYTES
     return done / (time.perf_counter() - begun) / 1e9
+
+
+def _store(folder: Path, seconds: float) -> tuple[float, float]:
+    paths = folder / "log", folder / "file"
+    log, file = (os.open(path, os.O_RDWR | os.O_CREAT, 0o600) for path in paths)
+    try:
+        data, done = os.urandom(STORE_BYTES), 0
+        for offset in range(0, LOG_BYTES, STORE_BYTES):
+            os.pwrite(log, data, offset)
+        os.fsync(log)
+        os.posix_fallocate(file, 0, FILE_BYTES)
+        used, begun = time.process_time(), time.perf_counter()
+        while time.perf_counter() - begun < seconds and done < FILE_BYTES:
+            os.pwrite(log, data, done % LOG_BYTES)
+            os.fdatasync(log)
+            os.pwrite(file, data, done)
+            done += STORE_BYTES
+        took, used = time.perf_counter() - begun, time.process_time() - used
+    finally:
+        for descriptor, path in zip((log, file), paths, strict=True):
+            os.close(descriptor)
+            path.unlink()
+    return done / took / 1e9, used / done * 1e9
 
 
 def _loopback(seconds: float) -> tuple[float, float]:

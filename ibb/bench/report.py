@@ -69,7 +69,8 @@ def notes(report: Report) -> Iterator[str]:
     yield (
         f"limits in this run: memcpy {limits.copy_gb:.1f} GB/s, "
         f"loopback {limits.loopback_gb:.1f} GB/s ({limits.loopback_processor:.2f} s/GB to send), "
-        f"{limits.syncs:,.0f} fdatasync/s"
+        f"{limits.syncs:,.0f} fdatasync/s, {limits.store_gb * 1000:,.0f} MB/s into a log and a "
+        f"file ({limits.store_processor:.2f} s/GB)"
     )
     if machine.load > BUSY_LOAD:
         yield f"the machine was busy (load {machine.load:.1f}) when this began: trust ratios alone"
