@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 NUMBER_MAX: Final = 1 << 62
 TEXT_CHARS_MAX: Final = 200
+_NUMBER: Final = re.compile("[0-9]{1,19}")  # no more digits than `NUMBER_MAX` has
 _PAGE: Final = Path(__file__).parent / "static" / "dashboard" / "index.html"
 
 
@@ -126,7 +128,7 @@ def _dashboard(request: Request) -> Dashboard:
 
 def _number(request: Request, name: str, default: int = 0) -> int:
     text = request.query_params.get(name, str(default))
-    if not (text.isascii() and text.isdigit() and int(text[:20]) <= NUMBER_MAX):
+    if not (_NUMBER.fullmatch(text) and int(text) <= NUMBER_MAX):
         raise BadRequest(f"{name} is a number, not {text[:TEXT_CHARS_MAX]!r}")
     return int(text)
 

@@ -58,6 +58,8 @@ async def test_each_view_answers_with_what_there_is(pages, store):
         ("readers?order=Shoe_size", 400, "order is one of"),
         ("readers?limit=-1", 400, "limit is a number"),
         ("readers?offset=99999999999999999999999999", 400, "offset is a number"),
+        (f"samples?seconds={(1 << 62) + 1}", 400, "seconds is a number"),
+        ("readers?offset=\u0663", 400, "offset is a number"),
         ("readers?text=" + "x" * 300, 400, "200 characters at most"),
         ("find?gtid=nonsense", 422, "1941"),
         ("find", 422, "1941"),
@@ -74,6 +76,17 @@ async def test_what_cannot_be_answered_is_told_in_a_line(pages, store, path, sta
         assert answer.status_code == status
         assert words in answer.json()["error"]
         assert "\n" not in answer.json()["error"]
+
+
+@pytest.mark.parametrize("digits", [20, 400, 5000])  # of more than 4300 no int is made
+async def test_a_number_may_be_as_long_as_it_likes(pages, store, digits):
+    shown = await pages(store)
+    async with shown.logged_in() as browser:
+        for path in ("samples?seconds=", "groups?file=binlog-000000.ibb&offset="):
+            answer = await browser.get(f"/api/{path}{'0' * 20}{'9' * digits}")
+            assert answer.status_code == 400
+            assert "is a number, not '000" in answer.json()["error"]
+            assert len(answer.text) < 300
 
 
 async def events(stream):
