@@ -6,9 +6,11 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
+from ibb.demo.dump_client import DumpClient
 from ibb.protocol.gtid_event import GtidFlag
 from ibb.server.connections.descriptors import raise_limit
 
+from ..integration.mariadb_server import PASSWORD, USER
 from ..integration.waiting import wait_until
 from ..protocol.rows.row_encoder import WRITE, integer, rows_event, table_map, varchar
 from ..storage.events import xid
@@ -57,7 +59,7 @@ def window(browser, shown):
 def readers(shown):
     """Return all readers as the API has them, for who has logged in."""
     with httpx.Client(base_url=shown.url, timeout=60, trust_env=False) as api:
-        api.post("/login", data={"user": "repl", "password": "replpw"})
+        api.post("/login", data={"user": USER, "password": PASSWORD})
         return api.get("/api/readers").json()["rows"]
 
 
@@ -93,7 +95,7 @@ def test_the_overview_shows_who_is_behind_and_why(window, shown):
     behind = window.table("Readers that are furthest behind")
     expect(behind).to_contain_text("does not read what it is sent")
     expect(page.locator(".alerts")).to_contain_text("server 66")
-    expect(page.locator("dl")).to_contain_text(re.compile(r"Redo log\d.* of 64 MiB"))
+    expect(page.locator("dl")).to_contain_text(re.compile(r"Redo_limit64 MiB"))
     lines = page.locator("polyline.line0")
     expect(lines).to_have_count(4)
     assert len(lines.first.get_attribute("points").split()) > 1
@@ -102,10 +104,24 @@ def test_the_overview_shows_who_is_behind_and_why(window, shown):
     window.check()
     with writing(shown):
         expect(picture.locator(".arrow.flows")).to_have_count(3, timeout=MILLISECONDS)
-        expect(page.locator("dl")).to_contain_text(re.compile(r"A sync takes[\d.]+ ms"))
+        lately = re.compile(r"Sync_time / Syncs, lately[\d.]+ ms")
+        expect(page.locator("dl")).to_contain_text(lately)
         window.shoot("overview", lines.first)
     stuck.close()
     expect(picture).not_to_contain_text("server 66", timeout=MILLISECONDS)
+
+
+def test_numbers_have_the_names_of_sql(window, shown):
+    page = window.page
+    expect(page.locator("dt").first).to_be_visible()
+    names = set(page.locator("dt").all_text_contents())
+    with DumpClient(shown.ibb.port, USER, PASSWORD) as client:
+        storage = {column.name for column in client.query("SHOW BINLOG STORAGE").columns}
+        assert names >= storage
+        names -= storage | {column.name for column in client.query("SHOW BINLOG STATUS").columns}
+        for sql in ("SHOW GLOBAL STATUS", "SHOW GLOBAL VARIABLES"):
+            names -= {row[0].decode() for row in client.query(sql).rows}
+    assert names == {"Files", "Readers", "Sync_time / Syncs, lately"}  # SQL has rows for these
 
 
 def test_readers_are_sorted_and_searched_by_keyboard(window, shown):

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from ibb import __version__
 from ibb.server.dump.readers import bytes_between
 from ibb.server.latencies import MICROSECONDS
-from ibb.server.storage_figures import Filling
 from ibb.storage.file_name import binlog_name
 
 from .alerts import find_alerts
@@ -58,8 +57,8 @@ class Overview(NamedTuple):
         sample: what plots are made of.
         server: what it is.
         binlog: SHOW BINLOG STATUS, its GTID position, and what all files take.
-        storage: how full redo log and page FIFO are, and how long a sync took lately; None where
-            that is not measured.
+        storage: SHOW BINLOG STORAGE, and how long a sync took lately; None where that is not
+            measured.
         upstream: of SHOW REPLICA STATUS what `UPSTREAM_SHOWN` names, None without an upstream.
         readers: the readers that are furthest behind.
         alerts: what to look at.
@@ -193,7 +192,7 @@ class Observer:
         (syncs, microseconds), self._syncs = self._syncs, (line.syncs, line.sync_time)
         new = line.syncs - syncs
         return {
-            **{name: getattr(line, name) for name in Filling._fields},
+            **{name.capitalize(): value for name, value in line._asdict().items()},
             "sync_seconds": (line.sync_time - microseconds) / MICROSECONDS / new if new else None,
         }
 

@@ -52,10 +52,12 @@ async def test_an_overview_tells_how_full_the_store_is_and_how_long_syncs_took(s
         server.storage = figures = StorageFigures(store, directory, disk, SMALL)
         await asyncio.to_thread(observer.look)
         quiet = (await asyncio.to_thread(observer.look)).storage
-        assert quiet == {**figures.filling(None)._asdict(), "sync_seconds": None}
+        filling = figures.filling(None)._asdict()
+        assert quiet["sync_seconds"] is None
+        assert quiet.items() >= {name.capitalize(): size for name, size in filling.items()}.items()
         await asyncio.to_thread(publish, store, Gtid(0, 1, 1), 5000, wait=True)
         busy = (await asyncio.to_thread(observer.look)).storage
-        assert busy["redo_used"] > quiet["redo_used"] + 5000
+        assert busy["Redo_used"] > quiet["Redo_used"] + 5000
         assert 0 < busy["sync_seconds"] < disk.redo_syncs.counted().seconds
 
 
@@ -72,14 +74,14 @@ async def test_sql_tells_of_the_store_what_the_dashboard_shows(server, tmp_path)
         shown = (await asyncio.to_thread(Observer(server, ready).look)).storage
         (found,) = await asyncio.to_thread(line)
         counted = disk.redo_syncs.counted()
-        assert found.pop("Syncs") == counted.up_to[-1] > 0
-        assert found.pop("Sync_time") == round(counted.seconds * 1e6) > 0
+        assert found["Syncs"] == counted.up_to[-1] > 0
+        assert found["Sync_time"] == round(counted.seconds * 1e6) > 0
         del shown["sync_seconds"]
-        assert found == {name.capitalize(): value for name, value in shown.items()}
+        assert found == shown
         assert found["Redo_used"] > 5000
         disk.segment = f"{directory}/nosuch/{disk.segment.rpartition('/')[2]}"
         (unknown,) = await asyncio.to_thread(line)
-        assert {unknown[name] for name in found} == {None}
+        assert {unknown[name] for name in found if not name.startswith("Sync")} == {None}
         assert unknown["Syncs"] >= counted.up_to[-1]
 
 

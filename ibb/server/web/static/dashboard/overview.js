@@ -8,13 +8,14 @@ import { readerTable } from "./readers.js";
 
 const SPANS = [["5 minutes", 300], ["15 minutes", 900], ["1 hour", 3600]];
 
+/** Return SHOW BINLOG STORAGE as facts. */
 function storage(found) {
   if (!found) return [];
   return [
-    ["Redo log", `${bytes(found.redo_used)} of ${bytes(found.redo_limit)}`],
-    ["Pages in memory", `${bytes(found.page_fifo)} of ${bytes(found.page_fifo_limit)}`],
-    ["Written, not durable", bytes(found.unsynced)],
-    ["A sync takes", milliseconds(found.sync_seconds)],
+    ...["Redo_used", "Redo_limit", "Page_fifo", "Page_fifo_limit", "Unsynced"].map((name) => [name, bytes(found[name])]),
+    ["Syncs", number(found.Syncs)],
+    ["Sync_time", duration(found.Sync_time / 1e6)],
+    ["Sync_time / Syncs, lately", milliseconds(found.sync_seconds)],
   ];
 }
 
