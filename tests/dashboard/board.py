@@ -18,6 +18,7 @@ from playwright.sync_api import expect, sync_playwright
 
 from ibb.demo.dump_client import DumpClient
 from ibb.demo.scratch_server import free_port
+from ibb.demo.serve_process import run_ibb
 from ibb.protocol.command import BinlogDump, DumpFlag
 
 from ..integration.conftest import rig_in
@@ -27,6 +28,8 @@ from ..integration.publisher import publishing
 CHROMIUM = "/usr/bin/chromium"  # Debian's: nothing is downloaded
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 MILLISECONDS = 60_000  # for whatever is waited for, on a busy machine
+GRANTS = "REPLICATION SLAVE, BINLOG MONITOR, SLAVE MONITOR, REPLICATION MASTER ADMIN"
+MONITOR = "monitor"  # an account that may log in, and no more
 SMALL_BUFFER = 4096
 AGE_SECONDS = 90  # of groups: whoever lacks one is late
 COLOURS = 64  # of a picture
@@ -79,6 +82,13 @@ class Board:
         self.readers.clear()
 
 
+def add_account(ibb, user, grants):
+    """Give a server an account, or an account that it has other privileges; before its start."""
+    words = ("account", "add", "--file", str(ibb.folder / "accounts.toml"), user)
+    added = run_ibb(*words, "--grant", grants, "--password-stdin", stdin=PASSWORD)
+    assert added.returncode == 0, added.stderr
+
+
 @contextmanager
 def board():
     """Lend a relay that has some groups, readers that have them, and one that does not read."""
@@ -89,6 +99,8 @@ def board():
         rig = ends.enter_context(rig_in(folder))
         port = free_port()
         ibb = rig.ibb(f"--admin-listen=127.0.0.1:{port}", "--max-connections=1200")
+        add_account(ibb, USER, GRANTS)
+        add_account(ibb, MONITOR, "BINLOG MONITOR")
         ibb.relay_from(publisher.port).start()
         shown = Board(publisher, ibb, port)
         ends.callback(shown.close)

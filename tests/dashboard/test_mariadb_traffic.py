@@ -14,11 +14,10 @@ from ..integration.conftest import new_rig
 from ..integration.installations import mariadb_10_11
 from ..integration.mariadb_server import PASSWORD, USER
 from ..integration.waiting import wait_until
-from .board import MILLISECONDS, Window, chromium
+from .board import GRANTS, MILLISECONDS, Window, add_account, chromium
 
 pytestmark = [pytest.mark.live, pytest.mark.slow, pytest.mark.xdist_group("dashboard")]
 SECONDS_MAX = 60.0  # for a replica to begin
-GRANTS = "REPLICATION SLAVE, BINLOG MONITOR, REPLICATION MASTER ADMIN"
 VIEWS = ("overview", "readers", "history", "search", "upstream", "settings")
 
 
@@ -29,9 +28,7 @@ def estate():
         primary = rig.primary(mariadb_10_11(), "--binlog-format=ROW")
         port = free_port()
         relay = rig.ibb(f"--admin-listen=127.0.0.1:{port}", "--rpl-semi-sync-master-enabled")
-        words = ("account", "add", "--file", str(relay.folder / "accounts.toml"), USER)
-        added = run_ibb(*words, "--grant", GRANTS, "--password-stdin", stdin=PASSWORD)
-        assert added.returncode == 0, added.stderr
+        add_account(relay, USER, GRANTS)
         relay.relay_from(primary.port).start()
         replica = rig.replica(mariadb_10_11(), "--rpl-semi-sync-slave-enabled=1")
         replica.replicate_from(relay.port)

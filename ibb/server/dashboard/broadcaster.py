@@ -1,8 +1,9 @@
 """
 One stream of messages to many who watch: server-sent events, bounded.
 
-A message is encoded once. Each watcher has a short queue; one that does not keep up is dropped,
-and its browser comes back by itself. Source: HTML, "Server-sent events".
+A message is encoded once for all who are shown the same. Each watcher has a short queue; one that
+does not keep up is dropped, and its browser comes back by itself. Source: HTML, "Server-sent
+events".
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from typing import TYPE_CHECKING, Final
 from ibb.protocol.errors import IbbError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
+
+    from .not_shown import NotShown
 
 WATCHERS_MAX: Final = 64
 MESSAGES_WAITING_MAX: Final = 4  # for one watcher: some seconds of them
@@ -34,10 +37,12 @@ class Watcher:
     One who watches; made by `Broadcaster.watching`.
 
     Attributes:
+        not_shown: what its messages leave out.
         dropped: it gets nothing any more.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, not_shown: NotShown) -> None:
+        self.not_shown = not_shown
         self.dropped = False
         self._waiting: deque[bytes] = deque()
         self._news = asyncio.Event()
@@ -69,7 +74,7 @@ class Broadcaster:
 
     def __init__(self) -> None:
         self._watchers: set[Watcher] = set()
-        self._last: bytes | None = None
+        self._last: dict[NotShown, bytes] = {}
         self._closed = False
 
     def __len__(self) -> int:
@@ -80,32 +85,38 @@ class Broadcaster:
         """Whether nobody more can watch."""
         return len(self._watchers) >= WATCHERS_MAX
 
-    def publish(self, name: str, data: bytes) -> None:
+    def publish(self, name: str, data: Mapping[NotShown, bytes]) -> None:
         """
         Give everybody a message.
 
         Args:
             name: of the event.
-            data: JSON in one line.
+            data: JSON in one line, by what it leaves out.
         """
-        assert b"\n" not in data
-        self._last = b"event: %s\ndata: %s\n\n" % (name.encode(), data)
+        assert not any(b"\n" in line for line in data.values())
+        self._last = {
+            not_shown: b"event: %s\ndata: %s\n\n" % (name.encode(), line)
+            for not_shown, line in data.items()
+        }
         for watcher in self._watchers:
-            watcher.put(self._last)
+            watcher.put(self._last[watcher.not_shown])
 
     @contextmanager
-    def watching(self) -> Iterator[Watcher]:
+    def watching(self, not_shown: NotShown) -> Iterator[Watcher]:
         """
         Lend a watcher, which gets the last message at once.
+
+        Args:
+            not_shown: what its messages leave out.
 
         Raises:
             TooManyWatchers: there are `WATCHERS_MAX` already.
         """
         if self.is_full:
             raise TooManyWatchers
-        watcher = Watcher()
-        if self._last is not None:
-            watcher.put(self._last)
+        watcher = Watcher(not_shown)
+        if self._last:
+            watcher.put(self._last[not_shown])
         if self._closed:
             watcher.drop()
         self._watchers.add(watcher)

@@ -17,6 +17,7 @@ from ibb.server.log import get_log
 
 from .broadcaster import Broadcaster
 from .file_table import FileTable
+from .not_shown import ALL_NOT_SHOWN, shown_overview
 from .overview import Observer
 from .samples import SAMPLE_SECONDS, Samples
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from ibb.server.server import Server
 
+    from .not_shown import NotShown
     from .overview import Overview
 
 LOOK_THREADS: Final = 2
@@ -101,13 +103,18 @@ class Dashboard:
             try:
                 overview = await loop.run_in_executor(self._observing, self.observer.look)
                 self.samples.add(overview.sample)
-                self.broadcaster.publish("overview", encode_overview(overview))
+                self.broadcaster.publish("overview", encode_overviews(overview))
                 failed = False
             except Exception as error:  # noqa: BLE001 - the next look may fare better
                 if not failed:
                     get_log().exception("dashboard_look_failed", error=repr(error))
                 failed = True
             await asyncio.sleep(max(0.0, began + SAMPLE_SECONDS - loop.time()))
+
+
+def encode_overviews(overview: Overview) -> dict[NotShown, bytes]:
+    """Return an overview for each kind of who watches, as `encode_overview` does."""
+    return {kind: encode_overview(shown_overview(overview, kind)) for kind in ALL_NOT_SHOWN}
 
 
 def encode_overview(overview: Overview) -> bytes:

@@ -15,6 +15,7 @@ from ibb.server.statements.statements import Statements
 from ibb.server.statements.variables import SessionVariables
 
 if TYPE_CHECKING:
+    from ibb.server.login.accounts import Account
     from ibb.server.server import Server
 
 Value = str | int | float | None
@@ -23,19 +24,21 @@ _NO_CONNECTION: Final = 0
 _USER: Final = "dashboard@localhost"
 
 
-def statement_rows(server: Server, sql: str) -> list[Row]:
+def statement_rows(server: Server, sql: str, account: Account | None = None) -> list[Row]:
     """
     Return the rows of a statement by column name; blocking.
 
     Args:
         server: answers it.
-        sql: a SHOW or SELECT, answered with all privileges.
+        sql: a SHOW or SELECT.
+        account: whose privileges count; None may everything.
 
     Raises:
         SqlError: as for any client.
     """
     memory = SessionMemory(server.memory)
-    statements = Statements(server, SessionVariables(UTF8MB4, memory), _NO_CONNECTION, _USER)
+    variables = SessionVariables(UTF8MB4, memory)
+    statements = Statements(server, variables, _NO_CONNECTION, _USER, account)
     try:
         result = statements.answer(parse_statement(sql))
     finally:

@@ -1,13 +1,18 @@
-"""Which privilege a statement or a variable needs, by MariaDB 10.11's names, and error 1227."""
+"""Which privilege a statement, a dump or a variable needs, by MariaDB 10.11's names; error 1227."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from ibb.protocol.error_codes import SPECIFIC_ACCESS_DENIED_ERROR
+from ibb.server.login.privileges import REPLICATION_SLAVE
 
 if TYPE_CHECKING:
+    from ibb.protocol.errors import SqlError
+    from ibb.server.login.accounts import Account
     from ibb.server.sql.context import Context
+
+DUMP: Final = "BINLOG DUMP"  # no statement, but what a replica asks for: all that is in groups
 
 # The privileges that MariaDB names in its error; any of them will do.
 _STATEMENTS: Final[dict[str, tuple[str, ...]]] = {
@@ -29,6 +34,7 @@ _STATEMENTS: Final[dict[str, tuple[str, ...]]] = {
     "START SLAVE": ("SUPER", "REPLICATION SLAVE ADMIN"),
     "STOP SLAVE": ("SUPER", "REPLICATION SLAVE ADMIN"),
 }
+_NEEDS: Final = _STATEMENTS | {DUMP: (REPLICATION_SLAVE,)}
 _BINLOG: Final = ("SUPER", "BINLOG ADMIN")
 _CONNECTION: Final = ("SUPER", "CONNECTION ADMIN")
 _MASTER: Final = ("SUPER", "REPLICATION MASTER ADMIN")
@@ -93,6 +99,22 @@ _SESSIONS: Final[dict[str, tuple[str, ...]]] = {
 }
 
 
+def may(statement: str, account: Account | None) -> bool:
+    """
+    Tell whether an account has the privilege that a statement needs, if it needs one.
+
+    Args:
+        statement: by its words, or `DUMP`.
+        account: None may everything.
+    """
+    return _has(_NEEDS.get(statement, ()), account)
+
+
+def denied(statement: str) -> SqlError:
+    """Return the error 1227 for who may not have *statement*, which needs a privilege."""
+    return _denied(_NEEDS[statement])
+
+
 def require(statement: str, context: Context) -> None:
     """
     Check the privilege that a statement needs, if it needs one.
@@ -111,6 +133,13 @@ def require_for_variable(name: str, context: Context, *, is_global: bool) -> Non
 
 
 def _check(needed: tuple[str, ...], context: Context) -> None:
-    account = context.account
-    if needed and account is not None and not any(map(account.may, needed)):
-        raise SPECIFIC_ACCESS_DENIED_ERROR.error(", ".join(needed))
+    if not _has(needed, context.account):
+        raise _denied(needed)
+
+
+def _has(needed: tuple[str, ...], account: Account | None) -> bool:
+    return not needed or account is None or any(map(account.may, needed))
+
+
+def _denied(needed: tuple[str, ...]) -> SqlError:
+    return SPECIFIC_ACCESS_DENIED_ERROR.error(", ".join(needed))

@@ -1,4 +1,8 @@
-"""What the dashboard's page asks for: JSON by the names of SQL, and overviews as they come."""
+"""
+What the dashboard's page asks for: JSON by the names of SQL, and overviews as they come.
+
+Each view asks for the privilege that a statement wants which tells as much, see `_VIEWS`.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import asyncio
 import re
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
@@ -18,9 +22,11 @@ from ibb.server.dashboard.broadcaster import RETRY_MS, TooManyWatchers
 from ibb.server.dashboard.group_look import NoSuchGroup, list_groups, look_into
 from ibb.server.dashboard.gtid_lookup import find_gtid
 from ibb.server.dashboard.live import TooManyLooks
+from ibb.server.dashboard.not_shown import READERS, UPSTREAM, not_shown_to, shown_files
 from ibb.server.dashboard.reader_table import ORDERS, ReaderQuery, reader_page
 from ibb.server.dashboard.samples import SAMPLE_SECONDS, SAMPLES_MAX, Sample
 from ibb.server.dashboard.statement_rows import statement_rows
+from ibb.server.statements.privileges_needed import DUMP, denied, may
 from ibb.storage.file_name import binlog_name, parse_binlog_name
 from ibb.storage.position import Position
 
@@ -34,6 +40,9 @@ if TYPE_CHECKING:
 
     from ibb.server.dashboard.gtid_lookup import FoundGtid
     from ibb.server.dashboard.live import Dashboard
+    from ibb.server.dashboard.not_shown import NotShown
+    from ibb.server.dashboard.statement_rows import Row
+    from ibb.server.login.accounts import Account
     from ibb.server.server import Server
 
 NUMBER_MAX: Final = 1 << 62
@@ -48,15 +57,19 @@ class LiveResponse(Response):
 
     Args:
         dashboard: whose.
-        holds: tells whether the client is still logged in.
+        not_shown: what the client is not shown.
+        holds: tells whether it is still logged in.
     """
 
     media_type = "text/event-stream"
 
-    def __init__(self, dashboard: Dashboard, holds: Callable[[], bool]) -> None:
+    def __init__(
+        self, dashboard: Dashboard, not_shown: NotShown, holds: Callable[[], bool]
+    ) -> None:
         super().__init__()
         del self.headers["content-length"]
         self._dashboard = dashboard
+        self._not_shown = not_shown
         self._holds = holds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -74,7 +87,7 @@ class LiveResponse(Response):
             await asyncio.gather(leaving, sending, return_exceptions=True)
 
     async def _send(self, send: Send) -> None:
-        with self._dashboard.broadcaster.watching() as watcher:
+        with self._dashboard.broadcaster.watching(self._not_shown) as watcher:
             await send(_piece(b"retry: %d\n\n" % RETRY_MS))
             while (message := await watcher.next()) is not None and self._holds():
                 await send(_piece(message))
@@ -94,14 +107,29 @@ class BadRequest(ValueError):  # noqa: N818 - an answer
     """What was asked cannot be read; the message says why."""
 
 
-def _view(
-    answer: Callable[[Request], Awaitable[object]],
-) -> Callable[[Request], Awaitable[Response]]:
-    """Return a view that answers in JSON, errors too."""
+class _View(NamedTuple):
+    """
+    A view that answers in JSON.
 
-    async def view(request: Request) -> Response:
+    Attributes:
+        name: behind /api/.
+        answer: what it answers.
+        statement: whose privilege it asks for.
+    """
+
+    name: str
+    answer: Callable[[Request], Awaitable[object]]
+    statement: str
+
+
+def _endpoint(view: _View) -> Callable[[Request], Awaitable[Response]]:
+    """Return what answers for a view, errors and refusals in JSON too."""
+
+    async def endpoint(request: Request) -> Response:
+        if not may(view.statement, _account(request)):
+            return JSONResponse({"error": str(denied(view.statement))}, 403)
         try:
-            return JSONResponse(await answer(request))
+            return JSONResponse(await view.answer(request))
         except BadRequest as error:
             status = 400
             text = str(error)
@@ -113,7 +141,11 @@ def _view(
             status, text = 422, str(error)
         return JSONResponse({"error": text}, status)
 
-    return view
+    return endpoint
+
+
+def _account(request: Request) -> Account:
+    return login_of(request).account
 
 
 def _server(request: Request) -> Server:
@@ -150,7 +182,17 @@ async def _live(request: Request) -> Response:
     login = login_of(request)
     if dashboard.broadcaster.is_full:
         return JSONResponse({"error": str(TooManyWatchers())}, 503)
-    return LiveResponse(dashboard, lambda: sessions.holds(login))
+    return LiveResponse(dashboard, not_shown_to(login.account), lambda: sessions.holds(login))
+
+
+async def _refused(request: Request) -> object:
+    """Answer with the error of each view that would be refused, by its name."""
+    account = _account(request)
+    return {
+        view.name: str(denied(view.statement))
+        for view in _VIEWS
+        if not may(view.statement, account)
+    }
 
 
 async def _samples(request: Request) -> object:
@@ -181,13 +223,17 @@ async def _files(request: Request) -> object:
     offset, limit = _number(request, "offset"), _number(request, "limit", 50)
     dashboard = _dashboard(request)
     page = await dashboard.look(lambda: dashboard.files.page(offset, limit))
-    return page._asdict()
+    return shown_files(page, not_shown_to(_account(request)))._asdict()
 
 
 async def _leases(request: Request) -> object:
-    server = _server(request)
-    rows = await _dashboard(request).look(lambda: statement_rows(server, "SHOW BINLOG LEASES"))
-    return {"rows": rows}
+    return {"rows": await _rows(request, "SHOW BINLOG LEASES")}
+
+
+async def _rows(request: Request, sql: str) -> list[Row]:
+    """Return the rows of a statement, as who asks may have them."""
+    server, account = _server(request), _account(request)
+    return await _dashboard(request).look(lambda: statement_rows(server, sql, account))
 
 
 async def _groups(request: Request) -> object:
@@ -242,15 +288,13 @@ async def _group(request: Request) -> object:
 
 
 async def _upstream(request: Request) -> object:
-    server = _server(request)
-    rows = await _dashboard(request).look(lambda: statement_rows(server, "SHOW REPLICA STATUS"))
-    return {"rows": rows}
+    return {"rows": await _rows(request, UPSTREAM)}
 
 
 async def _settings(request: Request) -> object:
-    """Answer with the settings, but for passwords, and with the variables and status of SQL."""
-    server = _server(request)
-    config = server.config
+    """Answer with the settings that may be seen, and with the variables and status of SQL."""
+    config = _server(request).config
+    hides_upstream = not may(UPSTREAM, _account(request))
     settings = [
         {
             "name": setting.name,
@@ -261,28 +305,27 @@ async def _settings(request: Request) -> object:
         }
         for setting in fields(Config)
         if not setting.name.endswith("password")
+        and not (hides_upstream and setting.name.startswith("upstream"))
     ]
-    look = _dashboard(request).look
-    variables = await look(lambda: statement_rows(server, "SHOW GLOBAL VARIABLES"))
-    status = await look(lambda: statement_rows(server, "SHOW GLOBAL STATUS"))
+    variables = await _rows(request, "SHOW GLOBAL VARIABLES")
+    status = await _rows(request, "SHOW GLOBAL STATUS")
     return {"settings": settings, "variables": variables, "status": status}
 
 
+_VIEWS: Final = (
+    _View("refused", _refused, "SHOW GRANTS"),
+    _View("samples", _samples, "SHOW BINLOG STATUS"),
+    _View("readers", _readers, READERS),
+    _View("files", _files, "SHOW BINARY LOGS"),
+    _View("leases", _leases, "SHOW BINLOG LEASES"),
+    _View("groups", _groups, "SHOW BINLOG EVENTS"),
+    _View("find", _find, "SHOW BINLOG EVENTS"),
+    _View("group", _group, DUMP),  # its rows, which SHOW BINLOG EVENTS does not tell
+    _View("upstream", _upstream, UPSTREAM),
+    _View("settings", _settings, "SHOW GLOBAL VARIABLES"),
+)
 ROUTES: Final = (
     Route("/", _page),
     Route("/api/live", _live),
-    *(
-        Route(f"/api/{name}", _view(answer))
-        for name, answer in (
-            ("samples", _samples),
-            ("readers", _readers),
-            ("files", _files),
-            ("leases", _leases),
-            ("groups", _groups),
-            ("find", _find),
-            ("group", _group),
-            ("upstream", _upstream),
-            ("settings", _settings),
-        )
-    ),
+    *(Route(f"/api/{view.name}", _endpoint(view)) for view in _VIEWS),
 )

@@ -9,6 +9,7 @@ from urllib.parse import parse_qs
 from starlette.responses import HTMLResponse, RedirectResponse
 from starlette.routing import Route
 
+from ibb.protocol.error_codes import SPECIFIC_ACCESS_DENIED_ERROR
 from ibb.server.login.login_guard import address_key
 from ibb.server.login.password_check import account_opened_by
 
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
 LOGINS_MAX: Final = 8  # that are being checked; each takes its turn in one thread
 FORM_SECONDS_MAX: Final = 10.0  # for the form to arrive
-_WRONG: Final = "Wrong user or password, or the account may not look: it needs REPLICATION CLIENT."
+LACKS: Final = str(SPECIFIC_ACCESS_DENIED_ERROR.error(PRIVILEGE))  # behind a right password only
+_WRONG: Final = "Wrong user or password."
 _BLOCKED: Final = "Too many failed logins from this address. Wait a while."
 _BUSY: Final = "Too many people log in right now. Try again."
 
@@ -43,7 +45,7 @@ _PAGE: Final = """<!doctype html>
 <body>
 <main>
 <h1>ibb</h1>
-<p class="note">With an account of this server that has REPLICATION CLIENT (BINLOG MONITOR).</p>
+<p class="note">With an account of this server that has BINLOG MONITOR (REPLICATION CLIENT).</p>
 <form method="post" action="/login">
 {message}<label for="user">User</label>
 <input id="user" name="user" autocomplete="username" autofocus required maxlength="128">
@@ -98,7 +100,7 @@ class Logins:
             server.refusals.tell(key, "admin_login_refused", address=address, reason=reason)
             if account is None and (seconds := server.guard.failed(key, user)):
                 server.refusals.tell(key, "address_blocked", address=key, seconds=seconds)
-            return _WRONG
+            return _WRONG if account is None else LACKS
         server.guard.succeeded(key, user)
         return account
 
@@ -132,7 +134,7 @@ async def _log_in(request: Request) -> Response:
     address, state = address_of(request), request.app.state
     answer = await state.logins.check(address, fields.get("user", ""), fields.get("password", ""))
     if isinstance(answer, str):
-        return _page(answer, 403 if answer is _WRONG else 429)
+        return _page(answer, 403 if answer in (_WRONG, LACKS) else 429)
     state.sessions.end(token_of(request.headers))
     token = state.sessions.begin(answer, hosts_of(address))
     reply = RedirectResponse("/", 303)

@@ -31,6 +31,11 @@ class Reason(NamedTuple):
     code: str
     text: str
 
+    @property
+    def about(self) -> str:
+        """What of the server it is about, as alerts have it."""
+        return self.code.partition("_")[0]
+
 
 def reasons_not_ready(server: Server) -> list[Reason]:
     """Return what keeps *server* from its work, nothing if it is ready."""

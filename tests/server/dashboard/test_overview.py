@@ -167,7 +167,7 @@ async def test_overviews_come_by_themselves_and_failures_are_survived(server, st
 
     monkeypatch.setattr(dashboard.observer, "look", look_or_fail)
     dashboard.start()
-    with dashboard.broadcaster.watching() as watcher:
+    with dashboard.broadcaster.watching(frozenset()) as watcher:
         for _ in range(2):
             message = await asyncio.wait_for(watcher.next(), 20)
             name, data = message.decode().split("\n")[:2]

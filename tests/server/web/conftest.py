@@ -32,6 +32,7 @@ def accounts():
         [
             make_account("watcher", "%", "looking", ["REPLICATION CLIENT"]),
             make_account("repl", "%", "secret", ["REPLICATION SLAVE"]),
+            make_account("chief", "%", "mighty", ["ALL PRIVILEGES"]),
             make_account("strict", "%", "private", ["REPLICATION CLIENT"], require="SSL"),
             make_account(
                 "modern",

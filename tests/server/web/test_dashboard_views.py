@@ -25,7 +25,7 @@ async def test_nothing_is_told_to_who_is_not_logged_in(pages, store, path):
 
 async def test_each_view_answers_with_what_there_is(pages, store):
     shown = await pages(store)
-    async with shown.logged_in() as browser:
+    async with shown.logged_in("chief", "mighty") as browser:
 
         async def get(name, **query):
             answer = await browser.get(f"/api/{name}", params=query)
@@ -37,6 +37,7 @@ async def test_each_view_answers_with_what_there_is(pages, store):
         assert await get("readers") == {"total": 0, "found": 0, "rows": []}
         assert (await get("files"))["total"] == len(store.files())
         assert await get("leases") == {"rows": []}
+        assert await get("refused") == {}
         assert await get("upstream") == {"rows": []}
         found = await get("find", gtid="0-1-7")
         assert found["File"] == "binlog-000000.ibb"
@@ -71,7 +72,7 @@ async def test_each_view_answers_with_what_there_is(pages, store):
 )
 async def test_what_cannot_be_answered_is_told_in_a_line(pages, store, path, status, words):
     shown = await pages(store)
-    async with shown.logged_in() as browser:
+    async with shown.logged_in("chief", "mighty") as browser:
         answer = await browser.get(f"/api/{path}")
         assert answer.status_code == status
         assert words in answer.json()["error"]

@@ -166,7 +166,7 @@ def test_readers_with_the_same_labels_have_one_line(store):
         ({"metrics_open": True}, {"headers": {"host": "db.example:8307"}}, 200),
         ({}, {"headers": {"host": "db.example"}, "auth": ("watcher", "looking")}, 200),
         ({}, {"headers": {"host": "db.example"}, "auth": ("watcher", "wrong")}, 401),
-        ({}, {"headers": {"host": "db.example"}, "auth": ("repl", "secret")}, 401),
+        ({}, {"headers": {"host": "db.example"}, "auth": ("repl", "secret")}, 403),
         ({}, {"headers": {"host": "db.example", "authorization": "Basic !"}}, 401),
     ],
 )
@@ -177,6 +177,9 @@ async def test_who_may_have_them(pages, store, settings, options, status):
     assert answer.status_code == status
     assert ("ibb_ready" in answer.text) == (status == 200)
     assert ("www-authenticate" in answer.headers) == (status == 401)
+    if status == 403:
+        assert "1227" in answer.json()["error"]
+        assert "the BINLOG MONITOR privilege(s)" in answer.json()["error"]
 
 
 def test_durations_are_counted_up_to_each_bound():

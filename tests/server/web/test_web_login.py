@@ -1,5 +1,7 @@
 """Logging in to the pages: who may, what the cookie is like, when a session ends."""
 
+from dataclasses import replace
+
 import pytest
 
 from ibb.server.login.accounts import make_account
@@ -26,7 +28,6 @@ async def test_an_account_that_may_look_is_let_in_whatever_its_method(pages, sto
         ("watcher", "wrong"),
         ("watcher", ""),
         ("nobody", "looking"),
-        ("repl", "secret"),  # may not look
         ("strict", "private"),  # not over plain text
         ("watcher", "x" * 2000),
     ],
@@ -39,6 +40,17 @@ async def test_others_are_not(pages, store, user, password):
         assert COOKIE not in answer.cookies
         assert "Wrong user or password" in answer.text
         assert "texts" not in (await browser.get("/readyz")).json()
+
+
+async def test_who_may_not_look_is_told_which_privilege_that_wants(pages, store):
+    shown = await pages(store)
+    async with shown.browser() as browser:
+        answer = await browser.post("/login", data={"user": "repl", "password": "secret"})
+        assert answer.status_code == 403
+        assert COOKIE not in answer.cookies
+        assert "the BINLOG MONITOR privilege(s)" in answer.text
+        answer = await browser.post("/login", data={"user": "repl", "password": "wrong"})
+        assert "privilege(s)" not in answer.text
 
 
 async def test_an_address_that_fails_too_often_is_blocked_here_and_there(pages, store):
@@ -62,6 +74,10 @@ async def test_a_session_ends_with_logout_with_its_time_and_with_its_account(pag
     async with shown.logged_in() as browser:
         changed = make_account("watcher", "%", "another", ["REPLICATION CLIENT"])
         shown.server.accounts.add(changed)
+        assert "texts" not in (await browser.get("/readyz")).json()
+    async with shown.logged_in(password="another") as browser:
+        more = replace(changed, grants=changed.grants | {"SLAVE MONITOR"})
+        shown.server.accounts.add(more)
         assert "texts" not in (await browser.get("/readyz")).json()
 
 

@@ -8,6 +8,19 @@ function logIn() {
   location.assign("/login");
 }
 
+// Why the server refuses views, by their names: those are not asked, and what they tell is not shown.
+let refused = {};
+
+/** Find out what this account is not shown, before anything is. */
+export async function learn() {
+  refused = await ask("refused");
+}
+
+/** Return what stands in place of view NAME where this account lacks its privilege, else "". */
+export function refusal(name) {
+  return refused[name] ? `Not shown: ${refused[name]}` : "";
+}
+
 /** Return the JSON of /api/NAME; throws an Error with the server's words. */
 export async function ask(name, query = {}, signal = undefined) {
   const reply = await fetch(`/api/${name}?${new URLSearchParams(query)}`, { signal });

@@ -26,6 +26,11 @@ export function say(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
+/** Return a note, none without words. */
+export function note(words) {
+  return words ? h("p", { class: "note" }, words) : null;
+}
+
 /** Return a section with a heading. */
 export function section(title, ...children) {
   const id = `h-${title.toLowerCase().replace(/[^a-z]+/g, "-")}`;

@@ -1,7 +1,7 @@
 // The files, what keeps them from a purge, and the groups that begin in one.
 
-import { ask } from "./api.js";
-import { facts, fill, h, say, section } from "./dom.js";
+import { ask, refusal } from "./api.js";
+import { facts, fill, h, note, say, section } from "./dom.js";
 import { bytes, duration, moment, number, text } from "./format.js";
 import { pager, table } from "./table.js";
 
@@ -29,7 +29,7 @@ function files() {
     { name: "File_size", kind: "number", show: (row) => bytes(row.File_size) },
     { name: "First_gtid", kind: "code name", show: (row) => text(row.First_gtid) },
     { name: "First_time", kind: "text name", show: (row) => moment(row.First_time) },
-    plain("Needed_because"),
+    { ...plain("Needed_because"), show: (row) => (refusal("readers") ? "not shown" : text(row.Needed_because)) },
   ], { caption: "Files, the newest first" });
   const needs = table([code("Holds_from"), plain("Reason"), { name: "Lasts", kind: "text", show: (row) => row.Lasts }],
     { caption: "Who needs files, from which on", empty: "Nobody." });
@@ -43,7 +43,7 @@ function files() {
   const pages = pager((offset) => { at = offset; load(); });
   const element = h("div", {}, words, numbers,
     section("Files", pages.element, fileRows.element),
-    section("What holds a purge", needs.element, leases.element));
+    section("What holds a purge", note(refusal("readers")) ?? needs.element, leases.element));
 
   async function load() {
     try {

@@ -1,7 +1,7 @@
 // The page: which view is shown, what is live in it, and its colours.
 
-import { ask, watch } from "./api.js";
-import { fill, h } from "./dom.js";
+import { ask, learn, refusal, watch } from "./api.js";
+import { fill, h, note } from "./dom.js";
 import { group } from "./group.js";
 import { history } from "./history.js";
 import { overview } from "./overview.js";
@@ -10,6 +10,7 @@ import { search } from "./search.js";
 import { settings } from "./settings.js";
 import { upstream } from "./upstream.js";
 
+// By their names those of the server, where there is one of that name: it may be refused.
 const VIEWS = { overview, readers, history, group, search, upstream, settings };
 const TITLES = { group: "Group" };
 const KEPT_SECONDS = 3600;
@@ -39,7 +40,8 @@ async function show() {
     if (chosen) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  shown = make(state, rest);
+  const words = refusal(view);
+  shown = words ? { element: note(words) } : make(state, rest);
   fill(main, h("h1", {}, title), shown.element);
   if (state.overview) shown.tick?.(state.overview);
 }
@@ -86,6 +88,7 @@ addEventListener("hashchange", () => {
 });
 connected(false);
 live.textContent = "connecting";
+await learn().catch(() => null);
 show();
 const kept = await ask("samples", { seconds: KEPT_SECONDS }).catch(() => null);
 if (kept) {

@@ -1,6 +1,7 @@
 // At a glance: alerts, the picture of who sends to whom, plots, and who is furthest behind.
 
-import { facts, fill, h, section } from "./dom.js";
+import { refusal } from "./api.js";
+import { facts, fill, h, note, section } from "./dom.js";
 import { bytes, duration, milliseconds, number, rate, text } from "./format.js";
 import { picture } from "./picture.js";
 import { plot } from "./plot.js";
@@ -43,7 +44,8 @@ export function overview(state) {
     section("Who sends to whom", drawn.element),
     section("Numbers", numbers),
     section("Plots", h("p", {}, h("label", { for: "span" }, "The last "), choice), h("div", { class: "plots" }, plots.map((each) => each.element))),
-    section("Behind", worst.element, h("p", {}, h("a", { href: "#/readers" }, "All readers"))));
+    section("Behind", note(refusal("readers"))
+      ?? [worst.element, h("p", {}, h("a", { href: "#/readers" }, "All readers"))]));
 
   let told = null;
   function warn(found) {

@@ -1,5 +1,6 @@
 // Upstream, store and readers, with what goes between them: boxes in a row, below each other on a phone.
 
+import { refusal } from "./api.js";
 import { fill, h } from "./dom.js";
 import { bytes, duration, rate, text } from "./format.js";
 
@@ -19,6 +20,7 @@ function box(kind, title, lines) {
 
 function upstreamBox(found) {
   const row = found.upstream;
+  if (refusal("upstream")) return box("none", "Upstream", [refusal("upstream")]);
   if (!row) return box("none", "No upstream", ["a program publishes, or files are only served"]);
   const kind = row.Slave_IO_Running === "Yes" ? "good" : row.Slave_SQL_Running === "Yes" ? "late" : "bad";
   const words = kind === "good"
@@ -52,7 +54,8 @@ export function picture() {
         readers.rows.slice(0, READERS_DRAWN).map(readerBox),
         readers.total ? null : h("li", {}, arrow(0, "0 B/s"), box("none", "No readers", ["nobody reads"])),
         rest > 0 ? h("li", {}, arrow(sample.bytes_sent, `${rate(sample.bytes_sent)} in all`),
-          box("none", `${rest} more`, ["less far behind"])) : null));
+          refusal("readers") ? box("none", `${rest} ${rest === 1 ? "reader" : "readers"}`, [refusal("readers")])
+            : box("none", `${rest} more`, ["less far behind"])) : null));
   }
   return { element, show };
 }

@@ -1,7 +1,7 @@
 // Settings, system variables and status, to read.
 
-import { ask } from "./api.js";
-import { debounced, h, section } from "./dom.js";
+import { ask, refusal } from "./api.js";
+import { debounced, h, note, section } from "./dom.js";
 import { text } from "./format.js";
 import { table } from "./table.js";
 
@@ -24,7 +24,7 @@ export function settings() {
   const status = table(NAMED, { caption: "SHOW GLOBAL STATUS", empty: "No status has that." });
   const element = h("div", {},
     h("div", { class: "controls" }, h("label", { for: "filter" }, "Only with"), input), words,
-    section("Settings", own.element), section("Variables", variables.element), section("Status", status.element));
+    section("Settings", note(refusal("upstream") && `Of the upstream: ${refusal("upstream")}`), own.element), section("Variables", variables.element), section("Status", status.element));
   let found = null;
 
   function show() {
