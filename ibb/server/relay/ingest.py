@@ -30,6 +30,7 @@ from ibb.server.log import get_log
 
 from .dump_end import STATUS_EVENT, what_ended
 from .large_event import LargeEvent, check_crc
+from .relay_lag import RelayLag
 from .staged_events import StagedEvents
 from .stored_numbers import StoredNumbers
 from .upstream_place import UpstreamPlace
@@ -69,11 +70,11 @@ class Ingest:
         strict: raise `NotAscending` for a number that is not above its domain's newest.
         semi_sync: the upstream takes acknowledgements, and asks for them in each packet.
         skip_incidents: go on behind what the upstream says to have lost.
+        lag: where to note how late groups come; its own by default.
 
     Attributes:
         groups: stored so far.
         skipped: groups so far that the store held already.
-        timestamp: of the newest group, seconds since 1970; None before the first.
         written: where the newest group ends; None before the first.
         synced_in: seconds that the last wait for the disk took; None if there was none.
     """
@@ -86,12 +87,13 @@ class Ingest:
         strict: bool,
         semi_sync: bool = False,
         skip_incidents: bool = False,
+        lag: RelayLag | None = None,
     ) -> None:
         self.groups = 0
         self.skipped = 0
-        self.timestamp: int | None = None
         self.written: CommitPosition | None = None
         self.synced_in: float | None = None
+        self._lag = lag or RelayLag()
         self._store = store
         self._strict = strict
         self._skip_incidents = skip_incidents
@@ -142,6 +144,8 @@ class Ingest:
                 self.written, began = committed, time.monotonic()
                 self._store.wait_for(committed)
                 self.synced_in = time.monotonic() - began
+        if self._tracker.gtid is None:
+            self._lag.stored(time.time())
         asked, self._asked = self._asked, None
         if asked is not None:
             self._store.sync()
@@ -188,7 +192,7 @@ class Ingest:
 
     def _store_run(self, run: GroupRun) -> None:
         """Store whole groups."""
-        self.timestamp = run.timestamp
+        self._lag.begin(run.timestamp)
         if self._is_ascending(run):
             self._committed = self._store.commit_run(run)
             self._state.load(run.newest(0, run.count).entries())
@@ -283,9 +287,11 @@ class Ingest:
                 self._place.enter(Rotate.parse(event))
             if header.type == EventType.INCIDENT:
                 self._meet_incident(event)
+            if header.type == EventType.HEARTBEAT and self._tracker.gtid is None:
+                self._lag.heard_heartbeat()
             return
         if step is GroupStep.BEGIN:
-            self.timestamp = header.timestamp
+            self._lag.begin(header.timestamp)
             self._begin(self._tracker.gtid)
         if self._writer is not None:
             self._staged.add(event, self._writer)

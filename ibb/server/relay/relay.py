@@ -24,6 +24,7 @@ from ibb.storage.errors import DiskError, StoreFailed, StoreFull
 from .ingest import Ingest, NotAscending
 from .intake import Intake
 from .relay_figures import RelayFigures
+from .relay_lag import RelayLag
 from .upstream import Upstream
 from .upstream_login import UpstreamRefused
 
@@ -158,8 +159,7 @@ class Relay:
         self.retry_seconds = config.master_connect_retry
         self.upstream_id = 0
         self._figures = figures or RelayFigures()
-        self._ingest: Ingest | None = None
-        self._storing = False  # something that has come
+        self._lag = RelayLag()
         self._store = store
         self._address = address
         self.config = config
@@ -173,12 +173,8 @@ class Relay:
         self._log = get_log().bind(upstream=str(address))
 
     def seconds_behind(self, now: float) -> int | None:
-        """Return the age of what is being stored, 0 between; None while not connected."""
-        if not self.connected or self._ingest is None:
-            return None
-        if not self._storing or self._ingest.timestamp is None:
-            return 0
-        return max(0, int(now) - self._ingest.timestamp)
+        """Return how far it is behind, see `RelayLag`; None while not connected."""
+        return self._lag.seconds(now) if self.connected else None
 
     async def run(self) -> None:
         """Relay until cancelled, or until only a person can help; that is logged."""
@@ -235,6 +231,7 @@ class Relay:
             self._figures.connects += 1
             self.acknowledges = terms.semi_sync
             self.upstream_id = upstream.server_id
+            self._lag.clock_ahead = upstream.clock_ahead
             self.cipher, tls_version = upstream.cipher()
             self._log.info(
                 "relay_started",
@@ -247,10 +244,10 @@ class Relay:
                 Ingest,
                 strict=config.gtid_strict_mode,
                 skip_incidents=config.skip_incidents,
+                lag=self._lag,
                 **terms._asdict(),
             )
             ingest = await self._in_thread(partial(make, self._store))
-            self._ingest = ingest
             intake = Intake(upstream, lambda: self.config.slave_net_timeout)
             following, loop = asyncio.current_task(), asyncio.get_running_loop()
 
@@ -272,10 +269,7 @@ class Relay:
     ) -> None:
         """Store what comes; never returns, raises what ends it; in the storage thread."""
         while True:
-            self._storing = False
-            pieces = intake.take()
-            self._storing = True
-            acknowledgement = self._feed(ingest, pieces)
+            acknowledgement = self._feed(ingest, intake.take())
             if acknowledgement is not None:
                 acknowledge(acknowledgement)
             self._progress = self._progress or ingest.groups > 0

@@ -95,7 +95,7 @@ class RelayControl:
         return None if self._relay is None else self._relay.stopped_by or self._relay.last_error
 
     def seconds_behind(self) -> int | None:
-        """Return the age of what is being stored, 0 between; None while not connected."""
+        """Return how far the relay is behind, see `RelayLag`; None while not connected."""
         return self._relay.seconds_behind(self._server.now()) if self._relay is not None else None
 
     def start(self) -> None:

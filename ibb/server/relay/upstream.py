@@ -6,6 +6,7 @@ Source: dump-protocol 1, 2.1, 8.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from socket import gaierror
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -119,6 +120,7 @@ class Upstream:
         self._link = link
         self.server_version = server_version.removeprefix(_BEFORE_VERSION)
         self.server_id = 0  # as it says before a dump
+        self.clock_ahead = 0  # seconds that our clock is ahead of its clock
 
     @classmethod
     async def connect(cls, address: UpstreamAddress) -> Upstream:
@@ -203,7 +205,8 @@ class Upstream:
             UpstreamRefused: the primary has our server id.
             SqlError: it refuses a statement.
         """
-        await self.query("SELECT UNIX_TIMESTAMP()")
+        now = await self.value("SELECT UNIX_TIMESTAMP()")
+        self.clock_ahead = int(time.time()) - int(now) if now is not None and now.isdigit() else 0
         theirs = await self.value("SHOW VARIABLES LIKE 'SERVER_ID'", 1)
         self.server_id = int(theirs) if theirs is not None and theirs.isdigit() else 0
         if theirs == str(server_id):

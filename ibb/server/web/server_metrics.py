@@ -100,7 +100,8 @@ def _relay(relay: RelayControl) -> Iterator[Metric]:
     yield gauge("ibb_relay_connected", "1: the upstream is sending.", relay.is_connected)
     yield gauge(
         "ibb_relay_lag_seconds",
-        "Age of what is being stored, 0 between; none while not connected.",
+        "Age of what is being stored, or was last; 0 once the upstream has nothing more; "
+        "none while not connected.",
         relay.seconds_behind(),
     )
     yield counter("ibb_relay_groups", "Groups stored.", figures.groups)

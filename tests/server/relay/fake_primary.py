@@ -1,6 +1,7 @@
 """A primary that follows a script: for what a real one cannot be made to do."""
 
 import asyncio
+import time
 
 from ibb.protocol.capabilities import SERVER_CAPABILITIES
 from ibb.protocol.command import BinlogDump, Query, RegisterSlave, parse_command
@@ -60,14 +61,18 @@ class FakePrimary:
 
     Args:
         scripts: one for each connection that asks for a dump; the last one is repeated. A script
-            yields events, an SqlError, `CUT`, `HANG`, or tuples of bytes to be sent unframed.
+            yields events, an SqlError, `CUT`, `HANG`, tuples of bytes to be sent unframed, or
+            an `asyncio.Event` to wait for.
+        clock_ahead: seconds that ours is ahead of the relay's.
     """
 
-    def __init__(self, *scripts, server_id=1, version="5.5.5-10.11.19-MariaDB", plugin=None):
+    def __init__(self, *scripts, server_id=1, version="5.5.5-10.11.19-MariaDB", plugin=None,
+                 clock_ahead=0):  # fmt: skip
         self.scripts = list(scripts)
         self.server_id = server_id
         self.version = version
         self.plugin = plugin
+        self.clock_ahead = clock_ahead
         self.statements = []  # of each connection
         self.registered = []
         self.dumps = []
@@ -141,6 +146,8 @@ class FakePrimary:
         if sql.startswith("SET"):
             return [ok()]
         rows = [("CRC32",)] if "checksum" in sql else [("1",)]
+        if "UNIX_TIMESTAMP" in sql:
+            rows = [(str(int(time.time()) + self.clock_ahead),)]
         if sql.startswith("SHOW"):
             rows = [("server_id", str(self.server_id))]
         columns = [Column.text(f"c{number}", 20) for number in range(len(rows[0]))]
@@ -156,6 +163,9 @@ class FakePrimary:
             if step is HANG:
                 await writer.drain()
                 await asyncio.Event().wait()
+            if isinstance(step, asyncio.Event):
+                await step.wait()
+                continue
             if isinstance(step, SqlError):
                 send([err_of(step)], seq)
                 break

@@ -17,6 +17,7 @@ from ibb.protocol.packet import frame_all
 from ibb.protocol.reply import eof
 from ibb.server.relay.dump_end import UpstreamEnded
 from ibb.server.relay.ingest import Ingest
+from ibb.server.relay.relay_lag import RelayLag
 from ibb.server.relay.stored_numbers import Runs, StoredNumbers
 from ibb.storage.errors import GroupError
 from ibb.storage.group_reader import GroupReader
@@ -207,6 +208,12 @@ def one_by_one(taking, monkeypatch):
     return taking
 
 
+class Noted(RelayLag):
+    def begin(self, timestamp):
+        self.newest = timestamp
+        super().begin(timestamp)
+
+
 def kinds_of_groups(rng, count):
     """Return groups as they go over the wire: ordinary ones, odd ones, numbers that come again."""
     found, seq = [], 0
@@ -233,12 +240,13 @@ def test_many_at_a_time_is_the_same_as_one_by_one(tmp_path, monkeypatch, seed):
     found = []
     for name in ("many", "one"):
         with Store.open(tmp_path / name, replace(SMALL, format_description="upstream")) as target:
-            taking = ingest(target)
+            lag = Noted()
+            taking = ingest(target, lag=lag)
             if name == "one":
                 one_by_one(taking, monkeypatch)
             for piece in pieces:
                 taking.feed([piece])
             state = str(target.state())
-            found.append((contents(target), state, taking.groups, taking.skipped, taking.timestamp))
+            found.append((contents(target), state, taking.groups, taking.skipped, lag.newest))
     assert found[0] == found[1]
     assert found[0][2] > 10

@@ -72,6 +72,9 @@ CASES = {
     "IbbRelayBehind": [
         Case({one("ibb_relay_lag_seconds"): "0x5 90x10 0x10"}, 11, {},
              "a is 1m 30s behind its upstream", ends=17),
+        # A connection that breaks again and again is told of by no alert for a lost upstream.
+        Case({one("ibb_relay_lag_seconds"): "0x5 90x2 stale 90 stale stale 90x5 0x10"}, 11, {},
+             "a is 1m 30s behind its upstream", ends=19),
     ],
     "IbbReaderBehind": [
         Case({one("ibb_reader_lag_seconds", **READER): "0x5 400x10 0x15"}, 11, READER,
