@@ -45,7 +45,7 @@ class Reloading:
     def __init__(self, server: Server, read: Callable[[], Config] | None = None) -> None:
         self._server = server
         self._read = read
-        self._written = server.config
+        self._begun_with = self._written = server.config
         self._at_work = asyncio.Lock()
 
     async def reload(self) -> bool:
@@ -61,7 +61,7 @@ class Reloading:
                 get_log().error("reload_failed", error=str(error) or repr(error), kept=kept)
                 return False
             self._written = written
-            waiting = sorted(changed.keys() - RELOADED)
+            waiting = sorted(_differences(self._begun_with, written).keys() - RELOADED)
             if waiting:
                 get_log().warning("settings_need_restart", settings=waiting)
             accounts = len(self._server.accounts)

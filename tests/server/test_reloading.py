@@ -45,6 +45,22 @@ async def test_settings_that_can_be_taken_are_and_the_others_are_named(serve, st
     ]
 
 
+async def test_what_waits_for_a_restart_is_named_at_each_reload_until_it_is_taken_back(
+    serve, store, told
+):
+    server = await serve(store)
+    begun_with = server.config
+    written = [replace(begun_with, page_size=8192)]
+    reloading = Reloading(server, lambda: written[0])
+    for _ in range(2):
+        await reloading.reload()
+        assert line_of(told, "settings_need_restart")["settings"] == ["page_size"]
+        told.clear()
+    written[0] = begun_with
+    await reloading.reload()
+    assert [line["event"] for line in told] == ["reloaded"]
+
+
 async def test_default_means_what_is_written_now_and_set_global_stays(serve, store):
     server = await serve(store)
     written = [replace(server.config, wait_timeout=100.0)]
