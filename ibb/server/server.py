@@ -86,6 +86,7 @@ class Server:
         settings: changes `config` while the server runs.
         resetting: held by RESET MASTER. Who is about to read or to write first can be seen doing
             so, then waits for it.
+        start_time: when it was started, in seconds since 1970.
     """
 
     def __init__(
@@ -139,6 +140,7 @@ class Server:
         self.refusals = RefusalLog(self._clock.monotonic)
         self._listener = Listener(self)
         self._started_at = 0.0
+        self.start_time = 0.0
 
     def _make_up_account(self) -> AccountBook:
         check_made_up_account(self.config)
@@ -162,7 +164,7 @@ class Server:
             ConfigError: the certificate cannot be used, or an address not be had.
             OSError: another server listens on the unix socket.
         """
-        self._started_at = self._clock.monotonic()
+        self._started_at, self.start_time = self._clock.monotonic(), self._clock.now()
         self.tls = server_tls(self.config, self.host_name())
         self.pools = Pools(self.config.dump_threads)
         self.signal = DurableSignal(self.history, self.pools.statements, self.config.poll_interval)

@@ -64,7 +64,7 @@ def server_metrics(server: Server) -> Iterator[Metric]:
         yield counter(name, text, int(status[variable]))
     yield gauge("ibb_connections", "Clients now.", int(status["Threads_connected"]))
     yield gauge("ibb_connections_limit", "max_connections.", server.config.max_connections)
-    yield gauge("ibb_start_time_seconds", "When the server began.", server.now() - server.uptime())
+    yield gauge("ibb_start_time_seconds", "When the server began.", server.start_time)
     yield counters(
         "ibb_log_lines", "Lines of the log.", ("level",), [((one,), LINES[one]) for one in _LEVELS]
     )

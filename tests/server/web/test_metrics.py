@@ -59,6 +59,13 @@ async def test_a_store_and_its_readers_are_measured(pages, store):
     assert values["process_open_fds",] > 0
 
 
+async def test_the_start_stays_when_it_was(pages, store):
+    shown = await pages(store)
+    first, second = [(await scrape(shown))["ibb_start_time_seconds",] for _ in range(2)]
+    assert first == second
+    assert first == pytest.approx(shown.server.now() - shown.server.uptime(), abs=1)
+
+
 async def test_a_replica_that_cannot_go_on_is_counted_and_told_of(pages, store):
     shown = await pages(store)
     async with await RawClient.logged_in(shown.server) as client:
