@@ -297,8 +297,9 @@ class Server:
         return lines
 
     def readers(self) -> Iterator[ReaderLine]:
-        """Yield who reads, how far behind, and what that holds back."""
-        return reader_lines(self.history, self.sessions(), self.now())
+        """Yield who reads, how far behind, and what that holds back, by connection id."""
+        sessions = sorted(self.sessions(), key=lambda one: one.id)
+        return reader_lines(self.history, sessions, self.now())
 
     def leases(self) -> Iterator[LeaseLine]:
         """Yield the leases of the store."""

@@ -149,15 +149,22 @@ def reader_page(
     limit = max(0, min(query.limit, PAGE_ROWS_MAX))
     offset = max(0, query.offset)
     chosen = found[offset : offset + limit]
-    lines = _looked_up(server, chosen, LOOK_SECONDS_MAX if seconds is None else seconds)
+    lines = looked_up(server, chosen, LOOK_SECONDS_MAX if seconds is None else seconds)
     rows = [_row(reader, lines, server.now()) for reader in chosen]
     return ReaderPage(len(readers), len(found), rows)
 
 
-def _looked_up(
+def looked_up(
     server: Server, readers: Iterable[PlacedReader], seconds: float
 ) -> dict[int, ReaderLine]:
-    """Return the lines of SHOW BINLOG READERS by connection id, as many as there is time for."""
+    """
+    Return the lines of SHOW BINLOG READERS by connection id; blocking.
+
+    Args:
+        server: whose.
+        readers: the first come first, and the others if there is time.
+        seconds: that looks into the files may take.
+    """
     until = time.monotonic() + seconds
     lines = {}
     sessions = [reader.session for reader in readers]
@@ -231,7 +238,8 @@ def _searched(reader: PlacedReader) -> str:
     ).lower()
 
 
-def _by_place(reader: PlacedReader) -> tuple[int, int, int]:
+def by_place(reader: PlacedReader) -> tuple[int, int, int]:
+    """Return what is the greater the further behind a reader is."""
     return reader.bytes_behind, -reader.file_no, -reader.offset
 
 
@@ -243,9 +251,9 @@ _ORDERS: Final[dict[str, Callable[[PlacedReader], tuple[int | float | str, ...]]
     "Gtid_pos": lambda reader: (str(reader.progress.reached), reader.session.id),
     "File": lambda reader: (reader.file_no, reader.offset),
     "Position": lambda reader: (reader.file_no, reader.offset),
-    "Groups_behind": _by_place,
-    "Bytes_behind": _by_place,
-    "Seconds_behind": _by_place,
+    "Groups_behind": by_place,
+    "Bytes_behind": by_place,
+    "Seconds_behind": by_place,
     "Holds_from": lambda reader: (reader.progress.held_file, reader.session.id),
     "State": lambda reader: (reader.bytes_behind > 0, reader.session.id),
     "Ack_age": lambda reader: (-(reader.progress.acknowledged_at or 0.0), reader.session.id),

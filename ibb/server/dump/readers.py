@@ -129,10 +129,10 @@ def process_line(session: Session, now: float) -> Process:
 
 
 def reader_lines(history: History, sessions: Iterable[Session], now: float) -> Iterator[ReaderLine]:
-    """Yield a line for each session with a dump, by connection id."""
+    """Yield a line for each session with a dump, in their order."""
     end = history.end()
     sizes = {file.file_no: file.size for file in history.files()}
-    for session in sorted(sessions, key=lambda one: one.id):
+    for session in sessions:
         progress = session.progress()
         if progress is None:
             continue

@@ -23,7 +23,7 @@ from .families import counter, gauge
 from .gate import METRICS, on_thread
 from .history_metrics import HistoryMetrics
 from .login_views import LACKS, address_of
-from .reader_metrics import reader_metrics
+from .reader_metrics import SentBytes, reader_metrics
 from .server_metrics import server_metrics
 from .storage_metrics import storage_metrics
 
@@ -64,6 +64,7 @@ class Metrics:
         self._sessions = sessions
         self._listener = listener
         self._history = HistoryMetrics(server)
+        self._sent = SentBytes()
         ProcessCollector(registry=self.registry)
         self.registry.register(self)
 
@@ -72,7 +73,7 @@ class Metrics:
         yield from server_metrics(self._server)
         yield from self._history.collect()
         yield from storage_metrics(self._server)
-        yield from reader_metrics(self._server)
+        yield from reader_metrics(self._server, self._sent)
         listener = self._listener
         yield gauge("ibb_admin_connections", "Connections to the admin's port.", len(listener))
         yield counter(

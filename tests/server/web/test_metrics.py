@@ -9,14 +9,12 @@ from structlog.testing import capture_logs
 
 from ibb.protocol.errors import SqlError
 from ibb.protocol.gtid import Gtid
-from ibb.server.dump.readers import ReaderLine
-from ibb.server.dump.refused_dumps import RefusedDumps
 from ibb.server.latencies import BOUNDS, Latencies
 from ibb.server.relay.relay_control import RelayControl
 from ibb.server.relay.relay_figures import RelayFigures
 from ibb.server.relay.upstream import UpstreamAddress
 from ibb.server.relay.upstream_tls import UpstreamTls
-from ibb.server.web import reader_metrics, server_metrics
+from ibb.server.web import server_metrics
 from ibb.storage.errors import StoreFull
 
 from ..conftest import publish
@@ -128,41 +126,8 @@ async def test_what_is_between_a_commit_and_its_file_is_measured(pages, measured
     )
 
 
-async def test_a_thousand_readers_have_a_bounded_number_of_lines(pages, store, monkeypatch):
-    shown = await pages(store)
-
-    def readers():
-        for number in range(1, 1001):
-            host = f"10.0.0.{number % 250}:4{number}"
-            place = ("0-1-5", "binlog-000000.ibb", 99)
-            yield ReaderLine(number, "repl", host, number, *place, 5, number, None, "", "")
-
-    monkeypatch.setattr(shown.server, "readers", readers)
-    values = await scrape(shown)
-    lags = {labels: value for (_, labels), value in as_lists(values, "ibb_reader_lag_bytes")}
-    assert sorted(lags.values()) == list(range(801, 1001))  # the worst
-    assert values["ibb_readers_unlisted",] == 800
-    assert not as_lists(values, "ibb_reader_lag_seconds")  # nobody knows
-
-
 def as_lists(values, name):
     return [((key[0], key[1:]), value) for key, value in values.items() if key[0] == name]
-
-
-def test_readers_with_the_same_labels_have_one_line(store):
-    class Twins:
-        refused_dumps = RefusedDumps()
-
-        def readers(self):
-            for behind in (3, 7, 5):
-                yield ReaderLine(behind, "r", "h:1", 9, "", "", 0, behind, behind, behind, "", "")
-
-        def session(self, number):
-            return None
-
-    families = {one.name: one.samples for one in reader_metrics.reader_metrics(Twins())}
-    assert [sample.value for sample in families["ibb_reader_lag_bytes"]] == [7]
-    assert families["ibb_readers_unlisted"][0].value == 2
 
 
 @pytest.mark.parametrize(
