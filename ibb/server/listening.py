@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 LISTEN: Final = "listen"
 ADMIN_LISTEN: Final = "admin_listen"
+EVERY_ADDRESS: Final = "::"  # of IPv6 and of IPv4, as MariaDB's bind_address has it
 
 
 async def bound_sockets(setting: str, host: str, port: int) -> list[socket.socket]:
@@ -94,7 +95,7 @@ def _bound(family: int, address: tuple[object, ...]) -> socket.socket:
     try:
         link.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
-            link.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            link.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, address[0] != EVERY_ADDRESS)
         link.bind(address)
         link.setblocking(False)
     except BaseException:

@@ -5,6 +5,7 @@ import errno
 import socket
 
 import pytest
+from structlog.testing import capture_logs
 
 from ibb.protocol.native_password import scramble_response
 from ibb.protocol.reply import is_ok, parse_err
@@ -107,3 +108,14 @@ async def test_who_becomes_another_user_keeps_its_place(serve, store, monkeypatc
         await first.send(scramble_response("mighty", switch[-21:-1]), first.seq + 1)
         assert is_ok(await first.packet())
         assert await second.value("SELECT 1") == "1"
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
+async def test_every_address_is_those_of_ipv4_too(serve, store, address):
+    """As MariaDB's bind_address has `::`; clients are known by their own addresses."""
+    server = await serve(store, listen="[::]:0")
+    async with await RawClient.connect((address, server.port())) as client:
+        with capture_logs() as lines:
+            assert (await client.log_in("repl", "wrong"))[:1] == b"\xff"
+        peer = f"{address}:{client.writer.get_extra_info('sockname')[1]}"
+    assert {line["peer"] for line in lines} == {peer}

@@ -102,7 +102,7 @@ class Connection:
     @property
     def address(self) -> str:
         """Address of a client by TCP, without its port."""
-        return self.peer.rpartition(":")[0].removeprefix("::ffff:")
+        return self.peer.rpartition(":")[0]
 
     @property
     def hosts(self) -> list[str]:
@@ -380,9 +380,9 @@ class Connection:
 
 
 def _peer(writer: asyncio.StreamWriter) -> str:
-    """Return address and port of a client by TCP."""
+    """Return address and port of a client by TCP; of IPv4, whatever socket it came by."""
     name = writer.get_extra_info("peername")
-    return f"{name[0]}:{name[1]}" if name else "gone"
+    return f"{name[0].removeprefix('::ffff:')}:{name[1]}" if name else "gone"
 
 
 def _peer_uid(writer: asyncio.StreamWriter) -> int | None:
