@@ -2,16 +2,18 @@
 """
 Passwords, certificates and accounts of docker-compose.yml, made once.
 
-    make-secrets SECRETS STORE
+    make-secrets SECRETS SERVICES STORE
 
 What is there already stays, so whoever wants passwords of his own puts them into
-SECRETS/passwords before the first start. Each server gets a folder that it alone reads:
+SECRETS/passwords before the first start. Each service gets what it needs in a volume of its own,
+since users with the same number could read each other's folders of one:
 
-    SECRETS/passwords/{root,relay,replica,admin,grafana}    root's
-    SECRETS/{mariadb,ibb,prometheus,grafana}    copies, certificates and keys
-    STORE/accounts.toml                             who may log in at the relay
+    SECRETS/passwords/{root,relay,replica,admin,metrics,grafana}    root's
+    SERVICES/{primary,relay,replica1,...}       copies, certificates and keys
+    STORE/accounts.toml                         who may log in at the relay
 
-Runs as root. The file `ready` in a server's folder says that all is there.
+Runs as root. The file `ready` of a service says that all is there. Volumes of before, in which
+SECRETS had a folder for each kind of server, are taken over.
 """
 
 import os
@@ -29,57 +31,78 @@ IBB_USER = 3307  # as in Dockerfile
 PROMETHEUS_USER = 3308  # as in containers/prometheus/Dockerfile
 GRAFANA_USER = 472  # as in Grafana's own images
 READY = "ready"
-COPIES = {
-    "mariadb": (MARIADB_USER, ("root", "relay", "replica", "admin")),
-    "ibb": (IBB_USER, ("relay",)),
-    "prometheus": (PROMETHEUS_USER, ("admin",)),
+SERVICES = {  # its user, and the passwords that it is given
+    "primary": (MARIADB_USER, ("root", "relay")),
+    "relay": (IBB_USER, ("relay",)),
+    "replica1": (MARIADB_USER, ("replica",)),
+    "replica2": (MARIADB_USER, ("replica",)),
+    "prometheus": (PROMETHEUS_USER, ("metrics",)),
     "grafana": (GRAFANA_USER, ("grafana",)),
 }
+PASSWORDS = {"admin"}.union(*(names for _, names in SERVICES.values()))
 ADMIN_GRANTS = ("BINLOG MONITOR", "BINLOG ADMIN", "REPLICATION MASTER ADMIN", "SLAVE MONITOR",
                 "REPLICATION SLAVE ADMIN", "PROCESS", "RELOAD")  # fmt: skip
+ACCOUNTS = {
+    "replica": ("REPLICATION SLAVE",),
+    "admin": ADMIN_GRANTS,
+    "metrics": ("BINLOG MONITOR",),
+}
+LATER_ACCOUNT = "metrics"  # installations of before have none
+FOLDERS_BEFORE = {"primary": "mariadb", "relay": "ibb"}  # of SECRETS, with certificate and key
 
 
-def main(folder: Path, store: Path) -> None:
+def main(folder: Path, services: Path, store: Path) -> None:
     """Make what is missing; the files that say so come last."""
     made = folder / "passwords"
     _make_folder(made, 0)
-    for _, names in COPIES.values():
+    for name in sorted(PASSWORDS):
+        if not (made / name).exists():
+            _write(made / name, secrets.token_urlsafe(PASSWORD_BYTES).encode(), 0)
+    for service, (user, _) in SERVICES.items():
+        _make_folder(services / service, user)
+    _make_accounts(store / "accounts.toml", made, services)
+    for service, (user, names) in SERVICES.items():
         for name in names:
-            if not (made / name).exists():
-                _write(made / name, secrets.token_urlsafe(PASSWORD_BYTES).encode(), 0)
-    for owner, (user, names) in COPIES.items():
-        _make_folder(folder / owner, user)
-        for name in names:
-            _write_missing(folder / owner / f"{name}-password", (made / name).read_bytes(), user)
-    _make_certificate(folder, "primary", "mariadb")
-    _make_certificate(folder, "relay", "ibb")
-    if not (store / "accounts.toml").exists():
-        _make_accounts(store / "accounts.toml", made)
-    for owner, (user, _) in COPIES.items():
-        _write_missing(folder / owner / READY, b"", user)
+            copy = services / service / f"{name}-password"
+            _write_missing(copy, (made / name).read_bytes(), user)
+    for service, before in FOLDERS_BEFORE.items():
+        _make_certificate(services, service, folder / before)
+    for service, (user, _) in SERVICES.items():
+        _write_missing(services / service / READY, b"", user)
 
 
-def _make_certificate(folder: Path, host: str, owner: str) -> None:
-    """Make a certificate for *host*: its key is the owner's alone, all may verify by it."""
-    certificate, key = folder / owner / f"{host}-cert.pem", folder / owner / f"{host}-key.pem"
+def _make_certificate(services: Path, host: str, before: Path) -> None:
+    """Make a certificate for *host*: its key is the service's alone, all may verify by it."""
+    certificate, key = services / host / f"{host}-cert.pem", services / host / f"{host}-key.pem"
     if not key.exists():
-        texts = self_signed(host)
+        if (before / key.name).exists():
+            texts = ((before / certificate.name).read_bytes(), (before / key.name).read_bytes())
+        else:
+            texts = self_signed(host)
         for path, text in zip((certificate, key), texts, strict=True):
-            _write(path, text, COPIES[owner][0])
-    for name, (user, _) in COPIES.items():
-        _write_missing(folder / name / certificate.name, certificate.read_bytes(), user)
+            _write(path, text, SERVICES[host][0])
+    for service, (user, _) in SERVICES.items():
+        _write_missing(services / service / certificate.name, certificate.read_bytes(), user)
 
 
-def _make_accounts(path: Path, made: Path) -> None:
-    """Let replicas and an administrator in."""
+def _make_accounts(path: Path, made: Path, services: Path) -> None:
+    """Let in replicas, an administrator and Prometheus; whom somebody took away stays away."""
+    wanted = set(ACCOUNTS)
+    if path.exists():
+        is_handed_out = (services / "prometheus" / f"{LATER_ACCOUNT}-password").exists()
+        known = {account.user for account in AccountBook.load(str(path))}
+        wanted = set() if is_handed_out else {LATER_ACCOUNT} - known
+    if not wanted:
+        return
     with AccountBook.changing(str(path)) as book:
-        for user, grants in (("replica", ("REPLICATION SLAVE",)), ("admin", ADMIN_GRANTS)):
+        for user in sorted(wanted):
             password = (made / user).read_text().rstrip("\n")
-            book.add(make_account(user, "%", password, grants=grants, require="SSL"))
+            book.add(make_account(user, "%", password, grants=ACCOUNTS[user], require="SSL"))
 
 
 def _make_folder(path: Path, user: int) -> None:
-    path.mkdir(mode=0o700, exist_ok=True)
+    path.mkdir(exist_ok=True)
+    path.chmod(0o700)
     os.chown(path, user, user)
 
 

@@ -15,7 +15,14 @@ CATCH_UP_SECONDS = 90.0
 REPLICAS = ("replica1", "replica2")
 # What breaks out of quotes, of shells and of option files, if it can.
 PASSWORD = """'"\\$(id)`;DROP DATABASE mysql;--# é"""
-PASSWORDS = ("root", "relay", "replica", "admin")
+PASSWORDS = ("root", "relay", "replica", "admin", "metrics")
+HELD = {  # by each service, beside certificates
+    "primary": {"root-password", "relay-password", "primary-key.pem"},
+    "relay": {"relay-password", "relay-key.pem"},
+    "replica1": {"replica-password"},
+    "replica2": {"replica-password"},
+    "prometheus": {"metrics-password"},
+}
 
 
 class Stack:
@@ -68,6 +75,14 @@ class Stack:
         volume = f"{name}:/secrets"
         options = ["run", "--rm", "-u", "0", "-v", volume, "--entrypoint", "sh", self.image]
         self.engine(*options, "-c", script, PASSWORD, *PASSWORDS)
+
+    def secrets(self) -> list[str]:
+        """Return the hashes and the names of all files of secrets, and of the accounts."""
+        names = ["secrets", *(f"{service}-secrets" for service in HELD), "store"]
+        mounts = [f"--volume={self.project}_{name}:/volumes/{name}:ro" for name in names]
+        script = "cd /volumes && find *secrets store/accounts.toml -type f -exec sha256sum {} +"
+        options = ["run", "--rm", "-u", "0", *mounts, "--entrypoint", "sh", self.image]
+        return sorted(self.engine(*options, "-c", script).splitlines())
 
     def sql(self, service: str, statements: str, *options: str) -> list[list[str]]:
         """Run *statements* as the administrator of a MariaDB service; return the rows."""

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from tests.dashboard.board import Window, chromium
 from tests.integration.waiting import wait_until
 
-from .stack import PASSWORD, REPLICAS
+from .stack import HELD, PASSWORD, REPLICAS
 
 NEXT_VERSION = "99.0.0"
 # The same program under another number: there is no older release to come from.
@@ -20,7 +20,7 @@ FROM %s
 USER root
 RUN sed -i 's/^Version: .*/Version: {NEXT_VERSION}/' \\
     /opt/ibb/lib/python3*/site-packages/ibb-*.dist-info/METADATA
-USER ibb
+USER 3307:3307
 """
 WORKLOAD = """
 CREATE DATABASE shop;
@@ -66,19 +66,27 @@ def test_a_table_created_on_the_primary_is_on_both_replicas_and_on_the_dashboard
 
 
 def test_any_password_is_a_password_and_nothing_else(stack):
-    options = ("--host=primary", "--user=root", f"--password={PASSWORD}", "--skip-ssl")
-    (who,) = stack.sql("primary", "SELECT CURRENT_USER()", *options)
+    options = ("--host=primary", "--user=root", f"--password={PASSWORD}")
+    encrypted = ("--ssl-ca=/run/ibb-secrets/mariadb/primary-cert.pem", "--ssl-verify-server-cert")
+    (who,) = stack.sql("primary", "SELECT CURRENT_USER()", *options, *encrypted)
     assert who == ["root@%"]
+    with pytest.raises(AssertionError, match="denied"):
+        stack.sql("primary", "SELECT CURRENT_USER()", *options, "--skip-ssl")
     assert ["mysql"] in stack.sql("primary", "SHOW DATABASES")
 
 
-def test_the_relay_runs_as_nobody_special_and_keeps_its_secrets(stack):
+@pytest.mark.parametrize("service", HELD)
+def test_a_service_holds_its_own_secrets_alone(stack, service):
+    seen = ("find", "/run/ibb-secrets", "-type", "f", "-printf", "%f\n")
+    names = set(stack.engine("exec", stack.container(service), *seen).split())
+    assert names - {"ready", "primary-cert.pem", "relay-cert.pem"} == HELD[service]
+
+
+def test_the_relay_runs_as_nobody_special(stack):
     relay = stack.container("relay")
     assert stack.engine("exec", relay, "id", "-u").strip() == "3307"
     seen = stack.engine("inspect", relay) + stack.engine("exec", relay, "cat", "/proc/1/cmdline")
     assert "DROP DATABASE" not in seen
-    with pytest.raises(AssertionError, match="denied"):
-        stack.engine("exec", relay, "cat", "/run/ibb-secrets/mariadb/root-password")
 
 
 def test_nobody_logs_in_at_the_relay_without_encryption(stack):
@@ -90,11 +98,7 @@ def test_nobody_logs_in_at_the_relay_without_encryption(stack):
     assert {line[3] for line in readers} == {"101", "102"}
 
 
-def test_the_host_reaches_the_relay_and_prometheus_sees_it(stack):
-    anybody = ssl.create_default_context()
-    anybody.check_hostname, anybody.verify_mode = False, ssl.CERT_NONE
-    with urlopen(f"https://127.0.0.1:{environ['ADMIN_PORT']}/healthz", context=anybody) as answer:
-        assert answer.status == 200
+def wait_until_prometheus_sees_the_relay(stack):
     asked = f"http://127.0.0.1:{environ['PROMETHEUS_PORT']}/api/v1/query?query=up%7Bjob='ibb'%7D"
 
     def seen():
@@ -105,7 +109,15 @@ def test_the_host_reaches_the_relay_and_prometheus_sees_it(stack):
     wait_until(seen, 60, lambda: stack.log("prometheus")[-2000:])
 
 
-@pytest.mark.parametrize("service", ["replica1", "relay"])
+def test_the_host_reaches_the_relay_and_prometheus_sees_it(stack):
+    anybody = ssl.create_default_context()
+    anybody.check_hostname, anybody.verify_mode = False, ssl.CERT_NONE
+    with urlopen(f"https://127.0.0.1:{environ['ADMIN_PORT']}/healthz", context=anybody) as answer:
+        assert answer.status == 200
+    wait_until_prometheus_sees_the_relay(stack)
+
+
+@pytest.mark.parametrize("service", [*REPLICAS, "relay"])
 def test_a_restart_under_load_loses_nothing(stack, service):
     with stack.steady_writes(f"shop.restart_{service}"):
         stack.engine("restart", "-t", "30", stack.container(service))
@@ -118,6 +130,12 @@ def test_a_restart_of_the_primary_loses_nothing(stack):
     stack.wait_until_healthy("primary")
     stack.sql("primary", "INSERT INTO shop.orders (note) VALUES ('after a restart')")
     stack.assert_equal()
+
+
+def test_prometheus_goes_on_behind_a_restart(stack):
+    stack.engine("restart", "-t", "30", stack.container("prometheus"))
+    stack.wait_until_healthy("prometheus")
+    wait_until_prometheus_sees_the_relay(stack)
 
 
 def test_a_stop_is_orderly(stack):
@@ -156,8 +174,10 @@ def test_an_image_of_another_version_goes_on_with_the_volume_and_serves_all_hist
     before = stack.inspect("relay", "{{.Image}}")
     assert NEXT_VERSION not in stack.engine("exec", stack.container("relay"), "ibb", "--version")
     stack.engine("build", "-q", "-t", f"{stack.image}-next", "-", text=NEXT_IMAGE % stack.image)
-    stack.compose("up", "-d", "--no-deps", "relay", IBB_IMAGE=f"{stack.image}-next")
+    secrets = stack.secrets()
+    stack.compose("up", "-d", "secrets", "relay", IBB_IMAGE=f"{stack.image}-next")
     stack.wait_until_healthy("relay")
+    assert stack.secrets() == secrets
     assert stack.inspect("relay", "{{.Image}}") != before
     assert NEXT_VERSION in stack.engine("exec", stack.container("relay"), "ibb", "--version")
     stack.sql("primary", "INSERT INTO shop.orders (note) VALUES ('after an upgrade')")

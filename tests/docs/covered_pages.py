@@ -56,7 +56,7 @@ NOT_RUN = {
         "scripts/compose up -d ": "tests/compose/conftest.py brings its stack up so",
         "docker compose --profile metrics up -d ": "a profile of the tests' stack",
         "docker compose --profile grafana up -d ": "Grafana's image is on another registry",
-        "scripts/compose --profile grafana exec ": "Grafana's image is on another registry",
+        "docker compose build secrets": "scripts/test-compose begins with it",
         "docker volume create ": "the volume may be there: Stack.choose_passwords takes its own",
         "docker run --rm -i --user 0 ": "Stack.choose_passwords runs it for its own volume",
         "install -d -o 3307 ": "gives a folder away, as root alone can; the tests' is everybody's",
@@ -65,7 +65,7 @@ NOT_RUN = {
         "docker run -d ": "takes ports and a volume; the stack's relay has these arguments",
         "git pull": "changes the checkout",
         "scripts/compose build secrets ": "scripts/test-compose begins with it",
-        "scripts/compose up -d relay": "tests/compose/test_compose.py, with another image",
+        "scripts/compose up -d secrets relay": "tests/compose/test_compose.py, with another image",
         "scripts/test-compose": "the tests themselves",
     },
     "docs/operations.md": {
