@@ -3,6 +3,7 @@
 import ast
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,8 @@ SOURCES = sorted(
 )
 SCRIPTS = sorted(path.relative_to(ROOT) for path in (ROOT / "scripts").iterdir() if path.is_file())
 LOCK_FILES = ("requirements.lock", "requirements-test.lock")
-CONTAINER_LOCK_FILES = ("containers/ibb/requirements.lock", "containers/podman-compose.lock")
+IMAGE_LOCK_FILES = ("containers/ibb/requirements.lock", "containers/ibb/build.lock")
+CONTAINER_LOCK_FILES = (*IMAGE_LOCK_FILES, "containers/podman-compose.lock")
 CHANGES = ("Added", "Changed", "Deprecated", "Removed", "Fixed", "Security")  # keepachangelog.com
 LEFT_OVER = re.compile(r"\b(?:TODO|FIXME|XXX|NotImplementedError)\b")
 
@@ -83,6 +85,18 @@ def test_nothing_that_a_lock_file_lacks_is_looked_for():
     assert all("--require-hashes --no-deps" in line for line in lines)
 
 
+def test_nothing_that_a_lock_file_lacks_builds_the_image():
+    """What pip builds in isolation, it builds by the newest release that fits, without a hash."""
+    text = (ROOT / "Dockerfile").read_text().replace("\\\n", "")
+    building = re.findall(r"pip install .*?(?:&&|$)", text, re.MULTILINE)
+    assert len(building) == 3
+    assert "/build.lock" in building[0]
+    assert all("--no-build-isolation" in line for line in building[1:])
+    needed = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
+    pinned = (ROOT / IMAGE_LOCK_FILES[1]).read_text()
+    assert [name for name in needed if f"{re.match('[a-z]+', name)[0]}==" not in pinned] == []
+
+
 def test_tests_run_with_the_versions_that_the_demonstration_has():
     small, large = ((ROOT / name).read_text().splitlines() for name in LOCK_FILES)
     assert set(small) < set(large)
@@ -90,8 +104,11 @@ def test_tests_run_with_the_versions_that_the_demonstration_has():
 
 def test_the_image_has_the_versions_that_tests_run_with():
     image, tested = (
-        set(re.findall(r"^[\w.-]+==[\w.]+", (ROOT / name).read_text(), re.MULTILINE))
-        for name in (CONTAINER_LOCK_FILES[0], LOCK_FILES[1])
+        set(re.findall(r"^[\w.-]+==[\w.]+", text, re.MULTILINE))
+        for text in (
+            "".join((ROOT / name).read_text() for name in IMAGE_LOCK_FILES),
+            (ROOT / LOCK_FILES[1]).read_text(),
+        )
     )
     assert image - tested == set()
 
