@@ -36,7 +36,7 @@ def confinement(tmp_path):
 def test_systemd_understands_every_line(tmp_path):
     unit = tmp_path / "ibb.service"
     text = confined.UNIT.read_text()
-    unit.write_text(text.replace("/opt/ibb/.venv/bin/ibb", "/bin/true"))
+    unit.write_text(text.replace("/opt/ibb/current/bin/ibb", "/bin/true"))
     done = subprocess.run(
         ["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True
     )

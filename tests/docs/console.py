@@ -16,8 +16,10 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple, Self
 
 from ibb.demo.scratch_server import free_port
@@ -30,7 +32,7 @@ SERVERS = re.compile(r"(?:ibb serve|(?:\S*/)?mariadbd) ")
 BLOCK = re.compile(r"^```console[^\n]*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 PORTS = ("3306", "3307", "3308", "3309")
 FOLDERS = re.compile(
-    r"(?<![\w./-])/(?:backups|etc/(?:ibb|mysql|systemd)|run/ibb|var/lib/ibb)(?![\w-])"
+    r"(?<![\w./-])/(?:backups|etc/(?:ibb|mysql|systemd)|opt/ibb|run/ibb|usr/src|var/lib/ibb)(?![\w-])"
 )
 OWNER = f"{os.getuid()}:{os.getgid()}"
 _ELSEWHERE = (  # other users and machines, and who stands in for them
@@ -99,9 +101,16 @@ class Console:
         folder: an existing folder, short enough for the names of sockets.
         wrapper: what the shell is started by, such as `unshare`.
         folders: which of the system's lie in *folder*.
+        environment: of the shell, beside the usual one.
     """
 
-    def __init__(self, folder: Path, *wrapper: str, folders: re.Pattern[str] = FOLDERS) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *wrapper: str,
+        folders: re.Pattern[str] = FOLDERS,
+        environment: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self.folder = folder
         self._folders = folders
         self.ports = {port: str(free_port()) for port in PORTS}
@@ -111,10 +120,11 @@ class Console:
             cwd=folder,
             env=os.environ
             | {
-                "PATH": f"{folder}/bin:{_PROGRAMS}",
+                "PATH": f"{folder}/bin:{folder}/opt/ibb/current/bin:{_PROGRAMS}",
                 "HOME": str(folder),
                 "PYTHONPATH": str(ROOT),
                 **_SETTINGS,
+                **environment,
             },
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -13,11 +13,15 @@ THREE_GROUPS = (
     " INSERT INTO shop.orders VALUES (1, 'tea')\" && "
     "mariadb --defaults-file=relay.cnf -e \"SELECT MASTER_GTID_WAIT('0-1-3', 60)\""
 )
+INSTALLED = (  # as docs/operations.md does it
+    "python3 -m venv /opt/ibb/0.1.0 && ln -s 0.1.0 /opt/ibb/current"
+    " && /opt/ibb/0.1.0/bin/pip install --quiet '/usr/src/ibb-0.1.0[web,fast]'"
+)
 # Run command by command, with what `estate` is to provide; None: the page starts all by itself.
 RUN: dict[str, dict[str, Any] | None] = {
     "README.md": None,
     "docs/tutorial.md": None,
-    "docs/operations.md": {"running": False},
+    "docs/operations.md": {"running": False, "sources": ("0.1.0",)},
     "docs/security.md": {"relay": False, "replicas": 1, "encrypted": True},
     "docs/backup.md": {"after": THREE_GROUPS},
     "docs/runbooks/damaged-file.md": {"replicas": 1},
@@ -30,7 +34,11 @@ RUN: dict[str, dict[str, Any] | None] = {
     "docs/runbooks/replica-too-old.md": {"replicas": 1},
     "docs/runbooks/restore-a-backup.md": {"replicas": 1},
     "docs/runbooks/rotate-secrets.md": {"replicas": 1},
-    "docs/runbooks/upgrade.md": {"replicas": 1},
+    "docs/runbooks/upgrade.md": {
+        "replicas": 1,
+        "sources": ("0.1.0", "0.2.0"),
+        "before": INSTALLED,
+    },
 }
 ELSEWHERE = {
     "docs/accounts.md": "tests/cli/test_account.py has these commands, with files of its own",

@@ -19,6 +19,7 @@ from ibb.server.login.accounts import AccountBook, make_account
 from ..cli import confined
 from ..integration.mariadb_server import PRIMARY_OPTIONS, REPLICA_OPTIONS, MariadbServer
 from .console import ROOT, Console
+from .sources import ENVIRONMENT, provide_python, provide_sources
 
 PASSWORD = "sesame"
 ROWS = "--binlog-format=ROW"
@@ -26,7 +27,7 @@ WRITING_REPLICA = ("--log-bin=bin", "--log-slave-updates", ROWS)
 SYSTEMCTL = """\
 #!/usr/bin/env bash
 words() { # what a unit starts, with the paths of this folder
-    sed -En 's:/(etc|var/lib)/ibb/::g; s:^'"$1"'=/opt/ibb/.venv/bin/::p' \\
+    sed -En 's:/(etc|var/lib)/ibb/::g; s:^'"$1"'=/opt/ibb/current/bin/::p' \\
         "etc/systemd/system/$2.service"
 }
 start() {
@@ -74,6 +75,7 @@ def estate(
     running: bool = True,
     encrypted: bool = False,
     replicas: int = 0,
+    sources: tuple[str, ...] = (),
     wrapper: tuple[str, ...] = (),
     before: str = "",
     after: str = "",
@@ -88,13 +90,19 @@ def estate(
         running: whether it is a service, and runs.
         encrypted: whether there are certificates, and logins by ed25519.
         replicas: how many there are, `replica.cnf`, `replica2.cnf`; they follow the relay.
+        sources: versions that can be installed; what is, runs instead of this tree.
         wrapper: see `Console`.
         before: commands that come before the relay's first start.
         after: commands that come after all starts.
     """
     with ExitStack() as ends:
-        console = ends.enter_context(Console(folder, *wrapper))
+        environment = ENVIRONMENT if sources else {}
+        console = ends.enter_context(Console(folder, *wrapper, environment=environment))
         _make_folders(folder)
+        for version in sources:
+            provide_sources(folder, version)
+        if sources:
+            provide_python(folder)
         of_primary, of_replicas = _encryption(installation, folder) if encrypted else ((), ())
         options = (*PRIMARY_OPTIONS, ROWS, *of_primary)
         primary = _server(installation, folder, "primary", 1, options)
@@ -119,7 +127,7 @@ def estate(
 
 def _make_folders(folder: Path) -> None:
     """Make the folders of the system; those of `ibb` are the page's own, where paths are short."""
-    for name in ("backups", "etc/mysql", "etc/systemd/system", "run", "var/lib"):
+    for name in ("backups", "etc/mysql", "etc/systemd/system", "opt/ibb", "run", "var/lib"):
         (folder / name).mkdir(parents=True)
     for name in ("etc/ibb", "var/lib/ibb"):
         (folder / name).symlink_to(folder)
@@ -174,7 +182,7 @@ def _prepare_relay(console: Console, primary: MariadbServer) -> None:
     (folder / "filter").write_bytes(allowed or b"")
     confinement = f"{sys.executable} {confined.__file__} {folder / 'filter'}"
     (folder / "confinement").write_text(confinement if allowed else "")
-    (folder / "bin").mkdir()
+    (folder / "bin").mkdir(exist_ok=True)
     for name, text in (("systemctl", SYSTEMCTL), ("journalctl", JOURNALCTL)):
         path = folder / "bin" / name
         path.write_text(text)
