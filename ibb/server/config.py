@@ -15,6 +15,8 @@ from typing import Any, Final
 
 from ibb.protocol.errors import IbbError
 
+from .addresses import overlap
+
 DEFAULT_PORT: Final = 3307
 ADMIN_PORT: Final = 8307
 ADMIN_CONNECTIONS_MAX: Final = 128  # to the admin's port, whether or not they have logged in
@@ -256,11 +258,9 @@ class Config:
 
     def _check_admin_listen(self) -> None:
         if self.admin_listen:
-            host, port = address = _address_of("admin_listen", self.admin_listen, ADMIN_PORT)
-            _check(
-                port == 0 or address != parse_address(self.listen),
-                "admin_listen and listen are the same address",
-            )
+            address = _address_of("admin_listen", self.admin_listen, ADMIN_PORT)
+            host, is_apart = address[0], not overlap(address, parse_address(self.listen))
+            _check(is_apart, "admin_listen and listen are the same address, or one has both")
             _check(
                 is_loopback(host) or bool(self.ssl_cert or self.ssl_state) or self.skip_ssl,
                 f"admin_listen: passwords would go over {host} as plain text: set ssl_cert or "
@@ -368,7 +368,7 @@ def parse_address(text: str, port_default: int = DEFAULT_PORT) -> tuple[str, int
         raise ConfigError(f"write an IPv6 address in brackets: {text!r}")
     if host.isdigit() and not colon:  # the system would take it for an IPv4 address in one number
         raise ConfigError(f"not an address: {text!r} (write HOST:PORT, e.g. 127.0.0.1:{host})")
-    if not host or not (port.isascii() and port.isdigit()) or int(port) > 0xFFFF:
+    if not host or not (port.isascii() and port.isdigit()) or len(port) > 5 or int(port) > 0xFFFF:
         raise ConfigError(f"not an address: {text!r} (write HOST:PORT)")
     return host, int(port)
 

@@ -94,7 +94,7 @@ def convert(setting: Field[Any], value: object) -> object:
     Return *value* in the type of a setting.
 
     Raises:
-        ConfigError: it is of another one.
+        ConfigError: it is of another one, or no text that the system takes.
     """
     name, default = setting.name, setting.default
     if setting.metadata["unit"] == "bytes" and isinstance(value, str):
@@ -104,4 +104,6 @@ def convert(setting: Field[Any], value: object) -> object:
     if type(value) is not type(default):
         shown = "" if name.endswith("password") else f", not {value!r}"
         raise ConfigError(f"{name} must be {_WANTED[type(default)]}{shown}")
+    if isinstance(value, str) and "\0" in value:
+        raise ConfigError(f"{name} must not hold a character NUL")
     return value

@@ -23,6 +23,18 @@ def test_findings_are_lines_and_status_1(tmp_path):
     assert run("config", "check", tmp_path / "missing").returncode == 2
 
 
+def test_advice_is_told_and_prevents_no_start(tmp_path):
+    secret, path = tmp_path / "upstream-password", tmp_path / "ibb.toml"
+    secret.write_text("sesame\n")
+    secret.chmod(0o644)
+    path.write_text(f'upstream = "mariadb://repl@h"\nupstream_password_file = "{secret}"\n')
+    done = run("config", "check", path)
+    assert done.returncode == 0
+    told, last = done.stdout.splitlines()
+    assert told.startswith(f"{path}:2: advice: upstream_password_file: {secret} is open to others")
+    assert last == f"{path}: nothing wrong"
+
+
 def test_the_unit_is_for_options_that_there_are():
     unit = (Path(__file__).parents[2] / "deploy" / "ibb.service").read_text()
     assert "Type=notify" in unit

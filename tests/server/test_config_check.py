@@ -16,7 +16,10 @@ def check(tmp_path):
         path = tmp_path / "ibb.toml"
         path.write_text(text)
         path.chmod(mode)
-        return [f"{finding.line}: {finding.text}" for finding in check_config_file(str(path))]
+        return [
+            f"{line}: {'advice: ' * is_advice}{text}"
+            for line, text, is_advice in check_config_file(str(path))
+        ]
 
     return run
 
@@ -65,12 +68,22 @@ def test_all_is_told_at_once_by_line(check):
         ('\nlisten = "0.0.0.0:3307"', "2: accounts: without accounts only loopback"),
         ('page_size = 1000\nserver_version = ""', "2: server_version"),
         ("page_size = 1000", "1: page_size"),
-        ("metrics_open = true", "1: metrics_open does nothing without admin_listen"),
+        ("metrics_open = true", "1: advice: metrics_open does nothing without admin_listen"),
         ('admin_listen = "0.0.0.0:1"', "1: admin_listen: passwords would go over 0.0.0.0"),
         ('upstream = "http://h"', "1: "),
         ('\nssl_ca = "/nowhere"', "2: ssl_ca: cannot read /nowhere: No such file"),
         ('\nupstream_ssl_fp = "xy"', "2: upstream_ssl_fp"),
         ("log_format = 'xml'", "1: log_format must be one of text, json"),
+        ('accounts = "a\\u0000b"', "1: accounts must not hold a character NUL"),
+        (f'listen = "127.0.0.1:{"9" * 5000}"', "1: listen: not an address: "),
+        (f'admin_listen = "127.0.0.1:{"9" * 5000}"', "1: admin_listen: not an address: "),
+        (f'upstream = "mariadb://u@h:{"9" * 5000}"', "1: "),
+        ('\nsocket = "/nowhere/ibb.sock"', "2: advice: socket: there is no folder /nowhere"),
+        ('\nssl_state = "/dev/null/tls"', "2: ssl_state: cannot make /dev/null/tls: /dev/null"),
+        (
+            'listen = "127.0.0.1:5"\nadmin_listen = "0.0.0.0:5"\nskip_ssl = true',
+            "2: admin_listen and listen are the same address, or one has both",
+        ),
     ],
 )
 def test_what_is_wrong_is_named(check, text, finding):
@@ -79,12 +92,12 @@ def test_what_is_wrong_is_named(check, text, finding):
 
 
 @pytest.mark.parametrize("name", ["ssl_key", "upstream_password_file", "accounts"])
-def test_files_with_secrets_must_be_closed_to_others(check, accounts, name):
+def test_files_with_secrets_are_to_be_closed_to_others(check, accounts, name):
     accounts.chmod(0o644)
-    wanted = 0o640 if name == "accounts" else 0o600
     (found,) = [line for line in check(f'{name} = "{accounts}"') if "open to others" in line]
-    assert found.endswith(f"is open to others (mode 0644): chmod {wanted:o} it")
-    accounts.chmod(wanted)
+    assert found.startswith(f"1: advice: {name}: ")
+    assert found.endswith("is open to others (mode 0644): chmod 640 it")
+    accounts.chmod(0o640)
     assert not [line for line in check(f'{name} = "{accounts}"') if "open to others" in line]
 
 
@@ -99,7 +112,9 @@ def test_a_password_in_the_file_needs_a_file_of_ones_own(check):
 def test_accounts_are_looked_at(check, accounts):
     AccountBook([make_account("x", "%", "secret", require="X509")]).save(str(accounts))
     (finding,) = check(f'\naccounts = "{accounts}"')
-    assert finding == "2: accounts: nobody can log in to 1 that require X509, without ssl_ca"
+    assert (
+        finding == "2: advice: accounts: nobody can log in to 1 that require X509, without ssl_ca"
+    )
     accounts.write_text("[[account]]\nuser = 5\n")
     (finding,) = check(f'accounts = "{accounts}"')
     assert "account 1: user and host must be strings" in finding

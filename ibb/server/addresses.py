@@ -1,0 +1,25 @@
+"""Addresses that a server listens on, beside each other."""
+
+from __future__ import annotations
+
+import ipaddress
+
+
+def overlap(one: tuple[str, int], other: tuple[str, int]) -> bool:
+    """
+    Tell whether two addresses cannot both be listened on, as far as they say it themselves.
+
+    Args:
+        one: host and port; 0: any that is free.
+        other: likewise.
+    """
+    (host, port), (other_host, other_port) = one, other
+    if port == 0 or port != other_port:
+        return False
+    try:
+        found = ipaddress.ip_address(host), ipaddress.ip_address(other_host)
+    except ValueError:  # what a name stands for is known at the start
+        return host == other_host
+    if found[0].version != found[1].version:  # IPv6 takes none of IPv4's
+        return False
+    return found[0] == found[1] or any(address.is_unspecified for address in found)
