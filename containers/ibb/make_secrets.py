@@ -41,7 +41,8 @@ SERVICES = {  # its user, and the passwords that it is given
 }
 PASSWORDS = {"admin"}.union(*(names for _, names in SERVICES.values()))
 ADMIN_GRANTS = ("BINLOG MONITOR", "BINLOG ADMIN", "REPLICATION MASTER ADMIN", "SLAVE MONITOR",
-                "REPLICATION SLAVE ADMIN", "PROCESS", "RELOAD")  # fmt: skip
+                "REPLICATION SLAVE ADMIN", "PROCESS", "RELOAD",
+                "REPLICATION SLAVE")  # fmt: skip
 ACCOUNTS = {
     "replica": ("REPLICATION SLAVE",),
     "admin": ADMIN_GRANTS,

@@ -117,6 +117,7 @@ def test_prometheus_logs_in_as_who_may_only_look(make_secrets, folders):
         "metrics": "SSL",
     }
     assert accounts["metrics"].grants == make_account("x", "%", "x", ["BINLOG MONITOR"]).grants
+    assert "REPLICATION SLAVE" in accounts["admin"].grants  # to see what is in groups
     scraped = (SOURCE.parents[1] / "prometheus" / "prometheus.yml").read_text()
     assert "{username: metrics, password_file: /run/ibb-secrets/prometheus/metrics-p" in scraped
 
