@@ -6,13 +6,14 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
+from h11 import SEND_BODY
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 if TYPE_CHECKING:
     from uvicorn import Config
     from uvicorn.server import ServerState
 
-REQUEST_SECONDS_MAX: Final = 10.0  # until the first request is there, TLS behind it
+REQUEST_SECONDS_MAX: Final = 10.0  # until a request is there, TLS behind it
 IDLE_SECONDS_MAX: Final = 75.0  # until the next one; Prometheus asks each 15 seconds or so
 WRITE_SECONDS_MAX: Final = 30.0  # that a client may not read
 HEADER_BYTES_MAX: Final = 16 << 10
@@ -44,6 +45,15 @@ class AdminConnection(H11Protocol):
         """Whether no request is at work: the client may be sent away without loss."""
         return self.cycle is None or self.cycle.response_complete
 
+    @property
+    def may_go(self) -> bool:
+        """Whether the client gives way to others: what goes on now depends on it alone."""
+        return self.waits or self._lacks_body or self._stuck_since is not None
+
+    @property
+    def _lacks_body(self) -> bool:
+        return self.conn.their_state is SEND_BODY
+
     def abort(self) -> None:
         """Drop the connection with what was not sent."""
         self.transport.abort()
@@ -52,7 +62,8 @@ class AdminConnection(H11Protocol):
         """Drop the connection if its client had its time; *now* is the loop's."""
         if self._stuck_since is None and self.transport.is_closing():
             self._stuck_since = now
-        limit = REQUEST_SECONDS_MAX if self.cycle is None else IDLE_SECONDS_MAX
+        begins = self.cycle is None or self._lacks_body
+        limit = REQUEST_SECONDS_MAX if begins else IDLE_SECONDS_MAX
         too_idle = self.waits and now - self._waits_since > limit
         stuck = self._stuck_since is not None and now - self._stuck_since > WRITE_SECONDS_MAX
         if too_idle or stuck:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from uvicorn.server import ServerState
@@ -31,7 +33,18 @@ SWEEP_SECONDS: Final = 1.0  # between looks for clients that had their time
 NO_DESCRIPTOR_SECONDS: Final = 1.0  # between attempts when the system has none left
 END_SECONDS: Final = 5.0  # for answers that are on their way when the server ends
 TLS_END_SECONDS: Final = 5.0
+RESERVE: Final = 4  # of all places one in so many is kept from any single address
 _BACKLOG: Final = 128
+
+
+@dataclass(slots=True)
+class _Place:
+    key: str  # of the client's address, as limits count it
+    client: AdminConnection | None = None  # None in the TLS handshake
+
+    @property
+    def may_go(self) -> bool:
+        return self.client is None or self.client.may_go
 
 
 class AdminListener:
@@ -44,7 +57,7 @@ class AdminListener:
 
     Attributes:
         accepted: connections so far.
-        turned_away: those that found all places taken.
+        turned_away: those that found all places taken, or all that an address may have.
         address: host and port, once it listens.
         dashboard: what its pages show.
     """
@@ -61,12 +74,11 @@ class AdminListener:
         self._state = ServerState()
         self._sockets: list[socket.socket] = []
         self._work: list[asyncio.Task[None]] = []
-        # In the order of their coming; None in the TLS handshake.
-        self._clients: dict[asyncio.Task[None], AdminConnection | None] = {}
+        self._places: dict[asyncio.Task[None], _Place] = {}  # in the order of their coming
         self._pushed_out: set[asyncio.Task[None]] = set()  # that end as soon as the loop gets to it
 
     def __len__(self) -> int:
-        return len(self._clients)
+        return len(self._places)
 
     async def start(self, bound: list[socket.socket] | None = None) -> None:
         """
@@ -100,14 +112,14 @@ class AdminListener:
         await asyncio.gather(*self._work, return_exceptions=True)
         self._close_sockets()
         await self.dashboard.stop()
-        for client in self._clients.values():
-            if client is not None and client.waits:
-                client.abort()
-        if self._clients:
-            await asyncio.wait(self._clients, timeout=END_SECONDS)
-        for task, client in list(self._clients.items()):
-            _drop(task, client)
-        await asyncio.gather(*self._clients, *self._pushed_out, return_exceptions=True)
+        for place in self._places.values():
+            if place.client is not None and place.client.waits:
+                place.client.abort()
+        if self._places:
+            await asyncio.wait(self._places, timeout=END_SECONDS)
+        for task, place in list(self._places.items()):
+            _drop(task, place)
+        await asyncio.gather(*self._places, *self._pushed_out, return_exceptions=True)
         for answering in list(self._state.tasks):
             answering.cancel()
         await asyncio.gather(*self._state.tasks, return_exceptions=True)
@@ -126,34 +138,48 @@ class AdminListener:
                 await asyncio.sleep(NO_DESCRIPTOR_SECONDS)
                 continue
             self.accepted += 1
-            if len(self._clients) >= self._connections_max and not self._make_room():
+            key = address_key(str(peer[0]))
+            if not self._has_room(key):
                 self.turned_away += 1
                 link.close()
-                key = address_key(str(peer[0]))
                 self._tell(key, "admin_client_refused", reason="too many connections")
                 continue
-            task = asyncio.create_task(self._serve(link))
-            self._clients[task] = None
+            place = _Place(key)
+            task = asyncio.create_task(self._serve(link, place))
+            self._places[task] = place
             task.add_done_callback(self._forget)
 
     def _forget(self, task: asyncio.Task[None]) -> None:
-        self._clients.pop(task, None)
+        self._places.pop(task, None)
         self._pushed_out.discard(task)
 
-    def _make_room(self) -> bool:
-        """Drop who has been there longest of those that nothing is done for."""
-        for task, client in self._clients.items():
-            if client is None or client.waits:
-                del self._clients[task]
-                self._pushed_out.add(task)
-                _drop(task, client)
-                return True
-        return False
+    def _has_room(self, key: str) -> bool:
+        """
+        Tell whether there is a place for one more from *key*, and make it if that can be.
 
-    async def _serve(self, link: socket.socket) -> None:
+        Whose request is there in full stays. Of the others the address that has most places gives
+        one, its oldest: so a crowd pushes out itself. An address with all that it may have pays by
+        itself, too.
+        """
+        counts = Counter(place.key for place in self._places.values())
+        at_limit = counts[key] >= self._connections_max - self._connections_max // RESERVE
+        if len(self._places) < self._connections_max and not at_limit:
+            return True
+        may_go = [
+            (counts[place.key], task)
+            for task, place in self._places.items()
+            if place.may_go and (place.key == key or not at_limit)
+        ]
+        if not may_go:
+            return False
+        _, task = max(may_go, key=lambda each: each[0])  # the first of equals
+        self._pushed_out.add(task)
+        _drop(task, self._places.pop(task))
+        return True
+
+    async def _serve(self, link: socket.socket, place: _Place) -> None:
         """Serve one client to its end; raises nothing of it."""
-        loop, task = asyncio.get_running_loop(), asyncio.current_task()
-        assert task is not None
+        loop = asyncio.get_running_loop()
         more = {} if self._tls is None else _HANDSHAKE
         # With TLS uvloop gives back a protocol of its own: this one has to be kept.
         client = AdminConnection(self._settings, self._state)
@@ -165,7 +191,7 @@ class AdminListener:
         except BaseException:
             link.close()
             raise
-        self._clients[task] = client
+        place.client = client
         await client.ended
 
     async def _sweep(self) -> None:
@@ -176,9 +202,9 @@ class AdminListener:
 
     def end_overdue(self, now: float) -> None:
         """Drop who had their time; *now* is the loop's."""
-        for client in list(self._clients.values()):
-            if client is not None:
-                client.end_if_overdue(now)
+        for place in list(self._places.values()):
+            if place.client is not None:
+                place.client.end_if_overdue(now)
 
     def _tell(self, key: str, event: str, **values: object) -> None:
         self._server.refusals.tell(key, event, **values)
@@ -190,11 +216,11 @@ _HANDSHAKE: Final = {
 }
 
 
-def _drop(task: asyncio.Task[None], client: AdminConnection | None) -> None:
-    if client is None:
+def _drop(task: asyncio.Task[None], place: _Place) -> None:
+    if place.client is None:
         task.cancel()
     else:
-        client.abort()
+        place.client.abort()
 
 
 def _tls_of(server: Server) -> ssl.SSLContext | None:

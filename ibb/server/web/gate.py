@@ -12,6 +12,7 @@ from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse
 
 from ibb.server.log import get_log
@@ -84,6 +85,8 @@ class Gate:
             answer = refusal
         try:
             await answer(scope, receive, send_safely)
+        except ClientDisconnect:  # before its request was there: nobody is left to answer
+            return
         except Exception as error:  # noqa: BLE001 - a bug in a view must not end the server
             get_log().exception("admin_view_failed", path=scope["path"], error=repr(error))
             if not began:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ibb.server.server import Server
 
 LOGINS_MAX: Final = 8  # that are being checked; each takes its turn in one thread
-FORM_SECONDS_MAX: Final = 10.0  # for the form to arrive
+FORM_SECONDS_MAX: Final = 5.0  # for the form to arrive
 LACKS: Final = str(SPECIFIC_ACCESS_DENIED_ERROR.error(PRIVILEGE))  # behind a right password only
 _WRONG: Final = "Wrong user or password."
 _BLOCKED: Final = "Too many failed logins from this address. Wait a while."

@@ -15,6 +15,7 @@ from ibb.server.web import admin_connection
 from ..waiting import until
 
 PLACES = 4
+OF_ONE_ADDRESS = 3  # the rest is kept for others
 
 
 def any_certificate():
@@ -28,6 +29,10 @@ async def idle_connections(shown, count, **options):
         await asyncio.open_connection("127.0.0.1", shown.listener.address[1], **options)
         for _ in range(count)
     ]
+
+
+def from_address(address):
+    return httpx.AsyncHTTPTransport(local_address=address)
 
 
 async def rest_of(reader):
@@ -73,18 +78,79 @@ async def test_clients_that_are_being_answered_are_not_pushed_out(pages, store, 
         return "Too late"
 
     monkeypatch.setattr("ibb.server.web.login_views.Logins.check", slow)
-    browsers = [shown.browser() for _ in range(PLACES)]
+    browsers = [shown.browser() for _ in range(OF_ONE_ADDRESS)]
     form = {"user": "x", "password": "y"}
     posts = [asyncio.create_task(each.post("/login", data=form)) for each in browsers]
-    await until(lambda: len(asked) == PLACES)
+    await until(lambda: len(asked) == OF_ONE_ADDRESS)
     reader, writer = (await idle_connections(shown, 1))[0]
     assert await rest_of(reader) == b""  # no place, and nobody to drop
     assert shown.listener.turned_away == 1
+    async with shown.browser(transport=from_address("127.0.0.2")) as another:
+        assert (await another.get("/healthz")).text == "ok\n"
     go_on.set()
     assert {answer.status_code for answer in await asyncio.gather(*posts)} == {429}
     writer.close()
     for browser in browsers:
         await browser.aclose()
+
+
+BODY_MISSING = b"POST /login HTTP/1.1\r\nHost: x\r\nContent-Length: 40\r\n\r\nu"
+PIECES_MISSING = b"POST /login HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nus"
+REFUSED_EARLY = BODY_MISSING.replace(b"POST /login", b"GET /healthz")
+HEADERS_MISSING = b"GET /healthz HTTP/1.1\r\nHost: x\r\n"
+
+
+@pytest.mark.parametrize("said", [BODY_MISSING, PIECES_MISSING, REFUSED_EARLY, HEADERS_MISSING])
+async def test_requests_that_are_not_there_in_full_keep_nobody_out(pages, store, said, capsys):
+    shown = await pages(store, connections_max=PLACES)
+    links = await idle_connections(shown, 2 * PLACES)
+    for _, writer in links:
+        writer.write(said)
+    await until(lambda: shown.listener.accepted == 2 * PLACES)
+    async with shown.browser() as browser:
+        for path in ("/healthz", "/metrics"):
+            assert (await browser.get(path)).status_code == 200
+    assert shown.listener.turned_away == 0
+    for _, writer in links:
+        writer.close()
+    await until(lambda: len(shown.listener) == 0)
+    assert "admin_view_failed" not in "".join(capsys.readouterr())  # strangers do not fill the log
+
+
+async def test_a_form_has_little_time_to_come(pages, store, monkeypatch):
+    monkeypatch.setattr("ibb.server.web.login_views.FORM_SECONDS_MAX", 0.0)
+    shown = await pages(store)
+    ((reader, writer),) = await idle_connections(shown, 1)
+    writer.write(BODY_MISSING)
+    assert b" 413 " in await reader.readline()
+    writer.close()
+
+
+async def test_clients_that_do_not_read_keep_nobody_out(pages, store, monkeypatch):
+    shown = await pages(store, connections_max=PLACES)
+    monkeypatch.setattr("ibb.server.web.health_views.PlainTextResponse", large_answer)
+    links = await idle_connections(shown, OF_ONE_ADDRESS)
+    for _, writer in links:
+        writer.transport.pause_reading()
+        writer.write(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n" * 40)
+    await until(lambda: all(each and each.flow.write_paused for each in clients(shown)))
+    async with shown.browser() as browser:
+        assert (await browser.get("/readyz")).status_code == 200
+    for _, writer in links:
+        writer.close()
+
+
+async def test_a_crowd_pushes_out_itself_and_nobody_else(pages, store):
+    shown = await pages(store, connections_max=PLACES)
+    async with shown.browser(transport=from_address("127.0.0.2")) as quiet:
+        assert (await quiet.get("/healthz")).status_code == 200
+        links = await idle_connections(shown, 5 * PLACES)
+        await until(lambda: shown.listener.accepted == 1 + 5 * PLACES)
+        assert len(shown.listener) == PLACES
+        assert (await quiet.get("/healthz")).status_code == 200
+        assert shown.listener.accepted == 1 + 5 * PLACES  # by the connection of before
+    for _, writer in links:
+        writer.close()
 
 
 @pytest.mark.parametrize("said", [b"", b"GET /healthz HT", b"GET /healthz HTTP/1.1\r\nHost: x\r\n"])
@@ -114,7 +180,9 @@ async def test_a_body_that_trickles_in_ends_the_connection(pages, store):
     assert b" 200 " in await reader.readline()
     writer.write(b"x")
     now = asyncio.get_running_loop().time()
-    await until(lambda: gone(shown, now + admin_connection.IDLE_SECONDS_MAX + 1))
+    shown.listener.end_overdue(now + admin_connection.REQUEST_SECONDS_MAX - 1)
+    assert len(shown.listener) == 1
+    await until(lambda: gone(shown, now + admin_connection.REQUEST_SECONDS_MAX + 1))
     writer.close()
 
 
@@ -133,7 +201,7 @@ async def test_a_client_that_does_not_read_is_dropped(pages, store, monkeypatch,
 
 
 def clients(shown):
-    return shown.listener._clients.values()
+    return [place.client for place in shown.listener._places.values()]
 
 
 def large_answer(content):
