@@ -64,8 +64,12 @@ class LoginGuard:
 
     def is_blocked(self, key: str) -> bool:
         """Tell whether logins from *key* (see `address_key`) are refused now."""
+        return self.seconds_blocked(key) > 0
+
+    def seconds_blocked(self, key: str) -> float:
+        """Return for how much longer logins from *key* are refused, 0 if they are not."""
         record = self._records.get(key)
-        return record is not None and self._monotonic() < record.blocked_until
+        return 0.0 if record is None else max(0.0, record.blocked_until - self._monotonic())
 
     def failed(self, key: str, user: str) -> float:
         """

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+import math
+from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import parse_qs
 
 from starlette.responses import HTMLResponse, RedirectResponse
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 LOGINS_MAX: Final = 8  # that are being checked; each takes its turn in one thread
 FORM_SECONDS_MAX: Final = 5.0  # for the form to arrive
+BUSY_SECONDS: Final = 1.0  # until who finds all of them at work tries again
 LACKS: Final = str(SPECIFIC_ACCESS_DENIED_ERROR.error(PRIVILEGE))  # behind a right password only
 _WRONG: Final = "Wrong user or password."
 _BLOCKED: Final = "Too many failed logins from this address. Wait a while."
@@ -59,9 +61,37 @@ _PAGE: Final = """<!doctype html>
 """
 
 
+class Refusal(NamedTuple):
+    """
+    Why a login is refused.
+
+    Attributes:
+        text: for who logs in.
+        wait_seconds: 0 for a login that is wrong, else when it may be tried again.
+    """
+
+    text: str
+    wait_seconds: float = 0.0
+
+    @property
+    def status(self) -> int:
+        """Of HTTP: 403, or 429 for who has to wait."""
+        return 429 if self.wait_seconds else 403
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What says when it may be tried again."""
+        seconds = math.ceil(self.wait_seconds)
+        return {"retry-after": str(seconds)} if seconds else {}
+
+
 class Logins:
     """
     Checks passwords that come by the web, as strictly as those that come by MariaDB's protocol.
+
+    Failures have a count of their own: whatever scrapes with an old password must not lock out the
+    replicas of its address. Each count blocks as the other does, and a login by one forgives
+    nothing of the other: so who guesses by both has twice the guesses, and no more.
 
     Args:
         server: whose accounts they are.
@@ -73,20 +103,20 @@ class Logins:
         self._encrypted = encrypted
         self._checking = 0
 
-    async def check(self, address: str, user: str, password: str) -> Account | str:
+    async def check(self, address: str, user: str, password: str) -> Account | Refusal:
         """
-        Return the account that may look, or a sentence why there is none.
+        Return the account that may look, or why there is none.
 
         Args:
             address: the client's.
             user: as it was typed.
             password: the same.
         """
-        server, key = self._server, address_key(address)
-        if server.guard.is_blocked(key):
-            return _BLOCKED
+        server, key = self._server, _guard_key(address)
+        if seconds := server.guard.seconds_blocked(key):
+            return Refusal(_BLOCKED, seconds)
         if self._checking >= LOGINS_MAX:
-            return _BUSY
+            return Refusal(_BUSY, BUSY_SECONDS)
         self._checking += 1
         try:
             account = await asyncio.get_running_loop().run_in_executor(
@@ -100,7 +130,7 @@ class Logins:
             server.refusals.tell(key, "admin_login_refused", address=address, reason=reason)
             if account is None and (seconds := server.guard.failed(key, user)):
                 server.refusals.tell(key, "address_blocked", address=key, seconds=seconds)
-            return _WRONG if account is None else LACKS
+            return Refusal(_WRONG if account is None else LACKS)
         server.guard.succeeded(key, user)
         return account
 
@@ -121,6 +151,11 @@ def hosts_of(address: str) -> tuple[str, ...]:
     return ("localhost", address) if address in ("127.0.0.1", "::1") else (address,)
 
 
+def _guard_key(address: str) -> str:
+    """Return what the server's `LoginGuard` counts failures of the web by, at *address*."""
+    return f"web:{address_key(address)}"
+
+
 async def _show(request: Request) -> Response:
     if request.state.login is not None:
         return RedirectResponse("/", 303)
@@ -133,8 +168,8 @@ async def _log_in(request: Request) -> Response:
         return _page("The form is too large, or took too long.", 413)
     address, state = address_of(request), request.app.state
     answer = await state.logins.check(address, fields.get("user", ""), fields.get("password", ""))
-    if isinstance(answer, str):
-        return _page(answer, 403 if answer in (_WRONG, LACKS) else 429)
+    if isinstance(answer, Refusal):
+        return _page(answer.text, answer.status, answer.headers)
     state.sessions.end(token_of(request.headers))
     token = state.sessions.begin(answer, hosts_of(address))
     reply = RedirectResponse("/", 303)
@@ -171,9 +206,9 @@ async def _form(request: Request) -> dict[str, str] | None:
     return {name: values[-1] for name, values in found.items()}
 
 
-def _page(message: str, status: int) -> Response:
+def _page(message: str, status: int, headers: dict[str, str] | None = None) -> Response:
     shown = f'<p role="alert">{message}</p>\n' if message else ""
-    return HTMLResponse(_PAGE.replace("{message}", shown), status)
+    return HTMLResponse(_PAGE.replace("{message}", shown), status, headers)
 
 
 ROUTES: Final = (

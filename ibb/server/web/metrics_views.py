@@ -22,7 +22,7 @@ from ibb.server.config import is_loopback
 from .families import counter, gauge
 from .gate import METRICS, on_thread
 from .history_metrics import HistoryMetrics
-from .login_views import LACKS, address_of
+from .login_views import LACKS, Refusal, address_of
 from .reader_metrics import SentBytes, reader_metrics
 from .server_metrics import server_metrics
 from .storage_metrics import storage_metrics
@@ -33,13 +33,11 @@ if TYPE_CHECKING:
     from prometheus_client.core import Metric
     from starlette.requests import Request
 
-    from ibb.server.login.accounts import Account
     from ibb.server.server import Server
 
     from .admin_listener import AdminListener
     from .web_sessions import WebSessions
 
-_NO_LOGIN: Final = "log in, or send user and password\n"
 _CHALLENGE: Final = {"www-authenticate": 'Basic realm="ibb", charset="UTF-8"'}
 
 
@@ -86,12 +84,8 @@ class Metrics:
 
 async def _show(request: Request) -> Response:
     state = request.app.state
-    if not _is_open(request):
-        refusal = await _refusal(request)
-        if refusal == LACKS:
-            return JSONResponse({"error": refusal}, 403)
-        if refusal:
-            return PlainTextResponse(_NO_LOGIN, 401, _CHALLENGE)
+    if not _is_open(request) and (refused := await _refusal(request)) is not None:
+        return refused
     encode, content_type = choose_encoder(request.headers.get("accept", ""))
     async with state.metrics.scraping:  # else a few who ask often take all threads for statements
         text = await on_thread(request, lambda: encode(state.metrics.registry))
@@ -106,19 +100,22 @@ def _is_open(request: Request) -> bool:
     return is_loopback(address_of(request)) and is_loopback(request.url.hostname or "")
 
 
-async def _refusal(request: Request) -> str:
-    """Return why who sends user and password may not have them, "" if he may."""
+async def _refusal(request: Request) -> Response | None:
+    """Return what answers whoever sends no user and password that open them."""
+    asking = PlainTextResponse("log in, or send user and password\n", 401, _CHALLENGE)
     scheme, _, encoded = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "basic":
-        return _NO_LOGIN
+        return asking
     try:
         user, _, password = base64.b64decode(encoded, validate=True).decode().partition(":")
     except (binascii.Error, UnicodeDecodeError):
-        return _NO_LOGIN
-    answer: Account | str = await request.app.state.logins.check(
-        address_of(request), user, password
-    )
-    return answer if isinstance(answer, str) else ""
+        return asking
+    answer = await request.app.state.logins.check(address_of(request), user, password)
+    if not isinstance(answer, Refusal):
+        return None
+    if answer.wait_seconds or answer.text == LACKS:
+        return JSONResponse({"error": answer.text}, answer.status, answer.headers)
+    return asking
 
 
 ROUTES: Final = (Route(METRICS, _show),)

@@ -11,6 +11,7 @@ import structlog
 from ibb.server.config import Config, ConfigError
 from ibb.server.log import set_up_log
 from ibb.server.web import admin_connection
+from ibb.server.web.login_views import Refusal
 
 from ..waiting import until
 
@@ -75,7 +76,7 @@ async def test_clients_that_are_being_answered_are_not_pushed_out(pages, store, 
     async def slow(logins, address, user, password):
         asked.append(user)
         await go_on.wait()
-        return "Too late"
+        return Refusal("Too late", 7.0)
 
     monkeypatch.setattr("ibb.server.web.login_views.Logins.check", slow)
     browsers = [shown.browser() for _ in range(OF_ONE_ADDRESS)]

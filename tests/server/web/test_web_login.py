@@ -4,10 +4,15 @@ from dataclasses import replace
 
 import pytest
 
+from ibb.protocol.handshake import Greeting
+from ibb.protocol.reply import is_ok, parse_err
+from ibb.server.login import login_guard
 from ibb.server.login.accounts import make_account
 from ibb.server.web import web_sessions
 from ibb.server.web.gate import COOKIE, OPEN_PATHS
 from ibb.server.web.web_sessions import WebSessions
+
+from ..raw_client import RawClient
 
 
 @pytest.mark.parametrize("user", ["watcher", "modern"])
@@ -53,15 +58,68 @@ async def test_who_may_not_look_is_told_which_privilege_that_wants(pages, store)
         assert "privilege(s)" not in answer.text
 
 
-async def test_an_address_that_fails_too_often_is_blocked_here_and_there(pages, store):
+@pytest.fixture
+def long_blocks(monkeypatch):
+    """Let a block outlast the test, however slow the machine."""
+    monkeypatch.setattr(login_guard, "BLOCK_SECONDS_MIN", 250.0)
+
+
+async def code_by_protocol(server, user, password):
+    """Return the error that a login as replicas have it gets, 0 if it may come in."""
+    async with await RawClient.connect(server.address) as client:
+        answer = await client.packet()
+        if answer[:1] != b"\xff":
+            client.greeting = Greeting.parse(answer)
+            answer = await client.log_in(user, password)
+        return 0 if is_ok(answer) else parse_err(answer).code
+
+
+@pytest.mark.usefixtures("long_blocks")
+async def test_an_address_that_fails_too_often_waits(pages, store):
     shown = await pages(store, max_connect_errors=3)
+    right, wrong = ({"user": "watcher", "password": word} for word in ("looking", "wrong"))
     async with shown.browser() as browser:
         for _ in range(3):
-            await browser.post("/login", data={"user": "watcher", "password": "wrong"})
-        answer = await browser.post("/login", data={"user": "watcher", "password": "looking"})
-        assert answer.status_code == 429
-        assert shown.server.guard.is_blocked("127.0.0.1")
+            await browser.post("/login", data=wrong)
+        answer = await browser.post("/login", data=right)
+        assert (answer.status_code, COOKIE in answer.cookies) == (429, False)
+        assert 1 <= int(answer.headers["retry-after"]) <= 250
         assert shown.server.aborted_connects == 3
+
+
+@pytest.mark.usefixtures("long_blocks")
+async def test_old_passwords_of_who_scrapes_keep_no_replica_out(pages, store):
+    shown = await pages(store, max_connect_errors=3)
+    elsewhere = {"host": "db.example"}
+    async with shown.browser(headers=elsewhere) as scraper:
+        answers = [await scraper.get("/metrics", auth=("watcher", "old")) for _ in range(5)]
+        assert [answer.status_code for answer in answers] == [401] * 3 + [429] * 2
+        assert 1 <= int(answers[-1].headers["retry-after"]) <= 250
+        assert "www-authenticate" not in answers[-1].headers
+        login = {"auth": ("watcher", "looking")}
+        assert (await scraper.get("/metrics", **login)).status_code == 429
+        assert await code_by_protocol(shown.server, "repl", "secret") == 0
+        assert await code_by_protocol(shown.server, "watcher", "looking") == 0
+        assert (await scraper.get("/metrics", **login)).status_code == 429  # forgives nothing
+        async with await RawClient.connect(shown.server.address) as admin:
+            await admin.log_in("chief", "mighty")
+            await admin.query("FLUSH HOSTS")
+        assert (await scraper.get("/metrics", **login)).status_code == 200
+
+
+@pytest.mark.usefixtures("long_blocks")
+async def test_who_guesses_by_protocol_and_by_web_has_each_count_once(pages, store):
+    """A right password by one of them gives no new guesses by the other."""
+    shown = await pages(store, max_connect_errors=3)
+    statuses, codes = [], []
+    async with shown.browser() as browser:
+        for number in range(5):
+            for user, password in (("repl", f"guess {number}"), ("watcher", "looking")):
+                codes.append(await code_by_protocol(shown.server, user, password))
+                form = {"user": user, "password": password}
+                statuses.append((await browser.post("/login", data=form)).status_code)
+    assert codes == [1045, 0] * 2 + [1045] + [1129] * 5
+    assert statuses == [403, 303] * 2 + [403] + [429] * 5
 
 
 async def test_a_session_ends_with_logout_with_its_time_and_with_its_account(pages, store):
