@@ -1,8 +1,8 @@
 """
 `/metrics` for Prometheus: what exists is read when it is asked for, so that nothing else pays.
 
-It is open to this machine, to who is logged in or sends user and password by HTTP's basic
-authentication, and with `metrics_open` to everybody.
+It is open to this machine, though not through a proxy on it, to who is logged in or sends user and
+password by HTTP's basic authentication, and with `metrics_open` to everybody.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from .admin_listener import AdminListener
     from .web_sessions import WebSessions
 
+# Headers by which a proxy says that it asks for somebody else; so do all that begin with the last.
+_FORWARDED: Final = ("forwarded", "via", "x-real-ip", "x-forwarded-")
 _CHALLENGE: Final = {"www-authenticate": 'Basic realm="ibb", charset="UTF-8"'}
 
 
@@ -94,8 +96,15 @@ async def _show(request: Request) -> Response:
 
 def _is_open(request: Request) -> bool:
     """Tell whether anybody may see them who comes from there."""
-    if request.app.state.server.config.metrics_open or request.state.login is not None:
+    config = request.app.state.server.config
+    if config.metrics_open or request.state.login is not None:
         return True
+    # With skip_ssl something before us encrypts: this machine's address may be anybody's. nginx
+    # without settings of its own says only by HTTP/1.0, which no scraper speaks, that it is there.
+    if config.skip_ssl or request.scope["http_version"] == "1.0":
+        return False
+    if any(name.startswith(_FORWARDED) for name in request.headers):
+        return False
     # By name, somebody else's page could have the browser of an administrator ask.
     return is_loopback(address_of(request)) and is_loopback(request.url.hostname or "")
 

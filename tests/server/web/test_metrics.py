@@ -1,5 +1,6 @@
 """`/metrics`: that its numbers are those of the server, who may have it, and how much there is."""
 
+import asyncio
 from collections import Counter
 
 import httpx
@@ -136,6 +137,15 @@ def as_lists(values, name):
         ({}, {}, 200),
         ({}, {"headers": {"host": "db.example:8307"}}, 401),  # somebody's page, by a name of his
         ({"metrics_open": True}, {"headers": {"host": "db.example:8307"}}, 200),
+        ({}, {"headers": {"forwarded": "for=192.0.2.1"}}, 401),
+        ({}, {"headers": {"via": "1.1 proxy"}}, 401),
+        ({}, {"headers": {"x-real-ip": "192.0.2.1"}}, 401),
+        ({}, {"headers": {"x-forwarded-for": "192.0.2.1"}}, 401),
+        ({}, {"headers": {"x-forwarded-proto": "https"}}, 401),
+        ({}, {"headers": {"x-forwarded-for": "192.0.2.1"}, "auth": ("watcher", "looking")}, 200),
+        ({"skip_ssl": True}, {}, 401),  # a proxy encrypts, and need not say that it is one
+        ({"skip_ssl": True}, {"auth": ("watcher", "looking")}, 200),
+        ({"skip_ssl": True, "metrics_open": True}, {}, 200),
         ({}, {"headers": {"host": "db.example"}, "auth": ("watcher", "looking")}, 200),
         ({}, {"headers": {"host": "db.example"}, "auth": ("watcher", "wrong")}, 401),
         ({}, {"headers": {"host": "db.example"}, "auth": ("repl", "secret")}, 403),
@@ -152,6 +162,14 @@ async def test_who_may_have_them(pages, store, settings, options, status):
     if status == 403:
         assert "1227" in answer.json()["error"]
         assert "the BINLOG MONITOR privilege(s)" in answer.json()["error"]
+
+
+async def test_who_speaks_as_an_old_proxy_does_logs_in(pages, store):
+    shown = await pages(store)
+    reader, writer = await asyncio.open_connection(*shown.listener.address)
+    writer.write(b"GET /metrics HTTP/1.0\r\nHost: %s\r\n\r\n" % shown.url[7:].encode())
+    assert b" 401 " in await reader.readline()
+    writer.close()
 
 
 def test_durations_are_counted_up_to_each_bound():
