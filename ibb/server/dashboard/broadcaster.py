@@ -29,7 +29,7 @@ class TooManyWatchers(IbbError):  # noqa: N818 - a state of the world
     """All places of those who watch are taken."""
 
     def __init__(self) -> None:
-        super().__init__(f"{WATCHERS_MAX} windows watch already: close one, then reload this one")
+        super().__init__(f"{WATCHERS_MAX} browsers watch already: close one, then reload this one")
 
 
 class Watcher:

@@ -1,6 +1,6 @@
 // What the page asks the server, and what the server tells by itself.
 
-const RETRY_MS = 2000;
+import { stream } from "./stream.js";
 
 /** Go to the login page, and come back to this view behind it. */
 function logIn() {
@@ -33,26 +33,27 @@ export async function ask(name, query = {}, signal = undefined) {
   return found;
 }
 
-/**
- * Have *show* called with each overview, and *state* with whether they come; reconnects for ever.
- *
- * A browser reconnects by itself where a connection breaks, not where the server says no: it may
- * have been started again, and then the login is over.
- */
-export function watch(show, state) {
-  let source = null;
-  const open = () => {
-    source = new EventSource("/api/live");
-    source.addEventListener("overview", (event) => {
-      state(true);
-      show(JSON.parse(event.data));
-    });
-    source.onerror = () => {
-      state(false);
-      if (source.readyState !== EventSource.CLOSED) return;
-      setTimeout(() => ask("samples", { seconds: 0 }).catch(() => null).then(open), RETRY_MS);
-    };
+/** Have *take* called with what the stream tells; returns what ends it. */
+function join(take) {
+  if (!window.SharedWorker) return stream(take);
+  const worker = new SharedWorker(new URL("shared_stream.js", import.meta.url), { type: "module" });
+  let leave = () => worker.port.postMessage("leave");
+  worker.port.onmessage = ({ data }) => take(data);
+  worker.onerror = () => {  // it could not be had
+    leave = stream(take);
   };
-  addEventListener("pagehide", () => source.close());
-  open();
+  return () => leave();
+}
+
+/** Have *show* called with each overview, and *state* with whether they come. */
+export function watch(show, state) {
+  const leave = join((text) => {
+    state(text !== null);
+    if (text !== null) show(JSON.parse(text));
+    else ask("samples", { seconds: 0 }).catch(() => null);  // is the login over?
+  });
+  addEventListener("pagehide", leave);
+  addEventListener("pageshow", (event) => {
+    if (event.persisted) location.reload();  // it has left
+  });
 }
