@@ -256,6 +256,10 @@ def test_only_so_many_addresses_are_remembered():
     assert guard.is_blocked(str(ADDRESSES_MAX))
 
 
+def test_ipv4_counts_by_address_also_at_a_socket_of_both():
+    assert address_key("::ffff:192.0.2.7") == address_key("192.0.2.7") == "192.0.2.7"
+
+
 def test_ipv6_counts_by_site():
     assert address_key("2001:db8:0:7::1") == address_key("2001:db8:0:7:ffff::2")
     assert address_key("2001:db8:0:7::1") != address_key("2001:db8:0:8::1")

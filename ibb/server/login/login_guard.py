@@ -45,6 +45,8 @@ def address_key(address: str) -> str:
         return address
     if isinstance(parsed, ipaddress.IPv4Address):
         return address
+    if parsed.ipv4_mapped is not None:  # whoever comes by IPv4 to a socket of both
+        return str(parsed.ipv4_mapped)
     return str(ipaddress.ip_network((parsed, _IPV6_SITE_BITS), strict=False))
 
 
