@@ -41,11 +41,11 @@ from .login.login_guard import LoginGuard
 from .pools import Pools
 from .statements.live_settings import LiveSettings
 from .statements.session_memory import SharedMemory
+from .storage_watch import StorageWatch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ibb.protocol.errors import FormatError
     from ibb.protocol.result_set import Value
     from ibb.storage.clock import Clock
     from ibb.storage.history import History
@@ -136,6 +136,7 @@ class Server:
         self.shared_blocks = SharedBlocks()
         self.tails: Tails | None = None
         self.purging = AutomaticPurge(self.history, days=self.config.expire_logs_days)
+        self._storage_watch = StorageWatch(self)
         self.guard = LoginGuard(self.config.max_connect_errors, self._clock.monotonic)
         self.refusals = RefusalLog(self._clock.monotonic)
         self._listener = Listener(self)
@@ -169,7 +170,7 @@ class Server:
         self.pools = Pools(self.config.dump_threads)
         self.signal = DurableSignal(self.history, self.pools.statements, self.config.poll_interval)
         self.gtid_waits = GtidWaits(self.history, self.signal, self.pools.statements)
-        self.history.pages.healed.tell = _log_healed
+        self._storage_watch.start()
         if isinstance(self.history, Store):
             self.semi_sync.enabled = self.config.rpl_semi_sync_master_enabled  # a stop ends it
             self.semi_sync.guard(self.history.commits)
@@ -221,6 +222,7 @@ class Server:
         self.semi_sync.enabled = False
         self.semi_sync.guard(None)
         await self.purging.stop()
+        await self._storage_watch.stop()
         if self.renewals is not None:
             await self.renewals.finished()
         await self.gtid_waits.close()
@@ -393,8 +395,3 @@ class Server:
         }
         shown = {name: str(value) for name, value in values.items()} | self.semi_sync.status()
         return shown if self.upstream is None else shown | self.upstream.semi_sync_status()
-
-
-def _log_healed(wrong: FormatError) -> None:
-    """Warn of a disk that tells the truth only when asked twice."""
-    get_log().warning("read_healed", file=wrong.file, page=wrong.page, error=str(wrong))

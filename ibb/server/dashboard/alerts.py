@@ -6,7 +6,6 @@ import shutil
 import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ibb.storage.read_only import ReadOnlyHistory
 from ibb.storage.store import Store
 
 from .reader_table import KEEPS_UP, LATE_ON_PURPOSE, duration
@@ -19,12 +18,13 @@ if TYPE_CHECKING:
     from .statement_rows import Row
 
 LAG_SECONDS: Final = 60  # behind which somebody is late
-SYNC_SECONDS: Final = 10.0  # after which a sync may never come back
 FILES_OF_ROOM_MIN: Final = 2  # of max_binlog_size, that the disk should have
 ALERTS_MAX: Final = 50
 ERROR: Final = "error"
 WARNING: Final = "warning"
 _ADVICE: Final = {
+    "history_damaged": "ibb verify tells where, and what is lost",
+    "disk_hangs": "see the disk, and what else uses it",
     "store_stopped": "mend the disk, then restart",
     "disk_full": "make room or purge: the relay goes on by itself",
     "upstream_stopped": "see the upstream's error, then START SLAVE",
@@ -38,7 +38,7 @@ class Alert(NamedTuple):
 
     Attributes:
         level: `ERROR` or `WARNING`.
-        about: upstream, store, disk, purge, lease, reader, semi-sync or connections.
+        about: upstream, history, store, disk, purge, lease, reader, semi-sync or connections.
         text: what is wrong, and what to do.
     """
 
@@ -67,9 +67,8 @@ def find_alerts(
     found = [
         *_of_readiness(reasons),
         *_of_upstream(upstream),
-        *_of_files(server),
+        *_of_healed_reads(server),
         *_of_disk(server),
-        *_of_syncs(server),
         *_of_purge(server),
         *_of_leases(leases),
         *_of_readers(readers),
@@ -93,11 +92,8 @@ def _of_upstream(upstream: Row | None) -> Iterator[Alert]:
         yield Alert(WARNING, "upstream", f"the relay is {duration(behind)} behind {name}")
 
 
-def _of_files(server: Server) -> Iterator[Alert]:
-    history = server.history
-    if isinstance(history, ReadOnlyHistory) and history.damage is not None:
-        yield Alert(ERROR, "store", f"the files cannot be read further: {history.damage}")
-    healed = history.pages.healed.count
+def _of_healed_reads(server: Server) -> Iterator[Alert]:
+    healed = server.history.pages.healed.count
     if healed:
         text = f"{healed} pages were wrong when read first and right the second time"
         yield Alert(WARNING, "disk", f"{text}: the disk or its memory may be failing")
@@ -116,13 +112,6 @@ def _of_disk(server: Server) -> Iterator[Alert]:
         level = ERROR if free < file_size else WARNING
         text = f"{free >> 20} MiB are free at {server.place}, a binlog file takes"
         yield Alert(level, "disk", f"{text} {file_size >> 20} MiB: purge, or make room")
-
-
-def _of_syncs(server: Server) -> Iterator[Alert]:
-    waited = 0.0 if server.storage is None else server.storage.disk.longest_wait()
-    if waited > SYNC_SECONDS:
-        text = f"a sync has not come back for {duration(waited)}"
-        yield Alert(ERROR, "disk", f"{text}: see the disk, and what else uses it")
 
 
 def _of_purge(server: Server) -> Iterator[Alert]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from ibb.server.storage_watch import DISK_HANGS, HISTORY_DAMAGED, storage_troubles
 from ibb.storage.errors import DiskError, StoreFailed, StoreFull
 from ibb.storage.store import Store
 
@@ -16,7 +17,10 @@ STORE_STOPPED: Final = "store_stopped"
 DISK_FULL: Final = "disk_full"
 UPSTREAM_STOPPED: Final = "upstream_stopped"
 UPSTREAM_LOST: Final = "upstream_lost"
-REASONS: Final = (STORE_STOPPED, DISK_FULL, UPSTREAM_STOPPED, UPSTREAM_LOST)
+REASONS: Final = (
+    *(HISTORY_DAMAGED, DISK_HANGS, STORE_STOPPED, DISK_FULL),
+    *(UPSTREAM_STOPPED, UPSTREAM_LOST),
+)
 
 
 class Reason(NamedTuple):
@@ -43,8 +47,11 @@ def reasons_not_ready(server: Server) -> list[Reason]:
 
 
 def _of_store(server: Server) -> Iterator[Reason]:
-    if not isinstance(server.history, Store):
-        return
+    troubles = storage_troubles(server)
+    for code, text in troubles.items():
+        yield Reason(code, text)
+    if DISK_HANGS in troubles or not isinstance(server.history, Store):
+        return  # a store that waits for its disk may have who asks it wait, too
     try:
         server.history.begin().rollback()
     except StoreFailed as error:

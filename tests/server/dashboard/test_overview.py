@@ -3,7 +3,6 @@
 import asyncio
 import json
 import time
-from unittest.mock import Mock
 
 import pytest
 
@@ -114,11 +113,12 @@ async def test_each_trouble_has_its_alert_errors_first(server, store, monkeypatc
     server.semi_sync.enabled = True
     monkeypatch.setattr(server.semi_sync, "_is_on", False)
     store.pages.healed.count = 2
-    server.storage = Mock()
-    server.storage.disk.longest_wait.return_value = 75.0
     found = alerts(
         server,
-        [("upstream_stopped", "the relay stands still: error 1236")],
+        [
+            ("upstream_stopped", "the relay stands still: error 1236"),
+            ("disk_hangs", "a sync has not come back for 75 s"),
+        ],
         [reader, late, reader | {"Why": KEEPS_UP}],
         upstream(Seconds_Behind_Master=61),
         [{"Name": "x", "Lapsed": "Yes"}, {"Name": "y", "Lapsed": "No"}],
@@ -128,7 +128,7 @@ async def test_each_trouble_has_its_alert_errors_first(server, store, monkeypatc
     ]
     assert [alert.level for alert in found] == [ERROR] * 2 + [WARNING] * 6
     assert "START SLAVE" in found[0].text
-    assert "a sync has not come back for 75 s: see the disk" in found[1].text
+    assert "a sync has not come back for 75 s; see the disk" in found[1].text
     assert "server 3 at h:1 is 90 s behind: does not read" in found[6].text
     store.purger.last_automatic = lapsed._replace(failure="disk on fire")
     assert any(alert == (ERROR, "purge", "files could not go by themselves: disk on fire")

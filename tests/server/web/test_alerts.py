@@ -53,6 +53,10 @@ CASES = {
         Case({one("ibb_not_ready", reason="store_stopped"): "0x5 1x10 0x10"}, 6,
              {"reason": "store_stopped"}, "a has stopped writing", ends=17),
     ],
+    "IbbHistoryDamaged": [
+        Case({one("ibb_not_ready", reason="history_damaged"): "0x5 1x300 0x10"}, 7,
+             {"reason": "history_damaged"}, "a cannot read its files to their end", ends=307),
+    ],
     "IbbDiskFull": [
         Case({one("ibb_not_ready", reason="disk_full"): "0x5 1x10 0x10"}, 7,
              {"reason": "disk_full"}, "a has no room for the next binlog file", ends=17),

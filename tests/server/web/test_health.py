@@ -1,15 +1,20 @@
 """`/healthz` and `/readyz`: what they say of a server that works, and of one that does not."""
 
 import errno
+import os
+import threading
 
 import pytest
 
+from ibb.protocol.errors import FormatError
+from ibb.protocol.gtid import Gtid
 from ibb.server.relay.relay_control import RelayControl
 from ibb.server.relay.upstream import UpstreamAddress
 from ibb.server.relay.upstream_tls import UpstreamTls
 from ibb.storage.errors import DiskError, StoreFull
 
-from ..waiting import answer_of
+from ..conftest import publish
+from ..waiting import answer_of, until
 
 
 async def readiness(browser):
@@ -42,6 +47,49 @@ async def test_a_store_that_stopped_writing_is_not_ready_and_still_lives(pages, 
         assert (await browser.get("/healthz")).status_code == 200
     async with shown.browser() as browser:
         assert (await readiness(browser)) == {"ready": False, "reasons": ["store_stopped"]}
+
+
+async def test_a_directory_that_cannot_be_read_to_its_end_is_not_ready(pages, sample, monkeypatch):
+    shown = await pages(sample[0])
+    monkeypatch.setattr(shown.server.history, "refresh", lambda: None)
+    shown.server.history.damage = FormatError("page 5 of binlog-000001.ibb: wrong checksum")
+    async with shown.logged_in() as browser:
+        found = await readiness(browser)
+        assert found["reasons"] == ["history_damaged"]
+        assert found["texts"] == [
+            "the files cannot be read further: page 5 of binlog-000001.ibb: wrong checksum"
+        ]
+        assert 'ibb_not_ready{reason="history_damaged"} 1.0' in (await browser.get("/metrics")).text
+
+
+async def test_a_store_whose_disk_hangs_is_not_ready_and_is_not_asked(pages, measured, monkeypatch):
+    store, figures = measured
+    shown = await pages(store)
+    shown.server.storage = figures
+    goes_on, sync = threading.Event(), os.fdatasync
+
+    def hanging(descriptor):
+        assert goes_on.wait(60)
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fdatasync", hanging)  # before there is anything to sync
+    syncing = threading.Thread(target=lambda: publish(store, Gtid(0, 1, 1), wait=True))
+    syncing.start()
+    try:
+        await until(lambda: figures.disk._waiting)
+        began = min(figures.disk._waiting.values())
+        monkeypatch.setattr(figures.disk, "_monotonic", lambda: began + 75)
+        monkeypatch.setattr(store, "begin", None)  # it might wait with the disk
+        async with shown.logged_in() as browser:
+            found = await readiness(browser)
+            assert found["reasons"] == ["disk_hangs"]
+            assert found["texts"] == ["a sync has not come back for 75 s"]
+            metrics = (await browser.get("/metrics")).text
+            assert 'ibb_not_ready{reason="disk_hangs"} 1.0' in metrics
+            assert "ibb_disk_sync_waiting_seconds 75.0" in metrics
+    finally:
+        goes_on.set()
+        syncing.join()
 
 
 @pytest.fixture
