@@ -134,7 +134,8 @@ class DumpService:
         """Return how far the dump has come: what the socket did not take yet is not sent."""
         reached = GtidPosition(list(self._session.reached.values()))
         progress = self._stream.progress(self._session.at, reached)
-        return progress._replace(acknowledged_at=self._acknowledged_at)
+        delay = self._pace.delay
+        return progress._replace(acknowledged_at=self._acknowledged_at, delay=delay)
 
     async def run(self) -> None:
         """

@@ -96,6 +96,7 @@ class Progress(NamedTuple):
         held_file: number of the oldest file that is kept for it.
         start: the last GTID that the client had in each domain; None if it named a file.
         acknowledged_at: when it acknowledged something last, in seconds since 1970; None: never.
+        delay: seconds that a group must be old before it is sent; 0: none.
     """
 
     at: Place | None
@@ -103,6 +104,7 @@ class Progress(NamedTuple):
     held_file: int
     start: GtidPosition | None
     acknowledged_at: float | None = None
+    delay: float = 0.0
 
 
 def process_line(session: Session, now: float) -> Process:

@@ -24,6 +24,7 @@ from .gate import METRICS, on_thread
 from .history_metrics import HistoryMetrics
 from .login_views import LACKS, Refusal, address_of
 from .reader_metrics import SentBytes, reader_metrics
+from .replica_metrics import replica_metrics
 from .server_metrics import server_metrics
 from .storage_metrics import storage_metrics
 
@@ -74,6 +75,7 @@ class Metrics:
         yield from self._history.collect()
         yield from storage_metrics(self._server)
         yield from reader_metrics(self._server, self._sent)
+        yield from replica_metrics(self._server)
         listener = self._listener
         yield gauge("ibb_admin_connections", "Connections to the admin's port.", len(listener))
         yield counter(

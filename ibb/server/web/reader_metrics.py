@@ -49,7 +49,11 @@ class SentBytes:
         counted: dict[int, int] = {}
         sums: dict[Labels, int] = {}
         for reader in readers:
-            number, labels, sent = reader.session.id, _labels(reader), reader.session.traffic[1]
+            number, labels, sent = (
+                reader.session.id,
+                reader_labels(reader),
+                reader.session.traffic[1],
+            )
             before = sums.get(labels, self._sums.get(labels, 0))
             sums[labels] = before + sent - self._counted.get(number, 0)
             counted[number] = sent
@@ -63,7 +67,7 @@ def reader_metrics(server: Server, sent_bytes: SentBytes) -> Iterator[Metric]:
     shown: dict[Labels, PlacedReader] = {}
     for reader in readers:  # two with the same labels: the one that is more behind
         if len(shown) < READERS_MAX:
-            shown.setdefault(_labels(reader), reader)
+            shown.setdefault(reader_labels(reader), reader)
     yield gauge("ibb_readers", "Connections with a dump.", len(readers))
     yield gauge(
         "ibb_readers_unlisted",
@@ -122,7 +126,8 @@ def reader_metrics(server: Server, sent_bytes: SentBytes) -> Iterator[Metric]:
     )
 
 
-def _labels(reader: PlacedReader) -> Labels:
+def reader_labels(reader: PlacedReader) -> Labels:
+    """Return those of a reader's lines: server_id, user, host."""
     session = reader.session
     host, colon, port = session.host.rpartition(":")
     number = session.dump_server_id or 0

@@ -74,6 +74,7 @@ def server_metrics(server: Server) -> Iterator[Metric]:
         ("level", "event"),
         sorted(PROBLEMS.copy().items()),
     )
+    yield gauge("ibb_semi_sync_wanted", "1: commits should wait.", server.semi_sync.enabled)
     yield from _semi_sync(status)
     if server.upstream is not None and server.upstream.is_configured:
         yield from _relay(server.upstream)

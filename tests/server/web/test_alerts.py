@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import pytest
 
+from ibb.server.web.reader_metrics import READERS_MAX
+
 RULES = Path(__file__).parents[3] / "deploy" / "prometheus" / "ibb.rules.yml"
 HEALTHY_MINUTES = 120
 
@@ -17,11 +19,13 @@ class Case(NamedTuple):
     What makes an alert fire.
 
     Attributes:
-        series: values by name and labels, one a minute, as promtool writes them.
+        series: values by name and labels, one a minute (`every`), as promtool writes them.
         fires: the minute from which on it does.
         labels: of the alert, without those of all: severity, and instance "a".
         summary: as people read it.
         ends: a minute at which it is over; None: it stays.
+        stays: a minute at which it still fires; None: nothing is said of it.
+        every: minutes that each value, and each minute of the above, stands for.
     """
 
     series: dict[str, str]
@@ -29,6 +33,8 @@ class Case(NamedTuple):
     labels: dict[str, str]
     summary: str
     ends: int | None = None
+    stays: int | None = None
+    every: int = 1
 
 
 def one(name, **labels):
@@ -38,6 +44,11 @@ def one(name, **labels):
 
 
 READER = {"server_id": "5", "user": "repl", "host": "r"}
+QUARTER = 15  # minutes
+DAY = 24 * 60 // QUARTER
+LAG, DELAY = (one(f"ibb_reader_{name}_seconds", **READER) for name in ("lag", "delay"))
+BYTES = one("ibb_reader_lag_bytes", **READER)
+LISTED = {one("ibb_readers"): f"2x{5 * DAY}", one("ibb_readers_unlisted"): f"0x{5 * DAY}"}
 SYNCS = "ibb_disk_sync_seconds_bucket"
 FREE, SIZE = one("ibb_filesystem_free_bytes"), one("ibb_filesystem_size_bytes")
 PAGES = one("ibb_page_fifo_bytes")
@@ -55,7 +66,8 @@ CASES = {
     ],
     "IbbHistoryDamaged": [
         Case({one("ibb_not_ready", reason="history_damaged"): "0x5 1x300 0x10"}, 7,
-             {"reason": "history_damaged"}, "a cannot read its files to their end", ends=307),
+             {"reason": "history_damaged"}, "a cannot read its files to their end",
+             stays=305, ends=307),
     ],
     "IbbDiskFull": [
         Case({one("ibb_not_ready", reason="disk_full"): "0x5 1x10 0x10"}, 7,
@@ -83,14 +95,19 @@ CASES = {
     "IbbReaderBehind": [
         Case({one("ibb_reader_lag_seconds", **READER): "0x5 400x10 0x15"}, 11, READER,
              "Reader 5 (repl@r) is 6m 40s behind", ends=17),
+        Case({LAG: "3600x5 4000x300 3600x15", DELAY: "3600x320"}, 11, READER,
+             "Reader 5 (repl@r) is 6m 40s behind", stays=305, ends=307),
     ],
     "IbbReaderRefused": [
-        Case({one("ibb_dumps_refused_total"): "0x5 1x40"}, 6, {},
-             "a had to refuse a reader: error 1236", ends=20),
+        Case({one("ibb_replica_refused", server_id="5"): "_x6 1x600 stale"}, 6,
+             {"server_id": "5"}, "a had to refuse replica 5: error 1236", stays=605, ends=607),
     ],
     "IbbReaderGone": [
-        Case({one("ibb_readers"): "3x5 2x20 3x10"}, 16, {},
-             "a has fewer readers than within the last hour", ends=27),
+        Case({BYTES: f"0x{2 * DAY} stale", **LISTED}, 2 * DAY + 2, {"server_id": "5"},
+             "Replica 5 of a is away", stays=3 * DAY + DAY // 2, ends=4 * DAY + 2, every=QUARTER),
+        Case({BYTES: f"0x{2 * DAY} stale _x{DAY} 0x99", **LISTED}, 2 * DAY + 2,
+             {"server_id": "5"}, "Replica 5 of a is away", stays=3 * DAY, ends=3 * DAY + 2,
+             every=QUARTER),
     ],
     "IbbRetentionShort": [
         Case({one("ibb_purge_removed_files_total"): "0x5 3x100",
@@ -138,6 +155,30 @@ CASES = {
     "IbbSemiSyncSwitchedOff": [
         Case({one("ibb_semi_sync_switched_off_total"): "0x5 1x40"}, 6, {},
              "a has stopped waiting for replicas", ends=20),
+        Case({one("ibb_semi_sync_wanted"): "1x400", one("ibb_semi_sync_on"): "1x5 0x300 1x95"}, 6,
+             {}, "a has stopped waiting for replicas", stays=305, ends=307),
+    ],
+}  # fmt: skip
+# What is meant, is over, or is too short to help with: minutes (of IbbReaderGone: quarters of an
+# hour), and series.
+QUIET = {
+    "IbbReaderBehind": [
+        (60, {LAG: "3600x60", DELAY: "3600x60"}),
+        (60, {LAG: "3890x60", DELAY: "3600x60"}),
+    ],
+    "IbbReaderGone": [
+        (DAY, {BYTES: f"0x4 stale _x{DAY}", **LISTED}),  # a tool, for an hour
+        (5 * DAY, {BYTES: " ".join([f"0x27 stale _x{DAY - 29}"] * 5), **LISTED}),  # each night
+        (3 * DAY, {BYTES.replace('"5"', '"0"'): f"0x{2 * DAY} stale _x{DAY}", **LISTED}),
+        # Where not all have lines of their own, one without a line may still be there.
+        (3 * DAY, {BYTES: f"0x{2 * DAY} stale _x{DAY}", one("ibb_readers"): f"300x{3 * DAY}",
+                   one("ibb_readers_unlisted"): f"100x{3 * DAY}"}),
+        # Of a server that is down nobody knows who reads.
+        (3 * DAY, {BYTES: f"0x{2 * DAY} stale _x{DAY}", one("ibb_readers"): f"2x{2 * DAY} stale",
+                   one("ibb_readers_unlisted"): f"0x{2 * DAY} stale"}),
+    ],
+    "IbbSemiSyncSwitchedOff": [
+        (60, {one("ibb_semi_sync_wanted"): "0x60", one("ibb_semi_sync_on"): "0x60"}),
     ],
 }  # fmt: skip
 HEALTHY = {
@@ -150,9 +191,11 @@ HEALTHY = {
     one("ibb_relay_running"): "1",
     one("ibb_relay_connected"): "1",
     one("ibb_relay_lag_seconds"): "60",
-    one("ibb_reader_lag_seconds", **READER): "300",
+    LAG: "3900",
+    DELAY: "3600",
+    BYTES: "0",
+    one("ibb_readers_unlisted"): "0",
     one("ibb_readers"): "2",
-    one("ibb_dumps_refused_total"): "7",
     one("ibb_purge_removed_files_total"): "0+1",
     one("ibb_binlog_oldest_group_timestamp_seconds"): "-100000",
     one("ibb_purge_held_back"): "0",
@@ -171,6 +214,8 @@ HEALTHY = {
     one("ibb_connections"): "90",
     one("ibb_connections_limit"): "100",
     one("ibb_semi_sync_switched_off_total"): "7",
+    one("ibb_semi_sync_wanted"): "1",
+    one("ibb_semi_sync_on"): "1",
 }
 
 
@@ -183,14 +228,14 @@ def rules():
     return found
 
 
-def checks(series, tests):
-    """Return a group of promtool's tests."""
+def checks(series, tests, every=1):
+    """Return a group of promtool's tests, whose values and times are *every* so many minutes."""
     return {
-        "interval": "1m",
+        "interval": f"{every}m",
         "input_series": [{"series": name, "values": text} for name, text in series.items()],
         "alert_rule_test": [
-            {"eval_time": f"{minute}m", "alertname": name, "exp_alerts": alerts}
-            for minute, name, alerts in tests
+            {"eval_time": f"{at * every}m", "alertname": name, "exp_alerts": alerts}
+            for at, name, alerts in tests
         ],
     }
 
@@ -207,11 +252,10 @@ def fired(name, case):
     }
 
 
-def run(folder, groups):
+def run(folder, groups, every=1):
     path = folder / "test.json"
-    path.write_text(
-        json.dumps({"rule_files": [str(RULES)], "evaluation_interval": "1m", "tests": groups})
-    )
+    content = {"rule_files": [str(RULES)], "evaluation_interval": f"{every}m", "tests": groups}
+    path.write_text(json.dumps(content))
     done = subprocess.run(
         ["promtool", "test", "rules", str(path)],
         capture_output=True,
@@ -232,22 +276,45 @@ def test_every_alert_has_a_test_and_says_what_it_means_and_what_to_do():
 
 
 @pytest.mark.live
-def test_alerts_fire_when_they_should(tmp_path):
+@pytest.mark.parametrize("every", [1, QUARTER])
+def test_alerts_fire_when_they_should(tmp_path, every):
     groups = []
     for name, cases in CASES.items():
         for case in cases:
+            if case.every != every:
+                continue
             alert = fired(name, case)
             tests = [(case.fires - 1, name, []), (case.fires, name, [alert])]
+            if case.stays is not None:
+                tests.append((case.stays, name, [alert]))
             if case.ends is not None:
                 tests.append((case.ends, name, []))
-            groups.append(checks(case.series, tests))
-    run(tmp_path, groups)
+            groups.append(checks(case.series, tests, every))
+    run(tmp_path, groups, every)
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("name", QUIET)
+def test_what_is_meant_or_over_fires_none(tmp_path, name):
+    every = QUARTER if name == "IbbReaderGone" else 1
+    groups = [
+        checks(series, [(at, name, []) for at in range(count)], every)
+        for count, series in QUIET[name]
+    ]
+    run(tmp_path, groups, every)
+
+
+def test_as_many_readers_have_lines_as_the_alert_of_one_that_is_away_goes_by():
+    assert rules()["IbbReaderGone"].split("\n")[0].endswith(f" < {READERS_MAX}")
 
 
 @pytest.mark.live
 def test_a_server_that_is_well_fires_none(tmp_path):
     series = {name: f"{text}x{HEALTHY_MINUTES}" for name, text in HEALTHY.items()}
     used = set(re.findall(r"\b(?:ibb_\w+|up)\b(?=[{ )\[])", " ".join(rules().values())))
-    assert {name.partition("{")[0] for name in HEALTHY} >= used - {"ibb_not_ready"}
+    assert {name.partition("{")[0] for name in HEALTHY} >= used - {
+        "ibb_not_ready",
+        "ibb_replica_refused",
+    }
     minutes = range(0, HEALTHY_MINUTES, 10)
     run(tmp_path, [checks(series, [(at, name, []) for name in CASES for at in minutes])])

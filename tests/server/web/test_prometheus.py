@@ -26,12 +26,15 @@ OTHERS = {
     "process_open_fds",
     "process_max_fds",
 }
-RARE = {"ibb_reader_acknowledged_timestamp_seconds", "ibb_log_problems_total"}
+RARE = {
+    *("ibb_reader_acknowledged_timestamp_seconds", "ibb_log_problems_total"),
+    "ibb_replica_refused",
+}
 # For who asks: neither a panel nor an alert is better with them.
 ASKED_FOR = {
     *("ibb_build_info", "ibb_start_time_seconds"),
     *("ibb_connections_accepted_total", "ibb_sessions_aborted_total", "ibb_commands_total"),
-    *("ibb_semi_sync_on", "ibb_semi_sync_replicas", "ibb_semi_sync_wait_seconds_total"),
+    *("ibb_semi_sync_replicas", "ibb_semi_sync_wait_seconds_total"),
     *("ibb_relay_skipped_groups_total", "ibb_relay_connects_total", "ibb_gtid_domains"),
     *("ibb_purge_freed_bytes_total", "ibb_purge_age_limit_seconds", "ibb_redo_checkpoints_total"),
     *("ibb_admin_connections_refused_total", "ibb_admin_sessions"),
