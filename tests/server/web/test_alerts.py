@@ -10,7 +10,10 @@ import pytest
 
 from ibb.server.web.reader_metrics import READERS_MAX
 
-RULES = Path(__file__).parents[3] / "deploy" / "prometheus" / "ibb.rules.yml"
+ROOT = Path(__file__).parents[3]
+DEPLOY = ROOT / "deploy"
+RULES = DEPLOY / "prometheus" / "ibb.rules.yml"
+MONITORING = ROOT / "docs" / "monitoring.md"
 HEALTHY_MINUTES = 120
 
 
@@ -49,6 +52,7 @@ DAY = 24 * 60 // QUARTER
 LAG, DELAY = (one(f"ibb_reader_{name}_seconds", **READER) for name in ("lag", "delay"))
 BYTES = one("ibb_reader_lag_bytes", **READER)
 LISTED = {one("ibb_readers"): f"2x{5 * DAY}", one("ibb_readers_unlisted"): f"0x{5 * DAY}"}
+PROBLEMS = one("ibb_log_problems_total", level="error", event="store_failed")
 SYNCS = "ibb_disk_sync_seconds_bucket"
 FREE, SIZE = one("ibb_filesystem_free_bytes"), one("ibb_filesystem_size_bytes")
 PAGES = one("ibb_page_fifo_bytes")
@@ -75,7 +79,8 @@ CASES = {
     ],
     "IbbDiskFillsUp": [
         Case({FREE: "5x60", SIZE: "100x60"}, 15, {}, "a will run out of room"),
-        Case({FREE: "100-0.2x60", SIZE: "100x60"}, 16, {}, "a will run out of room"),
+        Case({FREE: "1000-1x400 600x100", SIZE: "1000x500"}, 195, {}, "a will run out of room",
+             stays=400, ends=460),
     ],
     "IbbUpstreamStopped": [
         Case({one("ibb_relay_running"): "1x5 0x10 1x10"}, 11, {},
@@ -176,6 +181,11 @@ QUIET = {
         # Of a server that is down nobody knows who reads.
         (3 * DAY, {BYTES: f"0x{2 * DAY} stale _x{DAY}", one("ibb_readers"): f"2x{2 * DAY} stale",
                    one("ibb_readers_unlisted"): f"0x{2 * DAY} stale"}),
+    ],
+    "IbbDiskFillsUp": [  # the first copy of a primary's history, and one after a stop
+        (430, {FREE: "480-3x30 390x400", SIZE: "500x430"}),
+        (430, {FREE: "480-2x140 200x290", SIZE: "500x430"}),
+        (830, {FREE: "480x400 480-3x30 390x400", SIZE: "500x830"}),
     ],
     "IbbSemiSyncSwitchedOff": [
         (60, {one("ibb_semi_sync_wanted"): "0x60", one("ibb_semi_sync_on"): "0x60"}),
@@ -306,6 +316,38 @@ def test_what_is_meant_or_over_fires_none(tmp_path, name):
 
 def test_as_many_readers_have_lines_as_the_alert_of_one_that_is_away_goes_by():
     assert rules()["IbbReaderGone"].split("\n")[0].endswith(f" < {READERS_MAX}")
+
+
+def queries_of_problems():
+    """Return the one of docs/monitoring.md and that of the dashboard, of ten minutes."""
+    (told,) = re.findall(r"`(increase\(ibb_log_problems_total.*?)`", MONITORING.read_text())
+    panels = json.loads((DEPLOY / "grafana" / "ibb.json").read_text())["panels"]
+    (shown,) = [
+        target["expr"]
+        for panel in panels
+        for target in panel.get("targets", ())
+        if "ibb_log_problems_total" in target["expr"]
+    ]
+    return told, shown.replace("$__rate_interval", "10m").replace("$instance", "a")
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("which", [0, 1], ids=["docs", "dashboard"])
+def test_the_first_error_of_a_kind_is_shown_as_the_next_ones_are(tmp_path, which):
+    query = f"count(({queries_of_problems()[which]}))"
+    group = checks({PROBLEMS: "_x5 1x40 2x40"}, [])
+    group["promql_expr_test"] = [
+        {
+            "expr": query,
+            "eval_time": f"{minute}m",
+            "exp_samples": [{"labels": "{}", "value": 1}] if shown else [],
+        }
+        for minute, shown in (
+            *((4, False), (6, True), (14, True), (20, False)),
+            *((40, False), (48, True), (60, False)),
+        )
+    ]
+    run(tmp_path, [group])
 
 
 @pytest.mark.live
