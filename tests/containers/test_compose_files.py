@@ -39,6 +39,12 @@ def test_podman_compose_does_not_see_whom_they_wait_for():
     assert 'podman-compose" -f docker-compose.yml -f containers/podman.yml)' in script
 
 
+def test_no_volume_begins_as_another_one_does():
+    """Asked for a volume that is not there, podman tells of one whose name begins so."""
+    names = yaml.load((ROOT / "docker-compose.yml").read_text(), Reader)["volumes"]
+    assert not [(one, two) for one in names for two in names if one != two and two.startswith(one)]
+
+
 def test_folders_of_the_checkout_are_labelled_for_containers():
     for one in services("docker-compose.yml").values():
         for mount in one["volumes"]:
