@@ -75,7 +75,8 @@ class QueryEvent(NamedTuple):
         text = event[place + name_bytes + 1 :]
         if event[TYPE_OFFSET] == EventType.QUERY_COMPRESSED:
             text = _inflated(text)
-        sql = text_of(text, charset_of_collation(settings.collation) or "utf8mb4")
+        charset = charset_of_collation(settings.collation) or "utf8mb4"
+        sql = text_of(text, charset, of_statement=True)
         if settings.sql_mode & _NO_BACKSLASH_ESCAPES:
             sql = _NAME_OR_BACKSLASH.sub(lambda found: found[1] or r"\\", sql)
         return cls(

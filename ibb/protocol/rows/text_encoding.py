@@ -11,8 +11,11 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
+from .own_characters import decoded
+
 UTF8: Final = frozenset({"utf8mb4", "utf8mb3", "utf8", "ascii"})
-# Character sets of several bytes by Python's name: characters are decoded by it.
+# Character sets of several bytes by Python's name: characters are decoded by it, but for a few
+# (`own_characters`).
 CODECS: Final = {
     "big5": "big5",
     "cp932": "cp932",
@@ -173,7 +176,9 @@ def utf8_table(charset: str) -> bytes | None:
     return bytes(table)
 
 
-def text_of(data: bytes, charset: str, errors: str = "replace") -> str:
+def text_of(
+    data: bytes, charset: str, errors: str = "replace", *, of_statement: bool = False
+) -> str:
     """
     Return bytes of a character set as a text.
 
@@ -181,6 +186,7 @@ def text_of(data: bytes, charset: str, errors: str = "replace") -> str:
         data: the bytes.
         charset: by MariaDB's name.
         errors: what to do with what is no character: "replace" or "strict", as in Python.
+        of_statement: it is to be parsed: no character is a backslash but the one of one byte.
 
     Raises:
         UnicodeDecodeError: "strict", and there is such.
@@ -188,7 +194,8 @@ def text_of(data: bytes, charset: str, errors: str = "replace") -> str:
     """
     table = utf8_table(charset)
     if table is None:
-        return data.decode("utf-8" if charset in UTF8 else CODECS[charset], errors)
+        codec = "utf-8" if charset in UTF8 else CODECS[charset]
+        return decoded(data, charset, codec, errors, of_statement=of_statement)
     text = b"".join(
         table[4 * byte + 1 : 4 * byte + 1 + table[4 * byte]] or b"\xff" for byte in data
     )
