@@ -101,7 +101,7 @@ def read_batches(
                 batch.take(group.gtid, group.timestamp, steps),
                 just_behind(group.position),
             )
-            if ends or batch.groups >= config.batch_groups or batch.rows >= config.batch_rows:
+            if ends or batch.is_full(config):
                 yield batch.finished(pending.known, mark_before(history.pages, place))
                 batch = _Batch(batch.end, schema_of, config.table_name)
         if batch.groups:
@@ -139,6 +139,7 @@ class _Batch:
     ) -> None:
         self.groups = 0
         self.rows = 0
+        self.bytes = 0  # of rows events
         self.end = start.copy()
         self._start = start
         self._time = 0
@@ -162,6 +163,14 @@ class _Batch:
                 self._rows(step)
         return any(isinstance(step, Statement) for step in steps)
 
+    def is_full(self, config: PipelineConfig) -> bool:
+        """Tell whether it has as much as a batch is to have."""
+        return (
+            self.groups >= config.batch_groups
+            or self.rows >= config.batch_rows
+            or self.bytes >= config.batch_bytes
+        )
+
     def finished(self, prepared: dict[str, Prepared], mark: HistoryMark) -> MicroBatch:
         """Return the batch; *prepared* XA transactions and *mark* of the history at its end."""
         self._close()
@@ -178,6 +187,7 @@ class _Batch:
             table = _OpenTable(name, step, self._schema_of(step.table_map), self._tags)
             self._open[name] = table
         self.rows += table.add(step.event, len(self._tags) - 1)
+        self.bytes += len(step.event)
         self._steps += table.full()
 
     def _close(self) -> None:

@@ -24,6 +24,7 @@ WORKERS_MAX: Final = 64
 LEASE_SECONDS: Final = 7 * 24 * 3600
 PAUSE_SECONDS_MAX: Final = 86_400
 BATCH_MAX: Final = 10_000_000
+BATCH_MIB_MAX: Final = 1 << 16
 SMALL_FILES_MAX: Final = 100_000
 FILE_MIB_MAX: Final = 4096
 KEEP_HOURS_MIN: Final = 168  # as Delta has it
@@ -105,6 +106,7 @@ class PipelineConfig:
         undecoded: "stop", or "keep" in the table of dead letters.
         batch_groups: event groups in a batch, at most.
         batch_rows: changed rows after which a batch ends with its group.
+        batch_bytes: of rows events after which it does.
         batch_seconds: between batches, where the tables have everything: each batch is a commit.
         compaction: of the target's files; None: nothing is done about them.
         server: the source's MariaDB, or None.
@@ -124,6 +126,7 @@ class PipelineConfig:
     undecoded: str = "stop"
     batch_groups: int = 50_000
     batch_rows: int = 200_000
+    batch_bytes: int = 64 << 20
     batch_seconds: int = 5
     compaction: CompactionConfig | None = None
     server: ServerConfig | None = None
@@ -196,7 +199,7 @@ def parse_config(values: dict[str, Any], folder: Path) -> PipelineConfig:
     source = top.section("source", {"path"})
     target = top.section("target", {"path", "format", "storage"})
     tables = top.section("tables", {"include", "exclude", "history", "keys", "undecoded"})
-    batch = top.section("batch", {"groups", "rows", "seconds"})
+    batch = top.section("batch", {"groups", "rows", "mib", "seconds"})
     name = about.text("name", "ibb")
     if not _NAME.fullmatch(name):
         raise ConfigError("pipeline.name", "1 to 64 letters, digits, '_', '.' and '-' are allowed")
@@ -219,6 +222,7 @@ def parse_config(values: dict[str, Any], folder: Path) -> PipelineConfig:
         undecoded=undecoded,
         batch_groups=batch.number("groups", 50_000, BATCH_MAX),
         batch_rows=batch.number("rows", 200_000, BATCH_MAX),
+        batch_bytes=batch.number("mib", 64, BATCH_MIB_MAX) << 20,
         batch_seconds=batch.number("seconds", 5, PAUSE_SECONDS_MAX),
         compaction=_compaction(top, kind) if "compaction" in values else None,
         server=_server(top, folder) if "server" in values else None,

@@ -33,6 +33,10 @@ READ_SECONDS: Final = 3600  # one statement without a row
 VIEWS_MAX: Final = 20  # until one whose tables are not defined anew meanwhile
 PASSWORD_BYTES_MAX: Final = 4096
 XIDS_SHOWN: Final = 5  # in an error
+FETCH_ROWS_MAX: Final = 10_000  # at a time; as few at first as there may be large ones
+FETCH_ROWS_FIRST: Final = 16
+FETCH_BYTES: Final = 8 << 20  # that a fetch aims at, by the rows before it
+RANGE_BYTES: Final = 32 << 20  # of a range that is collected, by what the server knows of the table
 _NOT_ALLOWED: Final = frozenset({1142, 1227, 1401})  # denied: command, privilege, XA RECOVER
 _NO_RANGES: Final = frozenset({"year", "time", "bit"})  # whose values are no integers in SQL
 _MICROSECOND: Final = dt.timedelta(microseconds=1)
@@ -76,15 +80,22 @@ class View:
         where = f" WHERE {condition}" if condition else ""
         try:
             with self.connections[worker].cursor(SSCursor) as cursor:
-                cursor.arraysize = 10_000
                 cursor.execute(f"SELECT {columns} FROM {quoted(*table.name)}{where}")  # noqa: S608 - quoted names
-                while rows := cursor.fetchmany():
-                    yield _table_of(table.schema, rows)
+                size = FETCH_ROWS_FIRST
+                while rows := cursor.fetchmany(size):
+                    piece = _table_of(table.schema, rows)
+                    size = FETCH_BYTES * len(rows) // max(piece.nbytes, 1)
+                    size = max(1, min(size, FETCH_ROWS_MAX))
+                    yield piece
         except pymysql.Error as error:
             raise PipelineError(f"{table.name}: the server refused: {error.args[-1]}") from error
 
     def ranges(self, table: SourceTable, rows: int) -> list[str]:
-        """Return conditions that cut *table* into pieces of about *rows* rows by its key."""
+        """
+        Return conditions that cut *table* into pieces by its key.
+
+        A piece has about *rows* rows, or about `RANGE_BYTES` where that is less.
+        """
         if len(table.key) != 1:
             return [""]
         key = table.schema.field(table.key[0])
@@ -98,13 +109,14 @@ class View:
         )
         if low is None:
             return [""]
-        ((count,),) = rows_of(
+        ((count, size),) = rows_of(
             self.connections[0],
-            "SELECT TABLE_ROWS FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s "
+            "SELECT TABLE_ROWS, DATA_LENGTH FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s "
             "AND TABLE_NAME = %s",
             *table.name,
         )
-        pieces = max(1, min(int(count or 0) // rows + 1, RANGES_MAX))
+        wanted = max(int(count or 0) // rows, int(size or 0) // RANGE_BYTES)
+        pieces = min(wanted + 1, RANGES_MAX)
         width = (high - low) // pieces + 1
         return [
             f"{name} >= {start} AND {name} < {start + width}"

@@ -63,6 +63,7 @@ def test_everything_can_be_said(tmp_path):
         [batch]
         groups = 10
         rows = 20
+        mib = 3
         seconds = 30
         [server]
         socket = "/run/mysqld.sock"
@@ -81,6 +82,7 @@ def test_everything_can_be_said(tmp_path):
         "127.0.0.1", 3306, "cdc", "/run/mysqld.sock", str(tmp_path / "secret"), 4, 1000
     )
     assert (config.batch_groups, config.batch_rows, config.batch_seconds) == (10, 20, 30)
+    assert config.batch_bytes == 3 << 20
     assert config.name == "shop"
 
 
