@@ -93,7 +93,6 @@ class SchemaHistory:
             return
         if words[0] in ("CREATE", "ALTER") and {"DATABASE", "SCHEMA"} & set(words[1:4]):
             self._define_database(tokens, database, server_charset)
-            return
         effect = effect_of(sql, database, ansi_quotes=ansi_quotes)
         before = dict(self._tables)
         unclear = _OTHER_CHARSETS.intersection(words)
@@ -108,8 +107,10 @@ class SchemaHistory:
             for table in effect.tables:
                 self._tables.pop(self._name(table), None)
         elif isinstance(effect, DropDatabase):
-            self._charsets.pop(effect.database, None)
-            self._forget([table for table in self._tables if table.database == effect.database])
+            if words[0] == "DROP":
+                self._charsets.pop(effect.database, None)
+            gone = self._name(TableName(effect.database, "")).database
+            self._forget([table for table in self._tables if table.database == gone])
         elif isinstance(effect, Unclear):
             named = [] if effect.is_any else [self._name(table) for table in effect.tables]
             self._forget(named or list(self._tables))

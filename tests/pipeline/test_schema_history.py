@@ -1,5 +1,7 @@
 """Schemas by the statements of a history; real ones: `tests/integration/test_schema_history.py`."""
 
+import pytest
+
 from ibb.pipeline.schema_history import SchemaHistory
 from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.protocol.rows.table_layout import layout_of
@@ -8,12 +10,12 @@ from ibb.protocol.rows.table_map import TableMap
 from ..protocol.rows import row_encoder as enc
 
 
+def at(number):
+    return GtidPosition([Gtid(0, 1, number)])
+
+
 def test_each_version_holds_from_its_statement_on():
     history = SchemaHistory()
-
-    def at(number):
-        return GtidPosition([Gtid(0, 1, number)])
-
     history.follow("CREATE DATABASE s CHARSET utf8mb4", "", at(1))
     history.follow("CREATE TABLE s.t (a INT, b TEXT)", "", at(2))
     history.follow("ALTER TABLE t ADD c NATIONAL CHAR(3)", "s", at(5))
@@ -23,6 +25,21 @@ def test_each_version_holds_from_its_statement_on():
     known = [None if schema is None else len(schema.columns) for schema in found]
     assert known == [None, 2, 2, 2, None, None, 1, 1, None, None]
     assert found[2].columns[1].charset == "utf8mb4"
+
+
+@pytest.mark.parametrize("lower_case", [False, True])
+def test_a_database_that_is_replaced_has_no_table_any_more(lower_case):
+    history = SchemaHistory(lower_case=lower_case)
+    name = "S" if lower_case else "s"
+    history.follow("CREATE TABLE s.t (a INT, b TEXT)", "", at(1))
+    history.follow("CREATE TABLE r.t (a INT)", "", at(2))
+    history.follow(f"CREATE OR REPLACE DATABASE {name} CHARSET koi8r", "", at(3))
+    assert history.schemas.find("s", "t", Gtid(0, 1, 4)) is None
+    history.follow("CREATE TABLE IF NOT EXISTS s.t (b INT, a TEXT)", "", at(5))
+    found = history.schemas.find("s", "t", Gtid(0, 1, 6))
+    assert [column.name for column in found.columns] == ["b", "a"]
+    assert lower_case or found.columns[1].charset == "koi8r"
+    assert len(history.schemas.find("r", "t", Gtid(0, 1, 6)).columns) == 1
 
 
 def test_types_that_are_stored_as_another_fit_their_rows():

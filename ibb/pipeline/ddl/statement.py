@@ -115,7 +115,13 @@ def _pass_settings(cursor: Cursor) -> None:
 
 def _create(cursor: Cursor, database: str) -> Effect:
     replace = cursor.words("OR", "REPLACE")
-    if cursor.any_of("TEMPORARY") or not cursor.any_of("TABLE"):
+    if replace and cursor.any_of("DATABASE", "SCHEMA"):
+        return DropDatabase(cursor.name())
+    if cursor.any_of("TEMPORARY"):
+        return None
+    if replace and cursor.any_of("SEQUENCE"):
+        return DropTables((cursor.table_name(database),))
+    if not cursor.any_of("TABLE"):
         return None  # databases, views, users ...; indexes too
     if_missing = cursor.words("IF", "NOT", "EXISTS")
     table = cursor.table_name(database)

@@ -112,6 +112,19 @@ def test_a_dropped_table_is_put_aside_and_another_takes_its_name(side, crashes, 
     assert side.table() == [{"name": "x"}]
 
 
+@pytest.mark.parametrize("replaces", ["DATABASE shop", "SCHEMA shop", "SEQUENCE shop.t"])
+def test_what_is_replaced_by_something_else_has_gone(side, replaces):
+    side.sql(CREATE)
+    side.rows(insert({"id": 1, "name": "a"}))
+    side.sql(f"CREATE OR REPLACE {replaces}", database="")
+    side.apply()
+    assert not side.lake.open(T).exists
+    side.sql(CREATE.replace("TABLE", "TABLE IF NOT EXISTS"))
+    side.rows(insert({"id": 2, "name": "b"}))
+    side.apply(3)
+    assert side.table() == [{"id": 2, "name": "b"}]
+
+
 def test_a_crash_between_a_table_and_the_rows_it_is_made_of(side, monkeypatch):
     """CREATE TABLE SELECT is one group: the table alone must not count as all of it."""
 
