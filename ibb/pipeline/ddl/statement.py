@@ -68,6 +68,19 @@ def effect_of(sql: str, database: str, *, ansi_quotes: bool = False) -> Effect:
     return effect
 
 
+def is_of_rows(sql: str) -> bool:
+    """Whether *sql* surely changes rows: what a transaction takes back."""
+    cursor = Cursor(tokens_of(sql))
+    verb = cursor.take().word
+    if verb == "SET" and cursor.any_of("STATEMENT"):
+        try:
+            _pass_settings(cursor)
+        except UnclearError:
+            return False
+        verb = cursor.take().word
+    return verb in ROWS_AS_STATEMENTS
+
+
 def spreads(sql: str, *, ansi_quotes: bool = False) -> bool:
     """Whether *sql* has a foreign key that changes or deletes rows when others do."""
     words = [token.word for token in tokens_of(sql, ansi_quotes=ansi_quotes)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from ibb.pipeline.ddl.statement import is_of_rows
 from ibb.pipeline.ddl.tokens import tokens_of
 from ibb.protocol.event import HEADER_SIZE, TYPE_OFFSET, EventHeader, EventType
 from ibb.protocol.event_splitter import EventSplitter
@@ -58,7 +59,8 @@ def steps_of(
     Return what *group* does to the tables that are wanted, in order.
 
     Rows that were rolled back may be logged all the same, when a table without transactions
-    changed in between. The tables of a pipeline have transactions, so theirs did not happen.
+    changed in between. The tables of a pipeline have transactions, so theirs did not happen. DDL
+    did: a CREATE OR REPLACE ... SELECT that failed has dropped the table, and is rolled back.
 
     Args:
         group: whose pieces were not taken yet.
@@ -166,12 +168,20 @@ class _Reading:
 
     def _roll_back(self, text: str) -> None:
         if len(tokens_of(text)) == 1:
-            del self.steps[:]
+            self._undo(0)
             return
         name = _last_name(text)
         while self._savepoints and self._savepoints[-1][0] != name:
             self._savepoints.pop()
-        del self.steps[self._savepoints[-1][1] if self._savepoints else 0 :]
+        self._undo(self._savepoints[-1][1] if self._savepoints else 0)
+
+    def _undo(self, first: int) -> None:
+        """Leave out the changes of rows among the steps from number *first* on."""
+        self.steps[first:] = [
+            step
+            for step in self.steps[first:]
+            if isinstance(step, Statement) and not is_of_rows(step.sql)
+        ]
 
 
 def _last_name(text: str) -> str:

@@ -100,12 +100,26 @@ def test_load_data_that_is_logged_as_a_statement_tells_where_it_ran():
 
 
 def test_what_was_rolled_back_did_not_happen():
-    one, two, three = (query(b"TRUNCATE t%d" % number) for number in (1, 2, 3))
+    one, two, three = (query(b"DELETE FROM t%d" % number) for number in (1, 2, 3))
     begin, end = query(b"BEGIN"), query(b"COMMIT")
     save, back = query(b"SAVEPOINT `s`"), query(b"ROLLBACK TO SAVEPOINT s")
-    assert texts(begin, one, save, two, back, three, end) == ["TRUNCATE t1", "TRUNCATE t3"]
+    assert texts(begin, one, save, two, back, three, end) == ["DELETE FROM t1", "DELETE FROM t3"]
     assert texts(begin, one, save, two, query(b"ROLLBACK")) == []
-    assert texts(begin, one, end) == ["TRUNCATE t1"]
+    assert texts(begin, one, end) == ["DELETE FROM t1"]
+
+
+def test_ddl_happened_whatever_was_rolled_back_around_it():
+    drop = b"DROP TABLE IF EXISTS `t`/* Generated to handle failed CREATE OR REPLACE */"
+    rows = query(b"SET STATEMENT max_statement_time=9 FOR DELETE FROM t")
+    begin, rollback = query(b"BEGIN"), query(b"ROLLBACK")
+    assert texts(begin, rows, query(drop), rows, rollback) == [drop.decode()]
+    odd = b"SET STATEMENT sql_mode='' FOR DELETE FROM t"
+    assert texts(begin, query(odd), rollback) == [odd.decode()]
+    save, back = query(b"SAVEPOINT s"), query(b"ROLLBACK TO s")
+    assert texts(begin, save, query(drop), rows, back, rows, query(b"COMMIT")) == [
+        drop.decode(),
+        "SET STATEMENT max_statement_time=9 FOR DELETE FROM t",
+    ]
 
 
 XID = "X'78',X'',1"
