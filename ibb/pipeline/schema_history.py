@@ -73,6 +73,8 @@ class SchemaHistory:
         *,
         ansi_quotes: bool = False,
         server_charset: str = "",
+        error: int = 0,
+        uses_temporary: bool = False,
     ) -> None:
         """
         Take a statement; those that define nothing change nothing.
@@ -86,6 +88,8 @@ class SchemaHistory:
                 has what it makes.
             ansi_quotes: whether `"x"` is a name in it, by its sql_mode.
             server_charset: the server's default then, empty if it is not known.
+            error: by which it failed, having done a part; 0: it did not.
+            uses_temporary: tables that it names may be the session's temporary ones.
         """
         tokens = tokens_of(sql, ansi_quotes=ansi_quotes)
         words = [token.word for token in tokens]
@@ -93,7 +97,13 @@ class SchemaHistory:
             return
         if words[0] in ("CREATE", "ALTER") and {"DATABASE", "SCHEMA"} & set(words[1:4]):
             self._define_database(tokens, database, server_charset)
-        effect = effect_of(sql, database, ansi_quotes=ansi_quotes)
+        effect = effect_of(
+            sql,
+            database,
+            ansi_quotes=ansi_quotes,
+            error=error,
+            uses_temporary=uses_temporary,
+        )
         before = dict(self._tables)
         unclear = _OTHER_CHARSETS.intersection(words)
         if isinstance(effect, CreateTable):

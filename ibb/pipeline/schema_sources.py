@@ -165,6 +165,8 @@ class FollowedSchemas:
                 since,
                 ansi_quotes=statement.modes.ansi_quotes,
                 server_charset=statement.server_charset,
+                error=statement.error,
+                uses_temporary=statement.uses_temporary,
             )
 
 

@@ -42,6 +42,22 @@ def test_a_database_that_is_replaced_has_no_table_any_more(lower_case):
     assert len(history.schemas.find("r", "t", Gtid(0, 1, 6)).columns) == 1
 
 
+@pytest.mark.parametrize(
+    ("sql", "said", "knows"),
+    [
+        ("CREATE OR REPLACE TABLE t (b INT)", {"error": 1005}, False),
+        ("ALTER TABLE t ADD zz INT", {"uses_temporary": True}, False),
+        ("TRUNCATE TABLE t", {"uses_temporary": True}, True),
+        ("DROP USER t", {"error": 1396}, True),
+    ],
+)
+def test_what_a_doubtful_statement_names_is_not_known_any_more(sql, said, knows):
+    history = SchemaHistory()
+    history.follow("CREATE TABLE t (a INT)", "s", at(1))
+    history.follow(sql, "s", at(2), **said)
+    assert (history.schemas.find("s", "t", Gtid(0, 1, 3)) is not None) == knows
+
+
 def test_types_that_are_stored_as_another_fit_their_rows():
     history = SchemaHistory()
     sql = """CREATE TABLE t (id SERIAL, v VECTOR(3), b BLOB(9), m TEXT(70000) CHARSET utf8mb4,

@@ -9,6 +9,7 @@ from ibb.pipeline.tables.row_changes import TableName
 from .alter import check_engine, read_alter
 from .column_definition import ColumnDefinition, key_columns, read_definition
 from .cursor import Cursor, UnclearError, split
+from .doubts import after_error, beside_temporary
 from .effects import (
     CreateTable,
     DropDatabase,
@@ -48,7 +49,14 @@ _TABLE_KEYS: Final = frozenset(
 )
 
 
-def effect_of(sql: str, database: str, *, ansi_quotes: bool = False) -> Effect:
+def effect_of(
+    sql: str,
+    database: str,
+    *,
+    ansi_quotes: bool = False,
+    error: int = 0,
+    uses_temporary: bool = False,
+) -> Effect:
     """
     Return what *sql* does to tables; None: nothing that matters to their rows and columns.
 
@@ -56,16 +64,20 @@ def effect_of(sql: str, database: str, *, ansi_quotes: bool = False) -> Effect:
         sql: a statement, as its Query event has it.
         database: the session's, for names without one.
         ansi_quotes: whether `"x"` is a name.
+        error: by which it failed, having done a part; 0: it did not.
+        uses_temporary: tables that it names may be the session's temporary ones.
     """
     tokens = tokens_of(sql, ansi_quotes=ansi_quotes)
     cursor = Cursor(tokens)
     try:
         effect = _effect(cursor, database)
-    except UnclearError as error:
-        return Unclear(_tables_in(tokens, database), str(error))
+    except UnclearError as unclear:
+        return Unclear(_tables_in(tokens, database), str(unclear))
     if isinstance(effect, Unclear):
         return Unclear(_tables_in(tokens, database), effect.reason, is_any=True)
-    return effect
+    if error:
+        return after_error(effect, error)
+    return beside_temporary(effect) if uses_temporary else effect
 
 
 def is_of_rows(sql: str) -> bool:

@@ -163,7 +163,15 @@ class _Reading:
             self._roll_back(text)
         elif not self._is_undone:
             self.steps.append(
-                Statement(self._gtid, self._time, query.database, query.sql, query.modes)
+                Statement(
+                    self._gtid,
+                    self._time,
+                    query.database,
+                    query.sql,
+                    query.modes,
+                    query.error,
+                    query.uses_temporary,
+                )
             )
 
     def _roll_back(self, text: str) -> None:

@@ -18,7 +18,14 @@ from typing import Final, NamedTuple
 
 from ibb.pipeline.ddl.session_modes import SessionModes
 from ibb.protocol.errors import FormatError
-from ibb.protocol.event import HEADER_SIZE, QUERY_SIZES, TYPE_OFFSET, EventType
+from ibb.protocol.event import (
+    HEADER_SIZE,
+    QUERY_POST_HEADER,
+    TYPE_OFFSET,
+    EventFlag,
+    EventHeader,
+    EventType,
+)
 from ibb.protocol.rows.text_encoding import charset_of_collation, text_of
 
 TEXT_BYTES_MAX: Final = 64 << 20  # of a compressed text when it is inflated
@@ -48,12 +55,16 @@ class QueryEvent(NamedTuple):
         sql: its text, with backslashes as they are by default: they escape what is behind them.
         modes: of the session.
         server_charset: of the session's collation_server: of databases made without one; or empty.
+        error: by which it failed at the source, having done a part; 0: it did not.
+        uses_temporary: tables that it names may be the session's temporary ones.
     """
 
     database: str
     sql: str
     modes: SessionModes
     server_charset: str = ""
+    error: int = 0
+    uses_temporary: bool = False
 
     @classmethod
     def parse(cls, event: bytes) -> QueryEvent:
@@ -63,10 +74,10 @@ class QueryEvent(NamedTuple):
         Raises:
             FormatError: it is cut, or damaged.
         """
-        place = HEADER_SIZE + QUERY_SIZES.size
+        place = HEADER_SIZE + QUERY_POST_HEADER.size
         if len(event) < place:
             raise FormatError("Query event: it is cut", offset=len(event))
-        name_bytes, settings_bytes = QUERY_SIZES.unpack_from(event, HEADER_SIZE)
+        _, _, name_bytes, error, settings_bytes = QUERY_POST_HEADER.unpack_from(event, HEADER_SIZE)
         if event[TYPE_OFFSET] == EventType.EXECUTE_LOAD_QUERY:
             place += _LOAD_BYTES
         settings = _settings(event[place : place + settings_bytes])
@@ -88,6 +99,8 @@ class QueryEvent(NamedTuple):
                 explicit_timestamps=bool(settings.flags & _EXPLICIT_TIMESTAMPS),
             ),
             charset_of_collation(settings.server_collation) or "",
+            error,
+            bool(EventHeader.unpack(event).flags & EventFlag.THREAD_SPECIFIC),
         )
 
 

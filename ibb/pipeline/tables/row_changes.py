@@ -115,6 +115,8 @@ class Statement(NamedTuple):
         database: the session's.
         sql: its text.
         modes: of the session.
+        error: by which it failed at the source, having done a part; 0: it did not.
+        uses_temporary: tables that it names may be the session's temporary ones.
     """
 
     gtid: Gtid
@@ -122,6 +124,8 @@ class Statement(NamedTuple):
     database: str
     sql: str
     modes: SessionModes = DEFAULT_MODES
+    error: int = 0
+    uses_temporary: bool = False
 
 
 class Undecoded(NamedTuple):

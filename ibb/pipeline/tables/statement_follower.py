@@ -102,7 +102,13 @@ class StatementFollower:
             raise _stop(step, str(error)) from error
 
     def _effect(self, step: Statement) -> Effect:
-        effect = effect_of(step.sql, step.database, ansi_quotes=step.modes.ansi_quotes)
+        effect = effect_of(
+            step.sql,
+            step.database,
+            ansi_quotes=step.modes.ansi_quotes,
+            error=step.error,
+            uses_temporary=step.uses_temporary,
+        )
         return in_lower_case(effect) if self._traits.lower_case else effect
 
     def _database(self, step: Statement) -> str:
@@ -138,9 +144,14 @@ class StatementFollower:
             raise UnclearError("a foreign key changes rows here without a trace in the binlog")
 
     def _unclear(self, effect: Unclear, step: Statement, work: BatchWork) -> None:
-        named = [name for name in effect.tables if name in work.known_tables(name.database)]
-        if named or (effect.is_any and work.known_tables(self._database(step))):
+        databases = {name.database for name in effect.tables} | {self._database(step)}
+        known = [name for database in databases for name in work.known_tables(database)]
+        touched = known if effect.is_any else [name for name in known if name in effect.tables]
+        if not all(work.is_applied(name, step.gtid) for name in touched):
             raise UnclearError(effect.reason)
+        for name in touched:
+            if name in work.shapes:
+                work.shapes[name] = None
 
     def _alter(self, effect: AlterTable, step: Statement, work: BatchWork) -> None:
         name = effect.table

@@ -11,7 +11,7 @@ from ibb.pipeline.tables.prepared_xa import Prepared, PreparedXa
 from ibb.pipeline.tables.query_event import QueryEvent
 from ibb.pipeline.tables.row_changes import Statement
 from ibb.protocol.errors import FormatError
-from ibb.protocol.event import EventHeader, EventType
+from ibb.protocol.event import EventFlag, EventHeader, EventType
 from ibb.protocol.gtid import Gtid
 from ibb.protocol.gtid_event import GtidEvent, GtidFlag, XaId
 from ibb.storage.position import Position
@@ -19,15 +19,15 @@ from ibb.storage.position import Position
 GTID = Gtid(0, 1, 5)
 
 
-def event(kind, body):
-    return EventHeader(7, kind, 1, 19 + len(body), 0, 0).pack() + body
+def event(kind, body, marks=0):
+    return EventHeader(7, kind, 1, 19 + len(body), 0, marks).pack() + body
 
 
-def query(text, *, database=b"shop", flags=0, sql_mode=0, collation=45):
+def query(text, *, database=b"shop", flags=0, sql_mode=0, collation=45, error=0, marks=0):
     settings = b"\x00" + pack("<I", flags) + b"\x01" + pack("<Q", sql_mode) + b"\x06\x03std"
     settings += b"\x04" + pack("<HHH", collation, collation, collation)
-    sizes = pack("<IIBHH", 1, 0, len(database), 0, len(settings))
-    return event(EventType.QUERY, sizes + settings + database + b"\0" + text)
+    sizes = pack("<IIBHH", 1, 0, len(database), error, len(settings))
+    return event(EventType.QUERY, sizes + settings + database + b"\0" + text, marks)
 
 
 class Group:
@@ -79,6 +79,12 @@ def test_a_statement_comes_with_what_its_session_does_about_values(sql_mode):
         Group(query(b"X", flags=1 << 24, sql_mode=sql_mode)), lambda _: True, known()
     )
     assert step.modes == SessionModes(strict=True, explicit_timestamps=True)
+
+
+def test_a_statement_comes_with_its_error_and_whether_a_temporary_table_may_be_meant():
+    failed, marked = query(b"X", error=1005), query(b"Y", marks=EventFlag.THREAD_SPECIFIC)
+    steps = steps_of(Group(failed, marked), lambda _: True, known())
+    assert [(step.error, step.uses_temporary) for step in steps] == [(1005, False), (0, True)]
 
 
 def test_backslashes_that_escape_nothing_are_doubled():

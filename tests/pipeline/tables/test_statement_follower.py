@@ -32,8 +32,10 @@ class Lakeside:
         self.stream = Stream()
         self.ledger = Ledger(Place.nowhere())
 
-    def sql(self, text, database="shop"):
-        return self.stream.add(0, lambda gtid, time: [Statement(gtid, time, database, text)])
+    def sql(self, text, database="shop", **said):
+        return self.stream.add(
+            0, lambda gtid, time: [Statement(gtid, time, database, text, **said)]
+        )
 
     def rows(self, *rows, name=T, schema=BEFORE, key=("id",)):
         def steps(gtid, time):
