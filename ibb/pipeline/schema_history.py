@@ -180,6 +180,9 @@ class SchemaHistory:
         table = self._name(effect.table)
         if effect.if_missing and table in self._tables:
             return
+        if effect.fills:  # and may have columns of the query
+            self._tables.pop(table, None)
+            return
         if effect.like is not None:
             like = self._tables.get(self._name(effect.like))
             if like is None:

@@ -49,6 +49,8 @@ def test_a_database_that_is_replaced_has_no_table_any_more(lower_case):
         ("ALTER TABLE t ADD zz INT", {"uses_temporary": True}, False),
         ("TRUNCATE TABLE t", {"uses_temporary": True}, True),
         ("DROP USER t", {"error": 1396}, True),
+        ("CREATE OR REPLACE TABLE t (a INT) SELECT 1 AS b", {}, False),
+        ("CREATE TABLE IF NOT EXISTS t SELECT 1 AS b", {}, True),
     ],
 )
 def test_what_a_doubtful_statement_names_is_not_known_any_more(sql, said, knows):

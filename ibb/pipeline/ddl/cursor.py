@@ -40,6 +40,10 @@ class Cursor:
         index = self._next + ahead
         return self._tokens[index] if index < len(self._tokens) else _END
 
+    def ahead(self) -> Sequence[Token]:
+        """Return the tokens that come, all of them."""
+        return self._tokens[self._next :]
+
     def take(self) -> Token:
         """Return the next token and go on."""
         token = self.peek()

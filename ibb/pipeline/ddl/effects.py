@@ -59,7 +59,7 @@ class AlterTable(NamedTuple):
 
 
 class CreateTable(NamedTuple):
-    """A new table; *like*: shaped as that one."""
+    """A new table; *like*: shaped as that one; *fills*: with rows that are nowhere in the log."""
 
     table: TableName
     columns: tuple[ColumnDefinition, ...]
@@ -67,6 +67,7 @@ class CreateTable(NamedTuple):
     replace: bool = False
     if_missing: bool = False
     like: TableName | None = None
+    fills: bool = False
 
 
 class DropTables(NamedTuple):

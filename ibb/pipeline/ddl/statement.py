@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from ibb.pipeline.tables.row_changes import TableName
@@ -40,6 +41,7 @@ HARMLESS: Final = frozenset(
     }
     | {"INSTALL", "UNINSTALL", "RESET", "HELP", "SHOW", "USE", "SHUTDOWN", "CACHE", "SIGNAL"}
 )
+AS_STATEMENT: Final = "rows are logged as a statement: set binlog_format=ROW at the source"
 ROWS_AS_STATEMENTS: Final = frozenset(
     {"INSERT", "UPDATE", "DELETE", "REPLACE", "LOAD", "CALL", "EXECUTE", "DO", "SELECT", "WITH"}
 )
@@ -110,7 +112,7 @@ def _effect(cursor: Cursor, database: str) -> Effect:
     if verb in HARMLESS or not verb:
         return None
     if verb in ROWS_AS_STATEMENTS:
-        return Unclear((), "rows are logged as a statement: set binlog_format=ROW at the source")
+        return Unclear((), AS_STATEMENT)
     if verb == "ALTER":
         return read_alter(cursor, database)
     if verb == "CREATE":
@@ -152,6 +154,8 @@ def _create(cursor: Cursor, database: str) -> Effect:
     table = cursor.table_name(database)
     if cursor.any_of("LIKE"):
         return CreateTable(table, (), (), replace, if_missing, cursor.table_name(database))
+    if _selects(cursor):
+        return CreateTable(table, (), (), replace, if_missing, fills=True)
     group = cursor.group()
     inside = Cursor(group)
     if inside.any_of("LIKE"):
@@ -171,6 +175,18 @@ def _create(cursor: Cursor, database: str) -> Effect:
     if charset:
         columns = [_with_charset(column, charset) for column in columns]
     return CreateTable(table, tuple(columns), key, replace, if_missing)
+
+
+def _selects(cursor: Cursor) -> bool:
+    """
+    Whether CREATE TABLE takes rows from a query, which is never so where its rows are logged.
+
+    No definition has a query in it; those of partitions have `VALUES IN` and `VALUES LESS`.
+    """
+    tokens = cursor.ahead()
+    return any(token.word == "SELECT" for token in tokens) or any(
+        token.word == "VALUES" and behind.value == "(" for token, behind in pairwise(tokens)
+    )
 
 
 def _table_key(item: Cursor) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from ibb.pipeline.ddl.effects import (
     Unclear,
 )
 from ibb.pipeline.ddl.name_case import in_lower_case
-from ibb.pipeline.ddl.statement import effect_of, spreads
+from ibb.pipeline.ddl.statement import AS_STATEMENT, effect_of, spreads
 
 from .errors import PipelineError
 from .generated import check_key, generated_kind
@@ -208,6 +208,8 @@ class StatementFollower:
 
     def _shape(self, effect: CreateTable, step: Statement, work: BatchWork) -> TableShape:
         key: Sequence[str]
+        if effect.fills:
+            raise UnclearError(AS_STATEMENT)
         if effect.like is not None:
             schema, key = self._shape_of_model(effect.like, step, work)
         else:

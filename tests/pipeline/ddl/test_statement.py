@@ -74,6 +74,32 @@ def test_what_is_unclear_names_tables_in_lower_case():
     assert T in in_lower_case(effect_of("ALTER TABLE `T` FROBNICATE", "SHOP")).tables
 
 
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "SELECT 1 AS a",
+        "(SELECT 1 AS a)",
+        "(a INT PRIMARY KEY) SELECT a FROM u",
+        "(a INT) ENGINE=InnoDB AS VALUES (1)",
+        "(a INT) IGNORE WITH c AS (SELECT 1 AS a) SELECT * FROM c",
+        "ENGINE=InnoDB REPLACE AS SELECT 1",
+    ],
+)
+def test_a_table_that_is_made_of_a_query_has_rows_that_are_nowhere(rest):
+    effect = effect_of(f"CREATE TABLE IF NOT EXISTS t {rest}", "shop")
+    assert effect == CreateTable(T, (), (), if_missing=True, fills=True)
+
+
+def test_a_definition_is_no_query_whatever_words_it_has():
+    effect = effect_of(
+        """CREATE TABLE t (`select` INT COMMENT 'select', a INT) COMMENT = 'x select'
+        PARTITION BY LIST (a) (PARTITION p VALUES IN (1))""",
+        "shop",
+    )
+    assert [column.name for column in effect.columns] == ["select", "a"]
+    assert not effect.fills
+
+
 def test_a_table_is_created():
     effect = effect_of(
         """CREATE TABLE IF NOT EXISTS `t` (

@@ -3,6 +3,7 @@
 import pytest
 
 from ibb.pipeline.tables.errors import PipelineError
+from ibb.pipeline.tables.place import Place
 
 from .changes import insert
 from .test_statement_follower import CREATE, Lakeside, T
@@ -73,3 +74,42 @@ def test_drop_never_means_a_temporary_table_without_saying_so(side):
     side.sql("DROP TABLE t", uses_temporary=True)
     side.apply()
     assert not side.lake.open(T).exists
+
+
+@pytest.mark.parametrize(
+    ("database", "name"), [("shop", "u"), ("other", "shop.u"), ("shop", "IF NOT EXISTS u")]
+)
+def test_a_table_whose_first_rows_are_not_logged_stops(side, database, name):
+    side.sql(f"CREATE TABLE {name} (id INT PRIMARY KEY) SELECT 1 AS id", database=database)
+    assert stops(side, "rows are logged as a statement")
+
+
+@pytest.mark.parametrize("name", ["other.u", "IF NOT EXISTS t"])
+def test_but_not_where_it_is_none_of_ours_or_was_there(side, name):
+    side.sql(f"CREATE TABLE {name} SELECT * FROM t")
+    side.apply()
+    assert side.table() == [{"id": 1, "name": "a"}]
+
+
+def test_rows_logged_as_statements_stop_where_they_name_a_database_of_ours(side):
+    side.sql("UPDATE shop.v SET a = 1", database="other")
+    assert stops(side, "rows are logged as a statement")
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("INSERT INTO t VALUES (2, 'b')", {}),
+        ("ALTER TABLE t TRUNCATE PARTITION p0", {}),
+        ("ALTER TABLE t DROP name", {"uses_temporary": True}),
+    ],
+)
+def test_what_a_table_that_was_read_anew_has_already_stops_nothing(side, sql, said):
+    side.apply()
+    side.sql(sql, **said)
+    side.lake.open(T).advance(Place(side.stream.place(3), 0))
+    side.apply(2)
+    assert side.table() == [{"id": 1, "name": "a"}]
+    side.sql(sql, **said)
+    with pytest.raises(PipelineError, match=r"^0-1-4: "):
+        side.apply(3)
