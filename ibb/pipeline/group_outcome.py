@@ -17,6 +17,9 @@ from ibb.protocol.errors import FormatError
 from ibb.protocol.event import HEADER_SIZE, QUERY_SIZES, TYPE_OFFSET, EventType
 from ibb.protocol.fields import FieldReader
 
+from .ddl.effects import CreateTable
+from .ddl.statement import effect_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
 
 SAVEPOINTS_MAX: Final = 10_000
 STATEMENT_BYTES_MAX: Final = 80 << 10  # of a QUERY event that are looked at: more than its settings
-_WORDS_BYTES: Final = 1024  # of a compressed text that are looked at
+_LOAD_BYTES: Final = 13  # about the file, before the settings of an EXECUTE_LOAD_QUERY event
 _SIZE_BYTES: Final = 7  # bits of the first byte: how many bytes say the size of the text
 _NAME: Final = rb"(`(?:[^`]|``)+`|[^\s`;]+)"
 _SAVEPOINT: Final = re.compile(rb"\s*SAVEPOINT\s+" + _NAME, re.IGNORECASE)
@@ -40,12 +43,13 @@ _CHANGES_ROWS: Final = re.compile(
     """,
     re.IGNORECASE | re.DOTALL | re.VERBOSE,
 )
+_QUERY: Final = re.compile(rb"\b(?:SELECT|VALUES)\b", re.IGNORECASE)
 _QUALIFIER: Final = re.compile(rb"(?:`((?:[^`]|``)+)`|([\w$\x80-\xff]+))\s*\.")
 
 
 class Statement(NamedTuple):
     """
-    The text of a QUERY event.
+    The text of a QUERY or EXECUTE_LOAD_QUERY event.
 
     Attributes:
         database: the session's default one.
@@ -58,13 +62,15 @@ class Statement(NamedTuple):
     @classmethod
     def parse(cls, event: Buffer) -> Statement:
         """
-        Read a QUERY event, or its beginning.
+        Read such an event, or its beginning.
 
         Raises:
             FormatError: it is cut inside what comes before the text.
         """
         reader = FieldReader(event, HEADER_SIZE, what="Query event")
         name_bytes, status_bytes = QUERY_SIZES.unpack(reader.take(QUERY_SIZES.size))
+        if event[TYPE_OFFSET] == EventType.EXECUTE_LOAD_QUERY:
+            reader.take(_LOAD_BYTES)
         reader.take(status_bytes)
         database = reader.take(name_bytes).decode(errors="replace")
         reader.take(1)
@@ -75,8 +81,16 @@ class Statement(NamedTuple):
 
     @property
     def changes_rows(self) -> bool:
-        """Whether it changes rows, by its first word; TRUNCATE and DDL do not count."""
-        return _CHANGES_ROWS.match(self.text) is not None
+        """Whether it changes rows; TRUNCATE and DDL do not count, but CREATE TABLE ... SELECT."""
+        return _CHANGES_ROWS.match(self.text) is not None or self._fills_table
+
+    @property
+    def _fills_table(self) -> bool:
+        if b"CREATE" not in self.text.upper() or _QUERY.search(self.text) is None:
+            return False
+        sql = self.text.decode(errors="replace")
+        effects = [effect_of(sql, self.database, ansi_quotes=quotes) for quotes in (False, True)]
+        return any(isinstance(effect, CreateTable) and effect.fills for effect in effects)
 
     @property
     def databases(self) -> Iterator[str]:
@@ -102,7 +116,7 @@ class GroupOutcome:
 
     def add(self, position: int, event: Buffer) -> None:
         """
-        Take the QUERY or INCIDENT event at *position* of the group, or its beginning.
+        Take the event at *position* of the group, of a statement or an INCIDENT, or its beginning.
 
         Raises:
             FormatError: it goes back to a savepoint that is not there, or is an incident.
@@ -135,10 +149,10 @@ class GroupOutcome:
 
 
 def _inflated_beginning(body: bytes) -> bytes:
-    """Return the first words of a compressed text. Source: dump-protocol 4.11."""
+    """Return the beginning of a compressed text. Source: dump-protocol 4.11."""
     start = 1 + (body[0] & _SIZE_BYTES) if body else 0
     try:
-        return zlib.decompressobj().decompress(body[start:], _WORDS_BYTES)
+        return zlib.decompressobj().decompress(body[start:], STATEMENT_BYTES_MAX)
     except zlib.error as error:
         raise FormatError(f"a compressed statement cannot be inflated: {error}") from error
 

@@ -31,7 +31,9 @@ HELD_BYTES_MAX: Final = 8 << 20  # of a group that is not read twice
 ROWS_EVENT_BYTES_MAX: Final = 1 << 30  # of one that is decoded: what a primary's largest packet has
 TABLE_MAPS_MAX: Final = 4096  # remembered
 _NUMBER: Final = slice(HEADER_SIZE, HEADER_SIZE + 6)  # of the table, in table maps and rows events
-_TELLING: Final = frozenset({EventType.QUERY, EventType.QUERY_COMPRESSED, EventType.INCIDENT})
+_TELLING: Final = frozenset(
+    {EventType.QUERY, EventType.QUERY_COMPRESSED, EventType.EXECUTE_LOAD_QUERY, EventType.INCIDENT}
+)
 _CARRIERS: Final = frozenset({*ROWS, EventType.TABLE_MAP, EventType.PARTIAL_ROW_DATA})
 _FLAGS: Final = HEADER_SIZE + 6  # of a rows event, low byte
 _STATEMENT_ENDS: Final = 1  # a flag of the last rows event of a statement

@@ -230,6 +230,8 @@ def test_changes_that_are_no_rows_stop_the_read_unless_allowed(store):
         "WITH c AS (SELECT 1) DELETE FROM t",
         "SELECT `d`.`f`()",
         "/* a */" * 60 + "REPLACE INTO t VALUES (1)",
+        "CREATE TABLE u (id INT PRIMARY KEY) SELECT id FROM t",
+        'CREATE OR REPLACE TABLE "u" AS VALUES (1)',
     ],
 )
 def test_statements_that_change_rows_are_known_whatever_is_before_them(store, sql):
@@ -238,6 +240,31 @@ def test_statements_that_change_rows_are_known_whatever_is_before_them(store, sq
     publish_events(store, "0-1-2", query(sql), xid(1))
     with pytest.raises(FormatError, match=r"group 0-1-2: .*option allowStatements"):
         changes(store.path)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "CREATE TABLE t (`select` INT COMMENT 'select 1')",
+        "CREATE TEMPORARY TABLE t SELECT 1",
+        "CREATE VIEW v AS SELECT * FROM `TABLE`",
+    ],
+)
+def test_what_only_defines_something_changes_no_rows(store, sql):
+    publish_events(store, "0-1-1", query(sql), xid(1))
+    assert changes(store.path) == []
+
+
+def test_load_data_that_is_logged_as_a_statement_stops_a_read(store):
+    sizes = struct.pack("<IIBHH", 1, 0, 1, 0, 0) + bytes(13)
+    text = b"LOAD DATA INFILE 'x' INTO TABLE `t`"
+    load = event(EventType.EXECUTE_LOAD_QUERY, sizes + b"d\0" + text)
+    block = event(EventType.BEGIN_LOAD_QUERY, bytes(4) + b"1\n")
+    publish_events(store, "0-1-1", block, load, xid(1))
+    with pytest.raises(FormatError, match=r"group 0-1-1: .*option allowStatements"):
+        changes(store.path, tables="d.t")
+    assert changes(store.path, allowStatements="true") == []
+    assert changes(store.path, tables="e.t") == []
 
 
 @pytest.mark.parametrize("name", ["d", "`d`", "`d` "])
