@@ -334,6 +334,15 @@ def test_an_event_that_ends_before_a_length_is_refused():
                 batches_of(columns).add(event[:-cut])
 
 
+def test_rows_without_a_column_are_refused():
+    columns = [("id", enc.integer(4)), ("v", enc.integer(4))]
+    specs = [spec for _, spec in columns]
+    for rows in (1, 3):  # of nothing but defaults, which MINIMAL leaves out
+        event = enc.rows_event(WRITE, specs, [[(0, 3)]] * rows, present=[[False, False]])
+        with pytest.raises(FormatError, match=r"without columns: .*binlog_row_image=MINIMAL"):
+            batches_of(columns).add(event)
+
+
 @settings(max_examples=25)
 @given(data=st.data())
 def test_a_cut_event_is_refused_and_leaves_no_row(data):

@@ -159,8 +159,14 @@ class RowStage:
                 count += bit
             at += size
             self._counts[image] = count
-        if at < end and self._counts[0] <= 0 and self._counts[1] <= 0:
-            raise FormatError("rows event with rows, but without columns", offset=self._at(at))
+        if self._counts[0] <= 0 and self._counts[1] <= 0:
+            if at < end:
+                raise FormatError("rows event with rows, but without columns", offset=self._at(at))
+            raise FormatError(  # its rows take no byte, so nobody can tell how many there are
+                "rows event without columns: a row of nothing but defaults was inserted under"
+                " binlog_row_image=MINIMAL, and is not in the binlog (set FULL)",
+                offset=self._at(at),
+            )
         self._begin = at
 
     def read_rows(self) -> int:

@@ -323,3 +323,10 @@ def test_a_virtual_column_that_an_image_lacks_stops(topology, run, tmp_path):
     else:
         topology.run(config)
         assert topology.differences(config) == ([], 1)
+
+
+def test_a_row_of_nothing_but_defaults_stops(topology, run, tmp_path):
+    config = begun(topology, run, tmp_path, "CREATE TABLE t (id INT DEFAULT 0 PRIMARY KEY, a INT)")
+    run("INSERT INTO t VALUES ()", image="MINIMAL")
+    with pytest.raises(PipelineError, match=r"images\.t.* 0-\d+-\d+.*without columns"):
+        topology.run(config)
