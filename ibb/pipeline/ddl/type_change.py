@@ -60,7 +60,7 @@ def keeps_values(old: str, new: str, old_charset: str = "", new_charset: str = "
     if one == "varbinary" or (one in _BLOB_BYTES and "(" not in old):
         return _blob_bytes(old) <= _blob_bytes(new)
     if one in ("enum", "set"):
-        return one == other and set(labels_of(old)) <= set(labels_of(new))
+        return one == other and _keeps_labels(labels_of(old), labels_of(new), one)
     if one in _MOMENTS:
         return one == other and _size(old, 0)[0] <= _size(new, 0)[0]
     if one == "date" and other == "datetime":
@@ -81,6 +81,12 @@ def same_characters(old: str, old_charset: str, new_charset: str) -> bool:
 def labels_of(text: str) -> list[str]:
     """Return the labels of an ENUM or SET, in their order."""
     return [label.replace("''", "'") for label in _LABEL.findall(text)]
+
+
+def _keeps_labels(old: list[str], new: list[str], kind: str) -> bool:
+    """Whether values have the same labels; those of a SET are in the order of its type."""
+    same = [label for label in new if label in old]
+    return same == old if kind == "set" else set(same) == set(old)
 
 
 def _keeps_integers(old: str, new: str) -> bool:

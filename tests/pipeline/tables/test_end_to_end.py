@@ -143,6 +143,8 @@ ALTERS = {
     "MODIFY s VARCHAR(9) CHARACTER SET ascii": False,
     "MODIFY e ENUM('x','b','a')": True,
     "MODIFY e ENUM('a')": False,
+    "MODIFY m SET('x','a','y','b')": True,
+    "MODIFY m SET('b','a')": False,
     "MODIFY p DECIMAL(14,4)": True,
     "MODIFY p DECIMAL(10,1)": False,
     "MODIFY d DATETIME(3)": True,
@@ -160,7 +162,8 @@ def test_kinds_of_alter_give_right_rows_or_stop_before_a_wrong_one(topology, tmp
     primary = topology.primary
     columns = (
         "id INT PRIMARY KEY, n INT UNSIGNED NOT NULL, s VARCHAR(9) CHARACTER SET latin1,"
-        " e ENUM('a','b') CHARACTER SET utf8mb4, p DECIMAL(10,2), d DATE"
+        " e ENUM('a','b') CHARACTER SET utf8mb4, p DECIMAL(10,2), d DATE,"
+        " m SET('a','b')"
     )
     primary.run("CREATE DATABASE kinds DEFAULT CHARACTER SET utf8mb4", "USE kinds")
     configs = {}
@@ -168,7 +171,8 @@ def test_kinds_of_alter_give_right_rows_or_stop_before_a_wrong_one(topology, tmp
         name = f"kinds.t{number}"
         primary.run(
             f"CREATE TABLE {name} ({columns})",
-            f"INSERT INTO {name} VALUES (1, 2, 'é', 'a', 1.25, NULL), (2, 3, 'abc', 'b', -1, 0)",
+            f"INSERT INTO {name} VALUES (1, 2, 'é', 'a', 1.25, NULL, 'a,b'),"
+            " (2, 3, 'abc', 'b', -1, 0, '')",
         )
         configs[clauses] = topology.config(tmp_path / str(number), include=(name,))
         topology.run(configs[clauses])

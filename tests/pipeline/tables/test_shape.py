@@ -23,10 +23,11 @@ SCHEMA = pa.schema(
         column_field("day", "date"),
         column_field("note", "tinytext", "latin1"),
         column_field("zero", "int(11)"),
+        column_field("tags", "set('a','b')", "utf8mb4"),
     ]
 )
 ROW = {"id": 1, "n": 2, "name": "x", "price": Decimal("1.50"), "kind": "a"}
-ROW |= {"day": None, "note": "long", "zero": 0}
+ROW |= {"day": None, "note": "long", "zero": 0, "tags": "a,b"}
 
 FOLLOWED = {
     "ADD COLUMN extra BIGINT": {"extra": None},
@@ -65,6 +66,7 @@ FOLLOWED = {
     "MODIFY n DECIMAL(10,0)": {"n": Decimal(2)},
     "MODIFY price DECIMAL(14,4)": {"price": Decimal("1.5000")},
     "MODIFY kind ENUM('b','c','a') CHARACTER SET utf8mb4": {},
+    "MODIFY tags SET('c','a','d','b') CHARACTER SET utf8mb4": {},
     "MODIFY day DATETIME(3)": {},
     "ADD INDEX by_name (name(3)), ADD UNIQUE KEY u (n), DROP INDEX old": {},
     "ADD CONSTRAINT fk FOREIGN KEY (n) REFERENCES other (id) ON DELETE RESTRICT": {},
@@ -92,6 +94,8 @@ STOPPED = {
     "MODIFY note TINYTEXT CHARACTER SET utf8mb4": "note changes from",
     "MODIFY note TEXT(10) CHARACTER SET latin1": "note changes from",
     "MODIFY kind ENUM('a')": "kind changes from",
+    "MODIFY tags SET('b','a') CHARACTER SET utf8mb4": "tags changes from",
+    "MODIFY tags SET('a') CHARACTER SET utf8mb4": "tags changes from",
     "MODIFY id VARCHAR(20)": "id changes from",
     "MODIFY day DATE NOT NULL": "day is NOT NULL now",
     "ADD PRIMARY KEY (day)": "day is NOT NULL now",
