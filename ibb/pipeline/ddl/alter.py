@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from .column_definition import key_columns, read_definition
@@ -54,6 +55,7 @@ def read_alter(cursor: Cursor, database: str) -> Effect:
     cursor.any_of("NOWAIT")
     effects: list[ColumnEffect] = []
     new_name: TableName | None = None
+    altered: set[str] = set()  # names of columns that get another default
     for part in split(cursor.rest()):
         clause = Cursor(part)
         if clause.peek().word == "RENAME" and clause.peek(1).word not in ("COLUMN", "INDEX", "KEY"):
@@ -62,8 +64,22 @@ def read_alter(cursor: Cursor, database: str) -> Effect:
             clause.sign("=")
             new_name = clause.table_name(table.database)
             continue
+        if clause.any_of("ALTER"):  # of a default, or of an index: of rows that are there nothing
+            clause.any_of("COLUMN")
+            if not clause.words("IF", "EXISTS"):  # columns that are new are not meant then
+                altered.add(clause.name().lower())
+            continue
         effects += _clause(clause)
+    effects = [_with_other_default(effect, altered) for effect in effects]
     return AlterTable(table, tuple(effects), new_name)
+
+
+def _with_other_default(effect: ColumnEffect, altered: set[str]) -> ColumnEffect:
+    """Return *effect*; the value of a new column is unclear if it is among those *altered*."""
+    if not isinstance(effect, AddColumn) or effect.definition.name.lower() not in altered:
+        return effect
+    reason = "the same statement gives it another DEFAULT"
+    return effect._replace(definition=replace(effect.definition, computed=reason))
 
 
 def check_engine(name: str) -> None:
@@ -102,8 +118,6 @@ def _clause(clause: Cursor) -> list[ColumnEffect]:
         if not clause.any_of("TO"):
             raise UnclearError("RENAME COLUMN without TO")
         return [RenameColumn(old, clause.name(), if_there)]
-    if word == "ALTER":
-        return []  # of a default, or of an index: rows that are there keep what they have
     if word == "CONVERT":
         raise UnclearError("CONVERT TO CHARACTER SET may change texts and types")
     if word == "ENGINE":
