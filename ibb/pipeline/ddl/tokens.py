@@ -88,4 +88,6 @@ def _tokens(sql: str, ansi_quotes: bool) -> Iterator[Token]:
 def _unescaped(match: re.Match[str]) -> str:
     if match[1] is None:
         return match[0][0]
+    if match[1] in "%_":
+        return match[0]  # for LIKE; the server leaves the backslash in any text
     return _ESCAPED.get(match[1], match[1])

@@ -50,6 +50,10 @@ FOLLOWED = {
     "ADD t DATETIME(3) DEFAULT '2024-02-29 12:34:56.78'": {
         "t": datetime.fromisoformat("2024-02-29T12:34:56.780")
     },
+    r"ADD w VARCHAR(9) DEFAULT 'a\_b\%c\d', ADD e ENUM('\_') DEFAULT '\_'": {
+        "w": r"a\_b\%cd",
+        "e": r"\_",
+    },
     "DROP COLUMN day": {"day": ...},
     "DROP IF EXISTS nothing, DROP `kind` CASCADE": {"kind": ...},
     "RENAME COLUMN n TO m": {"n": ..., "m": 2},
