@@ -71,7 +71,9 @@ def _literal(definition: ColumnDefinition, kind: pa.DataType, text: str) -> obje
     if pa.types.is_decimal(kind):
         return pa.scalar(Decimal(text), kind).as_py()
     if pa.types.is_floating(kind):
-        return None if "(" in definition.type_text else float(text)  # of so many digits
+        if "(" in definition.type_text:
+            return None  # of so many digits
+        return float(text) or 0.0  # of -0.0 the server makes 0
     if pa.types.is_string(kind):
         return _text(definition, text)
     if pa.types.is_date(kind):

@@ -168,6 +168,11 @@ def test_it_is_followed(clauses):
     assert reshape.key == KEYS.get(clauses, ["id"])
 
 
+def test_a_default_of_minus_zero_is_zero():
+    _, (row,) = reshaped("ADD a DOUBLE NOT NULL DEFAULT -0.0, ADD b FLOAT DEFAULT '-0e0'")
+    assert (str(row["a"]), str(row["b"])) == ("0.0", "0.0")
+
+
 @pytest.mark.parametrize("clauses", STOPPED)
 def test_it_stops(clauses):
     with pytest.raises(Exception, match=STOPPED[clauses].replace("(", r"\(")):
