@@ -61,6 +61,8 @@ def _implicit(definition: ColumnDefinition, kind: pa.DataType) -> object:
         return pa.scalar(Decimal(0), kind).as_py()
     if pa.types.is_floating(kind):
         return 0.0
+    if pa.types.is_binary(kind) and base_type(definition.type_text).startswith("char"):
+        return None  # as many bytes as it has
     return "" if definition.type_text.startswith(_TEXTS) else None
 
 
