@@ -39,7 +39,10 @@ _FLAGS: Final = Struct("<I")
 _SQL_MODE: Final = Struct("<Q")
 _CHARSETS: Final = Struct("<HHH")  # collations of client, connection and server
 _UTF8: Final = 45  # the collation utf8mb4_general_ci
-_NAME_OR_BACKSLASH: Final = re.compile(r"(`[^`]*`)|\\")
+# Names and comments, which stay as they are; else texts, of which the backslashes matter.
+_PIECE: Final = re.compile(
+    r"""(`[^`]*`|--(?=\s|$)[^\n]*|\#[^\n]*|/\*(?!M?!).*?\*/)|'[^']*'|"[^"]*"|\\""", re.DOTALL
+)
 # Bytes of the settings that may come before the character set, by their code.
 _FLAGS2_CODE, _SQL_MODE_CODE, _AUTO_INCREMENT_CODE, _CHARSET_CODE = 0, 1, 3, 4
 _CATALOG_CODE: Final = 6  # a length and so many bytes
@@ -89,7 +92,7 @@ class QueryEvent(NamedTuple):
         charset = charset_of_collation(settings.collation) or "utf8mb4"
         sql = text_of(text, charset, of_statement=True)
         if settings.sql_mode & _NO_BACKSLASH_ESCAPES:
-            sql = _NAME_OR_BACKSLASH.sub(lambda found: found[1] or r"\\", sql)
+            sql = _PIECE.sub(lambda found: found[1] or found[0].replace("\\", r"\\"), sql)
         return cls(
             database,
             sql,

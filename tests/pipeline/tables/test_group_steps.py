@@ -94,6 +94,20 @@ def test_backslashes_that_escape_nothing_are_doubled():
     assert texts(query(text)) == [text.decode()]
 
 
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (r"X 'a`\n`' COMMENT '`\'", r"X 'a`\\n`' COMMENT '`\\'"),
+        (r"X `\'` '''`\' \ `'`", r"X `\'` '''`\\' \\ `'`"),
+        ("X -- it's `\n'\\`'\\", "X -- it's `\n'\\\\`'\\\\"),
+        (r"X /* it's ` */ '\' /*M! '`\`' */", r"X /* it's ` */ '\\' /*M! '`\\`' */"),
+        (r'X "`\`"', r'X "`\\`"'),
+    ],
+)
+def test_backslashes_are_found_wherever_quotes_of_names_stand(text, wanted):
+    assert texts(query(text.encode(), sql_mode=1 << 20)) == [wanted]
+
+
 def test_load_data_that_is_logged_as_a_statement_tells_where_it_ran():
     text = b"LOAD DATA INFILE 'x' INTO TABLE `t`"
     sizes = pack("<IIBHH", 1, 0, len(b"shop"), 0, 0) + bytes(13)
