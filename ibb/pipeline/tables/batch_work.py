@@ -250,9 +250,10 @@ class BatchWork:
     def _has(self, name: TableName, target: ChangeTarget[Any]) -> Place | None:
         """Return what *target* has beyond the ledger, or None."""
         known, stored = self._ledger.tables.get(name), target.place
-        if stored == known and name not in self._ledger.ahead:
-            return None
         if stored is None and (name in self._ledger.going or known is None):
+            return None
+        is_known = stored is not None and known is not None and stored.position == known.position
+        if is_known and name not in self._ledger.ahead:
             return None
         if stored is None:
             raise PipelineError(

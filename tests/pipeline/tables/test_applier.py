@@ -107,6 +107,16 @@ def check(world):
     assert world.place() == len(world.stream.groups)
 
 
+def test_a_table_that_knows_another_time_of_its_position_is_as_it_should_be():
+    world = World(three_tables())
+    world.apply(0, 3)
+    world.apply(3, 4)
+    for target in world.targets.values():  # brought to where it is once more, without a write
+        target.advance(replace(target.place, time=target.place.time + 9))
+    world.apply(4, 6)
+    check(world)
+
+
 @pytest.mark.parametrize("commits", range(7))
 @pytest.mark.parametrize("cut", range(7))
 def test_a_batch_that_was_cut_short_is_finished_in_whatever_pieces(commits, cut):
