@@ -139,3 +139,50 @@ def test_what_nobody_knows_stops(source, deaths, tmp_path):
     source.seen = source.view_at
     with pytest.raises(PipelineError, match=r"made like shop\.t, whose columns then are not known"):
         deaths.run(lake)
+
+
+UNCLEAR = [
+    "ALTER TABLE t TRUNCATE PARTITION p0",
+    "ALTER TABLE t CONVERT TO CHARACTER SET utf8mb4, ADD n INT",
+    "CREATE OR REPLACE TABLE t (id INT PRIMARY KEY, n INT) WITH SYSTEM VERSIONING",
+]
+
+
+@pytest.mark.parametrize("sql", UNCLEAR)
+def test_what_is_not_known_to_a_table_read_anew_behind_it_is_passed(source, deaths, tmp_path, sql):
+    lake, before = tmp_path / "lake", source.seen
+    deaths.run(lake)
+    source.sql(sql, t=table("id n", "id", [{"id": 1, "n": 5}]))
+    source.insert("shop.t", {"id": 2, "n": 6})
+    with pytest.raises(PipelineError, match=r"cannot be followed.* new snapshot of the table"):
+        deaths.run(lake)
+    source.seen = before  # the snapshot is ahead of what has come
+    deaths.run(lake, "shop.t")
+    source.seen = source.view_at
+    deaths.run(lake)
+    deaths.check(lake)
+
+
+def test_what_it_is_then_is_not_known_to_a_table_made_like_it(source, deaths, tmp_path):
+    lake, before = tmp_path / "lake", source.seen
+    deaths.run(lake)
+    source.sql(UNCLEAR[1], t=table("id n", "id", [{"id": 1, "n": 5}]))
+    source.sql("CREATE TABLE u LIKE t", u=table("id n", "id"))
+    source.seen = before
+    deaths.run(lake, "shop.t")
+    source.seen = source.view_at
+    with pytest.raises(PipelineError, match=r"made like shop\.t, whose columns then are not known"):
+        deaths.run(lake)
+
+
+def test_rows_logged_as_a_statement_stop_while_any_table_lacks_them(source, deaths, tmp_path):
+    lake, before = tmp_path / "lake", source.seen
+    deaths.run(lake)
+    source.sql("UPDATE v SET name = 'c'")  # v may be a view on any table
+    source.seen = before
+    deaths.run(lake, "shop.t")
+    source.seen = source.view_at
+    with pytest.raises(PipelineError, match="rows are logged as a statement"):
+        deaths.run(lake)
+    deaths.run(lake, "*.*")
+    deaths.check(lake)
