@@ -14,11 +14,17 @@ class SessionModes(NamedTuple):
         strict: a value that does not fit is an error; else it is cut, or a `?` put in it.
         explicit_timestamps: a TIMESTAMP is as other columns (explicit_defaults_for_timestamp); else
             it is NOT NULL if nothing else is said, and has a default of the server's choice.
+        empty_is_null: `''` is NULL.
+        pads_chars: a CHAR is read with spaces up to its length.
+        types: words that name another type than by default, and which.
     """
 
     ansi_quotes: bool = False
     strict: bool = False
     explicit_timestamps: bool = True
+    empty_is_null: bool = False
+    pads_chars: bool = False
+    types: tuple[tuple[str, str], ...] = ()
 
 
 DEFAULT_MODES: Final = SessionModes()

@@ -32,6 +32,13 @@ TEXT_BYTES_MAX: Final = 64 << 20  # of a compressed text when it is inflated
 _ANSI_QUOTES: Final = 4  # in sql_mode
 _NO_BACKSLASH_ESCAPES: Final = 1 << 20  # in sql_mode
 _STRICT: Final = 1 << 21 | 1 << 22  # in sql_mode: for tables with transactions, and for all
+_PAD_CHAR_TO_FULL_LENGTH: Final = 1 << 31  # in sql_mode
+_EMPTY_STRING_IS_NULL: Final = 1 << 32  # in sql_mode
+_TYPES: Final = {  # by bits of sql_mode: types that mean others
+    1: (("real", "float"),),  # REAL_AS_FLOAT
+    512: (("date", "datetime"), ("number", "double"), ("blob", "longblob")),  # ORACLE
+    4096: (("timestamp", "datetime"),),  # MAXDB
+}
 _EXPLICIT_TIMESTAMPS: Final = 1 << 24  # in the flags; old servers never set it
 _LOAD_BYTES: Final = 13  # u32 file, u32 begin and u32 end of the file's name in the text, u8
 
@@ -100,6 +107,14 @@ class QueryEvent(NamedTuple):
                 ansi_quotes=bool(settings.sql_mode & _ANSI_QUOTES),
                 strict=bool(settings.sql_mode & _STRICT),
                 explicit_timestamps=bool(settings.flags & _EXPLICIT_TIMESTAMPS),
+                empty_is_null=bool(settings.sql_mode & _EMPTY_STRING_IS_NULL),
+                pads_chars=bool(settings.sql_mode & _PAD_CHAR_TO_FULL_LENGTH),
+                types=tuple(
+                    both
+                    for bit, types in _TYPES.items()
+                    if settings.sql_mode & bit
+                    for both in types
+                ),
             ),
             charset_of_collation(settings.server_collation) or "",
             error,

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from ibb.pipeline.ddl.column_types import arrow_type_of, base_type
 from ibb.pipeline.ddl.cursor import UnclearError
 from ibb.pipeline.ddl.effects import AddColumn, ChangeColumn, DropColumn, RenameColumn, SetKey
+from ibb.pipeline.ddl.meant import as_meant
 from ibb.pipeline.ddl.session_modes import DEFAULT_MODES, SessionModes
 from ibb.pipeline.ddl.type_change import keeps_values, same_characters
 
@@ -234,7 +235,7 @@ class Reshape:
         return None
 
     def _add(self, effect: AddColumn) -> None:
-        definition = self._as_meant(effect.definition)
+        definition = as_meant(effect.definition, self._modes)
         if self._index(definition.name, optional=True) is not None:
             if effect.if_missing:
                 return
@@ -250,16 +251,8 @@ class Reshape:
         if definition.is_key:
             self._keys.append(SetKey((definition.name,)))
 
-    def _as_meant(self, definition: ColumnDefinition) -> ColumnDefinition:
-        """Return *definition* with what the session's modes add to it."""
-        is_plain = self._modes.explicit_timestamps or definition.says_null
-        if is_plain or base_type(definition.type_text) != "timestamp":
-            return definition
-        unsaid = "" if definition.has_default else "explicit_defaults_for_timestamp is off"
-        return replace(definition, nullable=False, computed=definition.computed or unsaid)
-
     def _change(self, index: int, definition: ColumnDefinition) -> None:
-        definition = self._as_meant(definition)
+        definition = as_meant(definition, self._modes)
         field = self._columns[index].field
         metadata = field.metadata or {}
         old = metadata.get(TYPE_METADATA, b"").decode()
@@ -276,6 +269,11 @@ class Reshape:
             self._check_generated(field, definition)
             if not keeps_values(old, new, old_charset, charset):
                 raise UnclearError(f"column {field.name} changes from {old or field.type} to {new}")
+            if self._modes.pads_chars and base_type(old) == "char" != base_type(new):
+                raise UnclearError(
+                    f"column {field.name} is no CHAR any more, and sql_mode PAD_CHAR_TO_FULL_LENGTH"
+                    " puts spaces behind its texts"
+                )
         self._put(index, column_field(definition.name, new, charset))
         is_numbered = definition.computed.startswith("AUTO_INCREMENT")
         self._columns[index] = replace(

@@ -16,6 +16,7 @@ from ibb.pipeline.ddl.effects import (
     TruncateTable,
     Unclear,
 )
+from ibb.pipeline.ddl.meant import as_meant
 from ibb.pipeline.ddl.name_case import in_lower_case
 from ibb.pipeline.ddl.statement import AS_STATEMENT, effect_of, spreads
 
@@ -213,7 +214,7 @@ class StatementFollower:
         if effect.like is not None:
             schema, key = self._shape_of_model(effect.like, step, work)
         else:
-            schema, key = self._defined_shape(effect)
+            schema, key = self._defined_shape(effect, step)
         key = self._keys.get(effect.table, key)
         unknown = [column for column in key if column not in schema.names]
         if unknown:
@@ -221,7 +222,7 @@ class StatementFollower:
         check_key(schema, key)
         return TableShape(schema, tuple(key))
 
-    def _defined_shape(self, effect: CreateTable) -> TableShape:
+    def _defined_shape(self, effect: CreateTable, step: Statement) -> TableShape:
         fields = [
             column_field(
                 column.name,
@@ -229,7 +230,7 @@ class StatementFollower:
                 column.charset,
                 generated_kind(column.generated, logged=self._traits.logs_generated),
             )
-            for column in effect.columns
+            for column in (as_meant(column, step.modes) for column in effect.columns)
         ]
         check_names(field.name for field in fields)
         names = {field.name.lower(): field.name for field in fields}

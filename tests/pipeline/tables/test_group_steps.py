@@ -87,6 +87,23 @@ def test_a_statement_comes_with_its_error_and_whether_a_temporary_table_may_be_m
     assert [(step.error, step.uses_temporary) for step in steps] == [(1005, False), (0, True)]
 
 
+@pytest.mark.parametrize(
+    ("sql_mode", "modes"),
+    [
+        (1, {"types": (("real", "float"),)}),
+        (512, {"types": (("date", "datetime"), ("number", "double"), ("blob", "longblob"))}),
+        (4096, {"types": (("timestamp", "datetime"),)}),
+        (1 << 31, {"pads_chars": True}),
+        (1 << 32, {"empty_is_null": True}),
+    ],
+)
+def test_a_statement_comes_with_what_its_words_mean(sql_mode, modes):
+    (step,) = steps_of(
+        Group(query(b"X", flags=1 << 24, sql_mode=sql_mode)), lambda _: True, known()
+    )
+    assert step.modes == SessionModes(**modes)
+
+
 def test_backslashes_that_escape_nothing_are_doubled():
     text = rb"ALTER TABLE `a\b` ADD c CHAR(9) DEFAULT 'x\n'"
     (found,) = texts(query(text, sql_mode=1 << 20))

@@ -233,6 +233,29 @@ def altered_moment(clauses, modes):
     reshape.check([pa.Table.from_pylist([{"id": 1, "at": None}], schema)])
 
 
+ORACLE = (("date", "datetime"), ("number", "double"), ("blob", "longblob"))
+
+
+def test_types_are_what_the_mode_says():
+    modes = SessionModes(types=ORACLE)
+    clauses = (
+        "ADD a DATE DEFAULT '2024-01-31', ADD b NUMBER DEFAULT 1.5, ADD c NUMBER(4,1) DEFAULT 2"
+    )
+    reshape, (row,) = reshaped(clauses, modes=modes)
+    assert row == {**ROW, "a": datetime.fromisoformat("2024-01-31"), "b": 1.5, "c": Decimal("2.0")}
+    kinds = [field.metadata[b"ibb.type"] for field in list(reshape.schema)[-3:]]
+    assert kinds == [b"datetime", b"double", b"number(4,1)"]
+    assert reshaped("MODIFY day DATE", modes=modes)[0].schema.field("day").type == "timestamp[us]"
+
+
+def test_an_empty_default_is_null_where_the_mode_says_so():
+    modes = SessionModes(empty_is_null=True)
+    for clauses in ("ADD c VARCHAR(9) DEFAULT ''", "ADD c ENUM('','a') DEFAULT ''"):
+        assert reshaped(clauses, modes=modes)[1] == [{**ROW, "c": None}]
+        assert reshaped(clauses)[1] == [{**ROW, "c": ""}]
+    assert reshaped("ADD c VARCHAR(9) NOT NULL", modes=modes)[1] == [{**ROW, "c": ""}]
+
+
 def test_only_null_columns_are_added_without_writing_rows_anew():
     assert [field.name for field in reshaped("ADD a INT, ADD b INT AFTER id")[0].added_only] == [
         "a",

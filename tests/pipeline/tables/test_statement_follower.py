@@ -3,6 +3,7 @@
 import pyarrow as pa
 import pytest
 
+from ibb.pipeline.ddl.session_modes import SessionModes
 from ibb.pipeline.tables.config import PipelineConfig
 from ibb.pipeline.tables.delta_target import DeltaTarget
 from ibb.pipeline.tables.errors import PipelineError
@@ -308,3 +309,12 @@ def test_names_of_another_case_are_other_tables_where_the_source_says_so(side):
     side.sql("TRUNCATE TABLE Shop.T")
     side.apply()
     assert side.table() == [{"id": 1, "name": "a"}]
+
+
+def test_a_table_has_the_types_that_the_mode_says(side):
+    modes = SessionModes(types=(("date", "datetime"), ("number", "double")))
+    sql = "CREATE TABLE t (id INT PRIMARY KEY, d DATE, n NUMBER, m NUMBER(4))"
+    side.stream.add(0, lambda gtid, time: [Statement(gtid, time, "shop", sql, modes)])
+    side.apply()
+    kinds = [str(field.type) for field in side.lake.open(T).schema]
+    assert kinds == ["int32", "timestamp[us]", "double", "decimal128(4, 0)"]
