@@ -84,6 +84,10 @@ def arrow_type_of(type_text: str, charset: str = "") -> pa.DataType:
     if name in _TEXTS:
         is_bytes = charset == "binary" and name != "json"
         return pa.binary() if is_bytes or "varbinary" in (more or "") else pa.string()
+    if name == "year" and size == "2":
+        raise UnclearError(
+            "YEAR(2) has no century at the server, and one in the binlog: make it YEAR"
+        )
     if name in _PLAIN:
         return _PLAIN[name]
     raise UnclearError(f"the type {type_text}")

@@ -134,6 +134,8 @@ ALTERS = {
     r"ADD COLUMN c VARCHAR(9) DEFAULT 'a\_b\%c\d'": True,
     "ADD COLUMN c DOUBLE NOT NULL DEFAULT -0.0, ADD f FLOAT DEFAULT '-0e0'": True,
     "ADD COLUMN c CHAR(3) BYTE NOT NULL": False,
+    "ADD COLUMN c YEAR(2)": False,
+    "ADD COLUMN c YEAR": True,
     "ADD COLUMN c VARCHAR(3) BYTE NOT NULL": True,
     "ADD COLUMN IF NOT EXISTS n BIGINT": True,
     "DROP COLUMN s": True,

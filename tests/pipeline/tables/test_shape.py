@@ -42,7 +42,7 @@ FOLLOWED = {
         "s": "a,b",
     },
     "ADD c CHAR(5) DEFAULT 'ab  ', ADD v VARCHAR(5) DEFAULT 1.50": {"c": "ab", "v": "1.50"},
-    "ADD y YEAR DEFAULT 2024, ADD t TIME NOT NULL, ADD f FLOAT DEFAULT -0.5": {
+    "ADD y YEAR(4) DEFAULT 2024, ADD t TIME NOT NULL, ADD f FLOAT DEFAULT -0.5": {
         "y": 2024,
         "t": 0,
         "f": -0.5,
@@ -128,6 +128,7 @@ STOPPED = {
     "ADD c VARCHAR(9) DEFAULT -007": "c is new",
     "ADD c VARCHAR(9) DEFAULT 1e2": "c is new",
     "ADD c BIT(8) DEFAULT '5'": "c is new",
+    "ADD c YEAR(2)": "has no century",
     "ADD c CHAR(3) BYTE NOT NULL": "c is new",
     "ADD c CHAR(3) CHARACTER SET binary NOT NULL": "c is new",
     "ADD COLUMN name INT": "there is a column name",
