@@ -48,10 +48,12 @@ class Column(NamedTuple):
     Attributes:
         name: of those that are ours lower case.
         type: in Arrow; one of those that have a name in Spark here.
+        origin: what it is in MariaDB, by `origin_of`; empty: it is ours, or a user's.
     """
 
     name: str
     type: Any
+    origin: str = ""
 
     @property
     def ddl(self) -> str:
@@ -101,11 +103,6 @@ def chosen(columns: Sequence[Column], names: Iterable[str]) -> tuple[Column, ...
             raise OptionError("columns", f"there is no column {name}: {', '.join(by_name)}")
     wanted = dict.fromkeys(name.lower() for name in names)
     return tuple(by_name[name] for name in wanted) or tuple(columns)
-
-
-def schema_ddl(columns: Sequence[Column]) -> str:
-    """Return a schema as Spark reads it."""
-    return ", ".join(column.ddl for column in columns)
 
 
 GROUP_KEY_COLUMNS: Final = (  # what says whose group a row is of; the lists of all modes begin so

@@ -9,20 +9,20 @@ Spark finds it by itself where ibb is installed, through the module `pyspark_ibb
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pyspark.sql.datasource import DataSource, DataSourceReader
+from pyspark.sql.pandas.types import from_arrow_type
+from pyspark.sql.types import StructField, StructType
 
 from .batch_reader import BatchReader, PushdownReader
-from .columns import Column, columns_of_schema, schema_ddl
+from .columns import Column, columns_of_schema
 from .options import SourceOptions
 from .rows import columns_of
 from .stream_reader import StreamReader
 
-if TYPE_CHECKING:
-    from pyspark.sql.types import StructType
-
 FORMAT: Final = "ibb"
+_ORIGIN: Final = "mariadb"  # of a column's metadata: what it is there
 _PUSHDOWN_WORKER: Final = "pyspark.sql.worker.data_source_pushdown_filters"
 
 
@@ -34,14 +34,23 @@ class IbbDataSource(DataSource):
         """Return what `format` calls it."""
         return FORMAT
 
-    def schema(self) -> str:
+    def schema(self) -> StructType:
         """
         Return the columns of the mode.
 
         Raises:
             OptionError: an option is wrong.
         """
-        return schema_ddl(columns_of(SourceOptions.parse(self.options)))
+        return StructType(
+            [
+                StructField(
+                    column.name,
+                    from_arrow_type(column.type, prefer_timestamp_ntz=True),
+                    metadata={_ORIGIN: column.origin} if column.origin else None,
+                )
+                for column in columns_of(SourceOptions.parse(self.options))
+            ]
+        )
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """
@@ -66,7 +75,11 @@ class IbbDataSource(DataSource):
 
 
 def _columns_in(schema: StructType) -> tuple[Column, ...]:
-    return columns_of_schema((field.name, field.dataType.simpleString()) for field in schema)
+    columns = columns_of_schema((field.name, field.dataType.simpleString()) for field in schema)
+    origins = [field.metadata.get(_ORIGIN, "") for field in schema]
+    return tuple(
+        column._replace(origin=origin) for column, origin in zip(columns, origins, strict=True)
+    )
 
 
 def _pushes_filters() -> bool:

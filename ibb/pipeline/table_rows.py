@@ -11,7 +11,8 @@ from ibb.protocol.rows.row_stage import DELETE, INSERT, UPDATE
 from ibb.protocol.rows.table_layout import layout_of
 
 from .change_rows import Tag, metadata_array
-from .columns import GROUP_KEY_COLUMNS, STRINGS, Column
+from .column_origin import origin_of
+from .columns import GROUP_KEY_COLUMNS, STRINGS, Column, ddl_of
 from .errors import OptionError
 from .exact_cast import exact_cast
 from .row_batches import RowBatch, RowBatches
@@ -56,13 +57,18 @@ def table_columns(
             "table", f"the history has no row of {'.'.join(name)}; give the columns by schema()"
         )
     known = schemas.find(*name, found.gtid)
-    schema = RowBatches(layout_of(found.table, known), policy).schema
+    layout = layout_of(found.table, known)
+    schema = RowBatches(layout, policy).schema
     ours = _METADATA & {field.name.lower() for field in schema}
     if ours:
         raise OptionError(
             "table", f"{'.'.join(name)} has a column {min(ours)}, which is a name here"
         )
-    return (*(Column(field.name, field.type) for field in schema), *METADATA_COLUMNS)
+    own = (
+        Column(field.name, field.type, origin_of(column))
+        for field, column in zip(schema, layout.columns, strict=True)
+    )
+    return (*own, *METADATA_COLUMNS)
 
 
 def wanted_columns(
@@ -146,17 +152,25 @@ def _array(
         ]
         places = pa.array([row + batch.rows * after for row, after in chosen], pa.int64())
         values = pa.concat_arrays(images).take(places)
-    return values if values.type == column.type else _cast(batch, tags, column, values)
+    return _cast(batch, tags, column, values)
 
 
 def _cast(batch: RowBatch, tags: list[Tag], column: Column, values: pa.Array) -> pa.Array:
+    name = column.name.lower()
+    layout = next(one for one in batch.layout.columns if one.name.lower() == name)
+    origin = origin_of(layout)
+    if values.null_count == len(values) and not batch.left_out:
+        return pa.nulls(len(values), column.type)
     try:
-        return exact_cast(values, column.type)
+        return exact_cast(values, origin, column.type, column.origin)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        layout, first = batch.layout, tags[batch.tag[0].as_py()].group.gtid
+        table, first = batch.layout, tags[batch.tag[0].as_py()].group.gtid
+        now = column.origin or ddl_of(column.type)
         raise FormatError(
-            f"{layout.database}.{layout.table}: from group {first} on, column {column.name} was of"
-            f" type {values.type} and has a value that {column.type} cannot hold: {error}"
+            f"{table.database}.{table.table}: in group {first} column {column.name} is of type"
+            f" {origin}, and the query has it as {now}: {error}. Read the rows of each type by"
+            " themselves (options startingGtid and endingGtid), or leave the column out of option"
+            " columns"
         ) from error
 
 

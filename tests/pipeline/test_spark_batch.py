@@ -91,6 +91,16 @@ def test_a_table_has_columns_of_every_kind(spark, tmp_path):
     assert (types["moment"], types["stamp"]) == ("timestamp_ntz", "timestamp")
 
 
+def test_a_type_that_only_mariadb_tells_apart_stops_a_table(spark, tmp_path):
+    with Store.open(tmp_path, OPTIONS) as store:
+        for number, (spec, value) in enumerate(((enc.integer(2), 24), (enc.year(), 2024)), 1):
+            rows = enc.rows_event(enc.WRITE, [spec], [[(value,)]])
+            publish_events(store, f"0-1-{number}", enc.table_map([("y", spec)]), rows, xid(1))
+    table = spark.read.format("ibb").option("table", "d.t").load(str(tmp_path))
+    with pytest.raises(Exception, match="y is of type smallint, and the query has it as year:"):
+        table.collect()
+
+
 def test_errors_name_the_option(spark, directory):
     path, _ = directory
     with pytest.raises(Exception, match=r"option startgtid: .*did you mean startingGtid"):
