@@ -64,6 +64,7 @@ class SchemaHistory:
         self._lower_case = lower_case
         self._tables: dict[TableName, _Table] = {}
         self._charsets: dict[str, str] = {}  # of databases
+        self._dropped: set[str] = set()  # databases, and not there since
 
     def follow(
         self,
@@ -119,6 +120,7 @@ class SchemaHistory:
         elif isinstance(effect, DropDatabase):
             if words[0] == "DROP":
                 self._charsets.pop(effect.database, None)
+                self._dropped.add(effect.database)
             gone = self._name(TableName(effect.database, "")).database
             self._forget([table for table in self._tables if table.database == gone])
         elif isinstance(effect, Unclear):
@@ -169,7 +171,10 @@ class SchemaHistory:
         is_named = at < len(tokens) and words[at] not in _CHARSET_WORDS | {"DEFAULT", "COMMENT"}
         name = tokens[at].value if is_named else database
         charset = _charset_option(tokens[at:])
-        if words[0] == "CREATE" and not ("IF" in words[:at] and name in self._charsets):
+        if words[0] == "CREATE":
+            if "IF" in words[:at] and name not in self._dropped:
+                return  # it may be there, with another one
+            self._dropped.discard(name)
             charset = charset or server_charset
             if not charset:
                 self._charsets.pop(name, None)

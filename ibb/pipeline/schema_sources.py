@@ -73,6 +73,8 @@ def from_the_beginning(options: SourceOptions) -> SourceOptions:
         start=EARLIEST,
         since=None,
         before=None,
+        filtered_since=None,
+        filtered_before=None,
         domains=frozenset(),
         partitions_min=1,
         partition_bytes_max=1 << 62,

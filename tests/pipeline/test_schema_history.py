@@ -1,8 +1,12 @@
 """Schemas by the statements of a history; real ones: `tests/integration/test_schema_history.py`."""
 
+from dataclasses import replace
+
 import pytest
 
+from ibb.pipeline.options import SourceOptions
 from ibb.pipeline.schema_history import SchemaHistory
+from ibb.pipeline.schema_sources import from_the_beginning
 from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.protocol.rows.table_layout import layout_of
 from ibb.protocol.rows.table_map import TableMap
@@ -60,6 +64,20 @@ def test_what_a_doubtful_statement_names_is_not_known_any_more(sql, said, knows)
     assert (history.schemas.find("s", "t", Gtid(0, 1, 3)) is not None) == knows
 
 
+def test_a_database_that_may_have_been_there_keeps_an_unknown_character_set():
+    def charset_behind(*statements):
+        history = SchemaHistory()
+        for sql in (*statements, "CREATE TABLE s.t (a TEXT)"):
+            history.follow(sql, "", GtidPosition(), server_charset="utf8mb4")
+        return history.schemas.find("s", "t", Gtid(0, 1, 1)).columns[0].charset
+
+    made = "CREATE DATABASE IF NOT EXISTS s CHARACTER SET latin1"
+    assert charset_behind(made) is None
+    assert charset_behind("CREATE DATABASE s CHARACTER SET latin2", made) == "latin2"
+    assert charset_behind("DROP DATABASE IF EXISTS s", made) == "latin1"
+    assert charset_behind("DROP DATABASE s", "CREATE DATABASE s", made) == "utf8mb4"
+
+
 def test_types_that_are_stored_as_another_fit_their_rows():
     history = SchemaHistory()
     sql = """CREATE TABLE t (id SERIAL, v VECTOR(3), b BLOB(9), m TEXT(70000) CHARSET utf8mb4,
@@ -79,3 +97,9 @@ def test_types_that_are_stored_as_another_fit_their_rows():
     assert layout.unknown == ()
     assert [column.charset for column in layout.columns[1:4]] == ["binary", "binary", "utf8mb4"]
     assert layout.columns[0].unsigned
+
+
+def test_a_filter_on_the_time_leaves_the_statements_to_be_found(tmp_path):
+    options = SourceOptions.parse({"path": str(tmp_path), "mode": "changes"})
+    since, before = replace(options, filtered_since=7.0), replace(options, filtered_before=9.0)
+    assert from_the_beginning(since) == from_the_beginning(before) == from_the_beginning(options)
