@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.datasource import Filter
 
+    from ibb.protocol.gtid import GtidPosition
+
     from .columns import Column
     from .event_groups import ReadTask
     from .known_schemas import KnownSchemas
@@ -30,10 +32,14 @@ class TaskPartition(InputPartition):
     Args:
         task: what it reads.
         schemas: what is known of tables for it.
+        begun: of a stream of a table, where the history ended when it was started.
     """
 
-    def __init__(self, task: ReadTask, schemas: KnownSchemas) -> None:
+    def __init__(
+        self, task: ReadTask, schemas: KnownSchemas, begun: GtidPosition | None = None
+    ) -> None:
         super().__init__(task)
+        self.begun = begun
         self.schemas = schemas
 
 
@@ -41,13 +47,11 @@ def rows_of_partition(
     partition: InputPartition,
     options: SourceOptions,
     columns: tuple[Column, ...],
-    *,
-    follows: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """Return what `rows_of` does of a partition; Spark makes one of its own where there is none."""
     if not isinstance(partition, TaskPartition):
         return iter(())
-    return rows_of(partition.value, options, columns, partition.schemas, follows=follows)
+    return rows_of(partition.value, options, columns, partition.schemas, partition.begun)
 
 
 class BatchReader(DataSourceReader):

@@ -81,6 +81,7 @@ class CollectedRows:
         columns: by a table's columns, those that are wanted; None: all.
         ops: of the protocol's numbers, those that are wanted; empty: all.
         as_texts: the batches are for mode changes.
+        check: is called with each rows event and the schema of its table, and refuses some.
     """
 
     def __init__(
@@ -91,7 +92,9 @@ class CollectedRows:
         ops: frozenset[int],
         *,
         as_texts: bool = False,
+        check: Callable[[TableRows, TableSchema | None], None] | None = None,
     ) -> None:
+        self._check = check
         self._as_texts = as_texts
         self._schemas = schemas
         self._policy = policy
@@ -112,6 +115,8 @@ class CollectedRows:
             if self._ops and OPS.get(rows.event[TYPE_OFFSET]) not in self._ops:  # type: ignore[call-overload]
                 continue
             schema = self._schemas.find(rows.table.database, rows.table.table, rows.group.gtid)
+            if self._check is not None:
+                self._check(rows, schema)
             version = rows.table.layout, schema
             batches = self._batches.get(version)
             if batches is None:

@@ -17,12 +17,14 @@ from .newest_map import newest_map
 from .read_plan import groups_of
 from .row_events import RowEvents
 from .schema_sources import schemas_of
-from .table_rows import table_batch, table_columns, wanted_columns
+from .table_rows import check_of_new_rows, table_batch, table_columns, wanted_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import pyarrow as pa
+
+    from ibb.protocol.gtid import GtidPosition
 
     from .event_groups import OpenGroups, ReadTask
     from .known_schemas import KnownSchemas
@@ -59,8 +61,7 @@ def rows_of(
     options: SourceOptions,
     columns: tuple[Column, ...],
     schemas: KnownSchemas = NOTHING_KNOWN,
-    *,
-    follows: bool = False,
+    begun: GtidPosition | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """
     Yield the rows of one partition.
@@ -70,7 +71,8 @@ def rows_of(
         options: of the read.
         columns: what Spark expects.
         schemas: what is known of tables besides what the binlog says.
-        follows: it is a stream, which must not leave out columns that are new.
+        begun: of a stream of a table, where the history ended when it was started: what is behind
+            must have its columns.
 
     Raises:
         FormatError: something is damaged, or is gone since the read was planned.
@@ -84,7 +86,7 @@ def rows_of(
         limit = options.event_bytes_max
         yield from batches(columns, event_rows(groups_of(task), columns, wanted, limit))
     else:
-        yield from _changes(task, options, columns, schemas, follows=follows)
+        yield from _changes(task, options, columns, schemas, begun)
 
 
 def _changes(
@@ -92,14 +94,16 @@ def _changes(
     options: SourceOptions,
     columns: tuple[Column, ...],
     schemas: KnownSchemas,
-    *,
-    follows: bool,
+    begun: GtidPosition | None,
 ) -> Iterator[pa.RecordBatch]:
     ops = wanted_ops(options)
     collected = CollectedRows(schemas, options.policy, lambda _: None, ops, as_texts=True)
     if options.table is not None:
-        wanted = wanted_columns(columns, follows=follows and not options.columns)
-        collected = CollectedRows(schemas, options.policy, wanted, ops)
+        check = None
+        if begun is not None:
+            check = check_of_new_rows(columns, begun, chosen=bool(options.columns))
+        wanted = wanted_columns(columns)
+        collected = CollectedRows(schemas, options.policy, wanted, ops, check=check)
     annotated = options.table is None and any(column.name == "statement" for column in columns)
     with task.open() as opened:
         events = _all_rows(opened, options, annotated=annotated)

@@ -16,6 +16,7 @@ from .batch_reader import TaskPartition, rows_of_partition
 from .errors import LeaseFailed, OptionError
 from .known_schemas import NOTHING_KNOWN
 from .options import LATEST
+from .rows import columns_of
 from .stream_offset import StreamOffset
 from .streamed_history import streamed_history
 from .streamed_schemas import StreamedSchemas
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import pyarrow as pa
+
+    from ibb.protocol.gtid import GtidPosition
 
     from .columns import Column
     from .options import SourceOptions
@@ -58,6 +61,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._schemas = StreamedSchemas(options)
         self._last: StreamOffset | None = None  # given to Spark, or by it
         self._until: StreamOffset | None = None  # Trigger.AvailableNow
+        self._begun: GtidPosition | None = None  # of a table: its columns are those of up to there
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """
@@ -67,6 +71,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             OptionError: an option does not fit the history.
             LeaseFailed: the lease could not be made.
         """
+        self._begin()
         self._last = self._history.first()
         if self._options.lease is not None:
             self._options.lease.move_to(self._last.gtid)
@@ -86,6 +91,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             DataLossError: groups were purged unread, or another history is here.
         """
         del limit
+        self._begin()
         begun = self._last if start is None else StreamOffset.of(start)
         if begun is None:  # a restart under Spark before 4.2: the checkpoint is not told
             self._last = self._history.end()
@@ -100,13 +106,37 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         Raises:
             DataLossError: groups of it were purged, or another history is here.
         """
+        self._begin()
         first, last = StreamOffset.of(start), StreamOffset.of(end)
         self._last = last
         if first == last:
             return []
         tasks = self._history.tasks(first, last)
         schemas = self._schemas.between(first, last) if tasks else NOTHING_KNOWN
-        return [TaskPartition(task, schemas) for task in tasks]
+        return [TaskPartition(task, schemas, self._begun) for task in tasks]
+
+    def _begin(self) -> None:
+        """
+        Note once where the history ends, and that the table has the columns of the query there.
+
+        Raises:
+            OptionError: it has others by now.
+        """
+        if self._options.table is None or self._begun is not None:
+            return
+        begun = self._history.end().position
+        if any(column.origin for column in self._columns):
+            there = {column.name.lower(): column for column in columns_of(self._options)}
+            for column in self._columns:
+                now = there.get(column.name.lower())
+                if now is None or (column.origin and now.origin != column.origin):
+                    table = ".".join(self._options.table)
+                    raise OptionError(
+                        "table",
+                        f"column {column.name} of {table} was changed after the query was made:"
+                        " load it anew",
+                    )
+        self._begun = begun
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """
@@ -116,7 +146,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             FormatError, DiskError: while iterating: the files cannot be read as planned.
             ServerRefused, DataLossError: nor can the server.
         """
-        return rows_of_partition(partition, self._options, self._columns, follows=True)
+        return rows_of_partition(partition, self._options, self._columns)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
         """Note where the history ends now: the query stops there."""

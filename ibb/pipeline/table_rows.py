@@ -20,10 +20,13 @@ from .row_batches import RowBatch, RowBatches
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from ibb.protocol.gtid import GtidPosition
+    from ibb.protocol.rows.table_schema import TableSchema
     from ibb.protocol.rows.value_policy import ValuePolicy
 
     from .known_schemas import KnownSchemas
     from .newest_map import FoundMap
+    from .row_events import TableRows
 
 METADATA_COLUMNS: Final = (
     *(Column(f"_{column.name}", column.type) for column in GROUP_KEY_COLUMNS),
@@ -71,28 +74,61 @@ def table_columns(
     return (*own, *METADATA_COLUMNS)
 
 
-def wanted_columns(
-    columns: Sequence[Column], *, follows: bool
-) -> Callable[[Sequence[str]], list[str] | None]:
+def wanted_columns(columns: Sequence[Column]) -> Callable[[Sequence[str]], list[str]]:
     """
     Return what tells which columns of a version of the table are to be decoded.
 
     Args:
         columns: that a read has.
-        follows: a version with other columns besides stops the read: it is newer than the query.
     """
     wanted = {column.name.lower() for column in columns} - _METADATA
+    return lambda names: [name for name in names if name.lower() in wanted]
 
-    def of(names: Sequence[str]) -> list[str]:
-        others = [name for name in names if name.lower() not in wanted]
-        if follows and others:
+
+def check_of_new_rows(
+    columns: Sequence[Column], begun: GtidPosition, *, chosen: bool
+) -> Callable[[TableRows, TableSchema | None], None]:
+    """
+    Return what stops a stream at rows whose columns are not those that it has.
+
+    Args:
+        columns: of the stream.
+        begun: where the history ended when the stream was started; up to there rows may have been
+            of other columns.
+        chosen: the columns are some of the table's.
+    """
+    own = {column.name.lower(): column for column in columns}
+    own = {name: column for name, column in own.items() if name not in _METADATA}
+
+    passed: set[tuple[bytes, TableSchema | None]] = set()
+
+    def check(rows: TableRows, schema: TableSchema | None) -> None:
+        gtid = rows.group.gtid
+        known = begun.get(gtid.domain)
+        version = rows.table.layout, schema
+        if version in passed or (known is not None and gtid.seq <= known.seq):
+            return
+        layout = layout_of(rows.table, schema)
+        found = {column.name.lower(): origin_of(column) for column in layout.columns}
+        where = f"group {gtid}: {layout.database}.{layout.table}"
+        again = "since the query was started. Start it again"
+        for name, column in own.items():
+            if name not in found:
+                raise FormatError(f"{where} has no column {column.name} any more {again}")
+            if column.origin not in ("", found[name]):
+                raise FormatError(
+                    f"{where}: column {column.name} was changed from {column.origin} to"
+                    f" {found[name]} {again}"
+                )
+        others = [] if chosen else [name for name in found if name not in own]
+        if others:
             raise FormatError(
-                f"the table has a column {others[0]} that the query has not: it was added, dropped"
-                " or renamed. Start the query again, or name by option columns those that it has"
+                f"{where}: the table has a column {others[0]} that the query has not: it was added"
+                f" or renamed {again}, or name by option columns those that it has"
             )
-        return [name for name in names if name.lower() in wanted]
+        passed.add(version)
 
-    return of
+    return check
 
 
 def table_batch(

@@ -8,8 +8,10 @@ from pyspark.errors import StreamingQueryException
 
 from ibb.storage import Store
 
+from ..protocol.rows import row_encoder as enc
+from ..storage.events import xid
 from .conftest import SPARK
-from .published import OPTIONS, publish
+from .published import OPTIONS, publish, publish_events
 
 pytestmark = [*SPARK, pytest.mark.slow]
 
@@ -77,3 +79,30 @@ def test_a_stream_is_whole_over_failures_and_restarts(spark, tmp_path):
     source = json.loads(query.lastProgress.json)["sources"][0]
     assert '"gtid"' in json.dumps(source["endOffset"])
     assert "groupsBehind" in json.dumps(source["latestOffset"])
+
+
+def test_a_stream_of_a_table_knows_its_types_of_mariadb(spark, tmp_path):
+    class Taken:
+        rows = ()
+
+        def take(self, rows, number):
+            del number
+            self.rows = [(row.id, row.y) for row in rows.collect()]
+
+    def add(store, number, spec):
+        columns = {"id": enc.integer(4), "y": spec}
+        rows = enc.rows_event(enc.WRITE, list(columns.values()), [[(number, 2000 + number)]])
+        table = enc.table_map(list(columns.items()))
+        publish_events(store, f"0-1-{number}", table, rows, xid(1))
+
+    path, sink = tmp_path / "binlogs", Taken()
+    with Store.open(path, OPTIONS) as store:
+        add(store, 1, enc.integer(2))
+        run(spark, path, tmp_path / "checkpoint", sink, table="d.t")
+        assert sink.rows == [(1, 2001)]
+        add(store, 2, enc.integer(2))
+        add(store, 3, enc.year())
+        with pytest.raises(
+            StreamingQueryException, match="smallint, and the query has it as year:"
+        ):
+            run(spark, path, tmp_path / "checkpoint", sink, table="d.t")

@@ -246,12 +246,46 @@ def test_a_stream_stops_before_rows_with_columns_that_it_has_not(store):
     options = parse(store.path)
     reader = StreamReader(options, columns_of(options))
     start = reader.initialOffset()
-    publish_events(store, "0-1-2", rows(NEW, enc.WRITE, [[(2, b"b", None)]]), xid(1))
+    more = [*OLD, ("price", enc.decimal(10, 2))]
+    publish_events(store, "0-1-2", rows(more, enc.WRITE, [[(2, b"b", 7, None)]]), xid(1))
     (partition,) = reader.partitions(start, reader.latestOffset(start))
     with pytest.raises(FormatError, match="the table has a column price that the query has not"):
         list(reader.read(partition))
     options = parse(store.path, columns="id,_op")
     reader = StreamReader(options, columns_of(options))
+    assert [row["id"] for batch in reader.read(partition) for row in batch.to_pylist()] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("new", "value", "told"),
+    [
+        ([("id", enc.integer(4)), ("v", enc.a_datetime(0))], (2, MIDNIGHT), "from bigint to datet"),
+        ([("id", enc.integer(4)), ("v", enc.integer(4))], (2, 3), "changed from bigint to int"),
+        ([("id", enc.integer(4))], (2,), "has no column v any more"),
+        ([("id", enc.integer(4)), ("w", enc.integer(8))], (2, 3), "has no column v any more"),
+    ],
+)
+def test_a_stream_goes_on_behind_another_type_only_when_it_is_started_again(
+    store, new, value, told
+):
+    old = [("id", enc.integer(4)), ("v", enc.integer(8))]
+    publish_events(store, "0-1-1", rows(old, enc.WRITE, [[(1, None)]]), xid(1))
+    made = []
+    for chosen in ({}, {"columns": "id,v"}):
+        options = parse(store.path, **chosen)
+        made.append(StreamReader(options, columns_of(options)))
+        late = StreamReader(options, columns_of(options))
+        start = made[-1].initialOffset()
+    publish_events(store, "0-1-2", rows(new, enc.WRITE, [[value]]), xid(1))
+    for reader in made:
+        (partition,) = reader.partitions(start, reader.latestOffset(start))
+        with pytest.raises(FormatError, match=rf"group 0-1-2: d\.t.*{told}"):
+            list(reader.read(partition))
+    with pytest.raises(OptionError, match=r"was changed after the query was made|no column v"):
+        late.latestOffset(start)
+    again = parse(store.path)
+    reader = StreamReader(again, columns_of(again))
+    (partition,) = reader.partitions(start | {"gtid": ""}, reader.latestOffset(start))
     assert [row["id"] for batch in reader.read(partition) for row in batch.to_pylist()] == [1, 2]
 
 
