@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ipaddress
+from typing import Final
+
+EVERY_ADDRESS: Final = "::"  # of IPv6 and of IPv4, as MariaDB's bind_address has it
 
 
 def overlap(one: tuple[str, int], other: tuple[str, int]) -> bool:
@@ -20,6 +23,8 @@ def overlap(one: tuple[str, int], other: tuple[str, int]) -> bool:
         found = ipaddress.ip_address(host), ipaddress.ip_address(other_host)
     except ValueError:  # what a name stands for is known at the start
         return host == other_host
-    if found[0].version != found[1].version:  # IPv6 takes none of IPv4's
+    if EVERY_ADDRESS in map(str, found):
+        return True
+    if found[0].version != found[1].version:
         return False
     return found[0] == found[1] or any(address.is_unspecified for address in found)

@@ -15,6 +15,7 @@ import socket
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final, Self
 
+from .addresses import EVERY_ADDRESS
 from .config import ADMIN_PORT, Config, ConfigError, parse_address
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 LISTEN: Final = "listen"
 ADMIN_LISTEN: Final = "admin_listen"
-EVERY_ADDRESS: Final = "::"  # of IPv6 and of IPv4, as MariaDB's bind_address has it
 
 
 async def bound_sockets(setting: str, host: str, port: int) -> list[socket.socket]:

@@ -1,11 +1,13 @@
 """Addresses that cannot both be listened on."""
 
-import socket
+from contextlib import asynccontextmanager
 
 import pytest
 
 from ibb.demo.scratch_server import free_port
 from ibb.server.addresses import overlap
+from ibb.server.config import ConfigError
+from ibb.server.listening import LISTEN, bound_sockets, listen_on
 
 CASES = [
     ("127.0.0.1", "127.0.0.1", True),
@@ -13,35 +15,34 @@ CASES = [
     ("127.0.0.1", "0.0.0.0", True),
     ("0.0.0.0", "0.0.0.0", True),
     ("::1", "::", True),
-    ("::", "127.0.0.1", False),
-    ("::", "0.0.0.0", False),
+    ("::1", "0.0.0.0", False),
+    ("::", "127.0.0.1", True),
+    ("::", "0.0.0.0", True),
 ]
 
 
 @pytest.mark.parametrize(("one", "other", "is_overlap"), CASES)
-def test_it_says_what_the_system_does(one, other, is_overlap):
+async def test_it_says_what_the_system_does(one, other, is_overlap):
     port = free_port()
     assert overlap((one, port), (other, port)) == overlap((other, port), (one, port)) == is_overlap
-    with listening(one, port):
+    async with listening(one, port):
         try:
-            listening(other, port).close()
-        except OSError:
+            async with listening(other, port):
+                assert not is_overlap
+        except ConfigError:
             assert is_overlap
-        else:
-            assert not is_overlap
 
 
-def listening(host, port):
-    link = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+@asynccontextmanager
+async def listening(host, port):
+    """Listen as a server does."""
+    sockets = await bound_sockets(LISTEN, host, port)
     try:
-        if link.family == socket.AF_INET6:
-            link.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)  # as ours
-        link.bind((host, port))
-        link.listen()
-    except OSError:
-        link.close()
-        raise
-    return link
+        listen_on(LISTEN, sockets, 1)
+        yield
+    finally:
+        for each in sockets:
+            each.close()
 
 
 def test_other_ports_and_any_free_one_are_apart():
