@@ -21,7 +21,6 @@ from .board import (
     Reader,
     Window,
     board,
-    chromium,
     keep_reading,
     writing,
 )
@@ -44,12 +43,6 @@ def shown():
         keep_reading(found, 11)
         keep_reading(found, 12)
         wait_until(lambda: len(readers(found)) == 2, 60, lambda: readers(found))
-        yield found
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as found:
         yield found
 
 

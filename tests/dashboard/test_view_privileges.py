@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from .board import MILLISECONDS, MONITOR, Window, board, chromium, keep_reading
+from .board import MILLISECONDS, MONITOR, Window, board, keep_reading
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("dashboard")]
 WANTED = {
@@ -19,12 +19,6 @@ WANTED = {
 def shown():
     with board() as found:
         keep_reading(found, 4711)
-        yield found
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as found:
         yield found
 
 

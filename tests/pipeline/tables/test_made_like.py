@@ -33,6 +33,13 @@ def narrow(**more):
     return [{"id": row["id"], "n": 5, **more} for row in (A, B)]
 
 
+def read_anew(source, deaths, lake, before, name):
+    """Read a table anew where the stream has only come to *before*, then let all come."""
+    source.seen = before
+    deaths.run(lake, name)
+    source.seen = source.view_at
+
+
 @pytest.mark.parametrize("lives", [0, 1])
 def test_of_a_table_that_was_read_anew_the_columns_are_those_of_then(
     source, deaths, tmp_path, lives
@@ -70,9 +77,7 @@ def test_of_one_that_was_renamed_and_read_anew_under_its_new_name(source, deaths
     source.sql("CREATE TABLE u LIKE r", u=table("id name", "id"))
     source.insert("shop.u", A)
     source.sql("ALTER TABLE r ADD n INT DEFAULT 5", r=table("id name n", "id", WIDE))
-    source.seen = before
-    deaths.run(lake, "shop.r")
-    source.seen = source.view_at
+    read_anew(source, deaths, lake, before, "shop.r")
     deaths.run(lake)
     deaths.check(lake)
 
@@ -84,14 +89,10 @@ def test_a_name_that_was_read_anew_gives_no_other_table_its_rows(source, deaths,
     source.sql("RENAME TABLE t TO r", t=None, r=table("id name", "id", [A, B]))
     source.sql("CREATE TABLE t (n INT)", t=table("n"))
     source.insert("shop.t", {"n": 1})
-    source.seen = before
-    deaths.run(lake, "shop.t")
-    source.seen = source.view_at
+    read_anew(source, deaths, lake, before, "shop.t")
     with pytest.raises(PipelineError, match=r"gets the rows of shop\.t, which was read anew"):
         deaths.run(lake)
-    source.seen = before
-    deaths.run(lake, "shop.r")
-    source.seen = source.view_at
+    read_anew(source, deaths, lake, before, "shop.r")
     deaths.run(lake)
     deaths.check(lake)
 
@@ -104,9 +105,7 @@ def test_of_one_that_was_dropped_and_made_anew(source, deaths, tmp_path):
     source.sql("CREATE TABLE u LIKE t", u=table("n"))
     source.insert("shop.u", {"n": 1})
     source.sql("ALTER TABLE t ADD m INT", t=table("n m"))
-    source.seen = before
-    deaths.run(lake, "shop.t")
-    source.seen = source.view_at
+    read_anew(source, deaths, lake, before, "shop.t")
     deaths.run(lake)
     deaths.check(lake)
 
@@ -156,9 +155,7 @@ def test_what_is_not_known_to_a_table_read_anew_behind_it_is_passed(source, deat
     source.insert("shop.t", {"id": 2, "n": 6})
     with pytest.raises(PipelineError, match=r"cannot be followed.* new snapshot of the table"):
         deaths.run(lake)
-    source.seen = before  # the snapshot is ahead of what has come
-    deaths.run(lake, "shop.t")
-    source.seen = source.view_at
+    read_anew(source, deaths, lake, before, "shop.t")
     deaths.run(lake)
     deaths.check(lake)
 
@@ -168,9 +165,7 @@ def test_what_it_is_then_is_not_known_to_a_table_made_like_it(source, deaths, tm
     deaths.run(lake)
     source.sql(UNCLEAR[1], t=table("id n", "id", [{"id": 1, "n": 5}]))
     source.sql("CREATE TABLE u LIKE t", u=table("id n", "id"))
-    source.seen = before
-    deaths.run(lake, "shop.t")
-    source.seen = source.view_at
+    read_anew(source, deaths, lake, before, "shop.t")
     with pytest.raises(PipelineError, match=r"made like shop\.t, whose columns then are not known"):
         deaths.run(lake)
 
@@ -179,9 +174,7 @@ def test_rows_logged_as_a_statement_stop_while_any_table_lacks_them(source, deat
     lake, before = tmp_path / "lake", source.seen
     deaths.run(lake)
     source.sql("UPDATE v SET name = 'c'")  # v may be a view on any table
-    source.seen = before
-    deaths.run(lake, "shop.t")
-    source.seen = source.view_at
+    read_anew(source, deaths, lake, before, "shop.t")
     with pytest.raises(PipelineError, match="rows are logged as a statement"):
         deaths.run(lake)
     deaths.run(lake, "*.*")
