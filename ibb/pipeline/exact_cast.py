@@ -31,10 +31,8 @@ _PAIRS: Final = {
     "date": frozenset({"datetime"}),
     "datetime": frozenset({"date"}),
 }
-_MAY_LOSE: Final = _FLOATS | {
-    "date",
-    "bit",
-}  # what a cast of Arrow's to these leaves out, it does not say
+# What a cast of Arrow's to these leaves out, it does not say.
+_MAY_LOSE: Final = _FLOATS | {"date", "bit"}
 
 
 def exact_cast(values: pa.Array, old: str, kind: pa.DataType, new: str) -> pa.Array:
