@@ -78,9 +78,10 @@ class Stack:
 
     def secrets(self) -> list[str]:
         """Return the hashes and the names of all files of secrets, and of the accounts."""
-        names = ["secrets", *(f"{service}-secrets" for service in HELD), "store"]
+        names = ["secrets", *(f"keys-{service}" for service in HELD), "store"]
         mounts = [f"--volume={self.project}_{name}:/volumes/{name}:ro" for name in names]
-        script = "cd /volumes && find *secrets store/accounts.toml -type f -exec sha256sum {} +"
+        places = "secrets keys-* store/accounts.toml"
+        script = f"cd /volumes && find {places} -type f -exec sha256sum {{}} +"
         options = ["run", "--rm", "-u", "0", *mounts, "--entrypoint", "sh", self.image]
         return sorted(self.engine(*options, "-c", script).splitlines())
 

@@ -175,6 +175,9 @@ def test_an_image_of_another_version_goes_on_with_the_volume_and_serves_all_hist
     assert NEXT_VERSION not in stack.engine("exec", stack.container("relay"), "ibb", "--version")
     stack.engine("build", "-q", "-t", f"{stack.image}-next", "-", text=NEXT_IMAGE % stack.image)
     secrets = stack.secrets()
+    for service, held in HELD.items():
+        kept = {line.rpartition("/")[2] for line in secrets if f" keys-{service}/" in line}
+        assert kept >= held
     stack.compose("up", "-d", "secrets", "relay", IBB_IMAGE=f"{stack.image}-next")
     stack.wait_until_healthy("relay")
     assert stack.secrets() == secrets

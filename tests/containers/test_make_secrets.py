@@ -102,9 +102,9 @@ def test_compose_gives_each_service_its_volume_alone(make_secrets):
     text = (SOURCE.parents[2] / "docker-compose.yml").read_text()
     for service, (user, _) in make_secrets.SERVICES.items():
         assert user == SERVICES[service]
-        (mount,) = re.findall(rf"\b{service}-secrets:(/run/\S+):ro\b", text)
+        (mount,) = re.findall(rf"\bkeys-{service}:(/run/\S+):ro\b", text)
         assert mount.startswith("/run/ibb-secrets/")
-        assert f"- {service}-secrets:/services/{service}\n" in text
+        assert f"- keys-{service}:/services/{service}\n" in text
     assert len(re.findall(r"(?<![-\w])secrets:/", text)) == 1  # with all passwords: its maker's
 
 
