@@ -8,10 +8,11 @@ files can be read by itself and nothing comes twice or is left out.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ibb.protocol.binlog_state import BinlogState
-from ibb.protocol.dump_filter import DumpFilter, Verdict, check_position
+from ibb.protocol.dump_filter import check_position
+from ibb.protocol.error_codes import MASTER_FATAL_ERROR_READING_BINLOG
 from ibb.protocol.gtid import GtidPosition
 from ibb.storage.group_reader import GroupReader
 from ibb.storage.gtid_search import StartPlace, find_oldest, find_start
@@ -20,6 +21,12 @@ from ibb.storage.state_scan import read_state
 
 if TYPE_CHECKING:
     from ibb.storage.page_source import PageSource
+
+_UNREACHED: Final = "GTID %s is not in the binlog"
+_UNCLEAR: Final = (
+    "GTID %s is not where it should be in the binlog: %s comes first. Either it is missing there, "
+    "or numbers of this server fall (gtid_strict_mode=1 at the source prevents that)"
+)
 
 
 class Cut(NamedTuple):
@@ -65,7 +72,7 @@ def cut_behind(pages: PageSource, state: BinlogState, position: GtidPosition) ->
         position: a domain that the history does not know is left out.
 
     Raises:
-        SqlError: 1236, a GTID is not in the history.
+        SqlError: 1236, a GTID is not in the history, or it cannot be told where it is.
         TooOld: files that hold groups behind the position have been purged.
         FormatError: the pages that have to be read are damaged.
     """
@@ -79,6 +86,7 @@ def cut_of_what_is_left(pages: PageSource, position: GtidPosition) -> Cut:
     Return the cut behind *position* as far as it is there still: what was purged counts as had.
 
     Raises:
+        SqlError: 1236, it cannot be told where a GTID is.
         FormatError: the pages that have to be read are damaged.
     """
     place = find_oldest(pages)
@@ -106,29 +114,34 @@ def _scanned(pages: PageSource, found: StartPlace, known: GtidPosition, state: B
     """
     Read on from a place until every domain of a position is reached.
 
-    The newest GTID of a server is surely there: a higher number before it does not tell that it
-    was passed, as a client of a dump would take it, but that numbers fall in this history.
+    The newest GTID of a server is surely there: a higher number before it tells that numbers fall
+    in this history. Any other may have been passed before the place, so that it stops the search.
+
+    Raises:
+        SqlError: 1236, a GTID is not there, or it cannot be told where it is.
+        FormatError: the pages that have to be read are damaged.
     """
     behind = {gtid.domain: found.position for gtid in known}
-    sure = {
-        gtid.domain: gtid
-        for gtid in known
-        if state.seq(gtid.domain, gtid.server) == gtid.seq
-        and found.state.seq(gtid.domain, gtid.server) != gtid.seq
+    waiting = {
+        gtid.domain: gtid for gtid in known if found.state.seq(gtid.domain, gtid.server) != gtid.seq
     }
-    others = GtidPosition(gtid for gtid in known if gtid.domain not in sure)
-    wanted = DumpFilter(others, found.state)
     reader = GroupReader(pages, found.position)
-    while (sure or wanted.skipping) and (group := reader.next()) is not None:
+    while waiting and (group := reader.next()) is not None:
         gtid = group.gtid
-        if gtid is None:
+        wanted = None if gtid is None else waiting.get(gtid.domain)
+        if gtid is None or wanted is None:
             continue
-        if gtid.domain in sure:
-            behind[gtid.domain] = just_behind(group.position)
-            if sure[gtid.domain] == gtid:
-                del sure[gtid.domain]
-        elif wanted.skipping and wanted.wants(gtid) is Verdict.SKIP:
-            behind[gtid.domain] = just_behind(group.position)
+        if gtid == wanted:
+            del waiting[gtid.domain]
+        elif (
+            gtid.server == wanted.server
+            and gtid.seq > wanted.seq
+            and state.seq(gtid.domain, gtid.server) != wanted.seq
+        ):
+            raise MASTER_FATAL_ERROR_READING_BINLOG.error(_UNCLEAR % (wanted, gtid))
+        behind[gtid.domain] = just_behind(group.position)
+    for gtid in waiting.values():
+        raise MASTER_FATAL_ERROR_READING_BINLOG.error(_UNREACHED % (gtid,))
     return Cut(found.position, behind)
 
 

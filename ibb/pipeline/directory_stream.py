@@ -147,12 +147,16 @@ class DirectoryStream:
 
     def _cut(self, view: DirectoryView, offset: StreamOffset) -> Cut:
         try:
-            return cut_behind(view.pages, view.state, offset.position)
+            return self._cut_as_left(view, offset)
         except SqlError as error:
             raise DataLossError(
                 f"the stream was at '{offset.gtid}', which this history does not have: {error}."
                 " Begin with a new checkpoint"
             ) from error
+
+    def _cut_as_left(self, view: DirectoryView, offset: StreamOffset) -> Cut:
+        try:
+            return cut_behind(view.pages, view.state, offset.position)
         except TooOld as error:
             if not self._options.fail_on_data_loss:
                 return cut_of_what_is_left(view.pages, offset.position)

@@ -24,10 +24,12 @@ class HistoryMark(NamedTuple):
     Attributes:
         file: number of the file that is marked; -1: none was there.
         mark: of that file, empty without one.
+        offset: of the last group before the place, in that file; 0: it is not known.
     """
 
     file: int = -1
     mark: str = ""
+    offset: int = 0
 
 
 NO_MARK: Final = HistoryMark()

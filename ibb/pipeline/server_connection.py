@@ -127,7 +127,7 @@ class ServerConnection:
                 raise
         self.query(f"SET @mariadb_slave_capability={_CAPABILITY}")
         self.query(f"SET @slave_connect_state='{position}'")
-        self.query("SET @slave_gtid_strict_mode=0")
+        self.query("SET @slave_gtid_strict_mode=1")
         self.query("SET @slave_gtid_ignore_duplicates=0")
         flags = DumpFlag.SEND_ANNOTATE_ROWS | DumpFlag.NON_BLOCK
         self._send(BinlogDump(FIRST_POSITION, flags, 0, "").encode(), new_command=True)

@@ -162,3 +162,8 @@ def groups_behind(
 def is_refused_position(error: SqlError) -> bool:
     """Tell whether a server refused a dump for its position (1236)."""
     return error.code == MASTER_FATAL_ERROR_READING_BINLOG.code
+
+
+def is_unclear_position(error: SqlError) -> bool:
+    """Tell whether it refused as it met a higher number first: there is no code for that alone."""
+    return is_refused_position(error) and "both a prior and a subsequent" in error.message

@@ -21,7 +21,7 @@ from ibb.protocol.gtid import GtidPosition
 from .errors import DataLossError, OptionError
 from .lag import Lag, groups_behind_by_number
 from .options import EARLIEST, LATEST
-from .server_history import ServerHistory, is_refused_position
+from .server_history import ServerHistory, is_refused_position, is_unclear_position
 from .server_plan import files_between, is_reached, tasks_behind
 from .stream_offset import StreamOffset
 from .trigger_limits import within_limits
@@ -155,6 +155,12 @@ class ServerStream:
         except SqlError as error:
             if not is_refused_position(error):
                 raise
+            if is_unclear_position(error):
+                raise DataLossError(
+                    f"where '{begun.gtid}' is, server {self._history.address} cannot tell: {error}."
+                    " Numbers of a server must rise (gtid_strict_mode=1 at the source sees to"
+                    " that). Begin with a new checkpoint"
+                ) from error
             left = self._history.oldest()
             if self._options.fail_on_data_loss:
                 raise DataLossError(

@@ -17,7 +17,7 @@ from ibb.protocol.gtid import GtidPosition
 from ibb.protocol.gtid_event import GtidEvent, GtidFlag
 
 from .errors import DataLossError, ServerRefused
-from .server_history import ServerHistory, groups_behind, is_refused_position
+from .server_history import ServerHistory, groups_behind, is_refused_position, is_unclear_position
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -162,9 +162,9 @@ class ServerGroups:
         except SqlError as error:
             if not is_refused_position(error):
                 raise ServerRefused(f"server {self._task.address}: {error}") from error
+            lacks = "cannot tell which" if is_unclear_position(error) else "has no"
             raise DataLossError(
-                f"server {self._task.address} has no groups behind '{self._reached}' any more:"
-                f" {error}"
+                f"server {self._task.address} {lacks} groups are behind '{self._reached}': {error}"
             ) from error
 
     def _note_prepared(self, group: ReceivedGroup) -> None:

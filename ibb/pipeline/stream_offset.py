@@ -70,7 +70,8 @@ def offset_at(pages: PageSource, position: GtidPosition, place: Position) -> Str
     Raises:
         FormatError: the pages that have to be read are damaged.
     """
-    return StreamOffset(str(position), *mark_before(pages, place))
+    marked = mark_before(pages, place)
+    return StreamOffset(str(position), marked.file, marked.mark)
 
 
 def check_same_history(pages: PageSource, offset: StreamOffset) -> None:

@@ -2,18 +2,15 @@
 
 import functools
 import operator
-from typing import NamedTuple
 
 import pytest
 
 from ibb.demo.serve_process import ServeProcess
 from ibb.pipeline.change_rows import CHANGE_COLUMNS
 from ibb.pipeline.errors import DataLossError, OptionError, ServerRefused
-from ibb.pipeline.group_rows import GROUP_COLUMNS
 from ibb.pipeline.options import SourceOptions
 from ibb.pipeline.read_plan import groups_of, plan_read
 from ibb.pipeline.rows import columns_of, rows_of
-from ibb.pipeline.stream_reader import StreamReader
 from ibb.protocol.client_login import LoggedIn
 from ibb.protocol.gtid import Gtid
 from ibb.server.connections.certificate import self_signed
@@ -23,59 +20,12 @@ from ..integration.conftest import mariadb_10, new_rig
 from ..integration.mariadb_server import PASSWORD, USER
 from ..integration.waiting import wait_until
 from .published import OPTIONS, publish
+from .running_server import Servers, Source, drain, gtids, read, streamed, wanted_gtids, write
 
 __all__ = ["mariadb_10"]
 pytestmark = [pytest.mark.live, pytest.mark.xdist_group("server_source")]
 
 LARGE = 9 << 20  # bytes of a row: more than is held of a group
-
-
-class Source(NamedTuple):
-    """A server that is read, and the account that tests have there."""
-
-    port: int
-    secret: object
-
-    def options(self, **options):
-        url = f"mariadb://{USER}@127.0.0.1:{self.port}"
-        return SourceOptions.parse({"url": url, "passwordFile": str(self.secret), **options})
-
-
-class Servers(NamedTuple):
-    """A primary with several binlog files and domains, and a relay that has it all."""
-
-    primary: object
-    relay: object
-    secret: object
-
-    def source(self, kind):
-        server = self.primary if kind == "mariadb" else self.relay
-        return Source(server.port, self.secret)
-
-    def caught_up(self):
-        position = self.primary.binlog_position()
-        source = Source(self.relay.port, self.secret).options()
-
-        def is_there():
-            from ibb.pipeline.server_history import ServerHistory
-
-            history = ServerHistory(source.server)
-            try:
-                return str(history.state()[1]) == position
-            finally:
-                history.close()
-
-        wait_until(is_there, 60)
-
-
-def write(primary, first, count):
-    """Write groups in three domains, and some large ones, in several files."""
-    for number in range(first, first + count):
-        primary.run(
-            f"SET gtid_domain_id = {number % 3}",
-            f"INSERT INTO shop.orders VALUES ({number}, 'n{number}')",
-            f"UPDATE shop.orders SET word = 'u' WHERE id = {number}",
-        )
 
 
 @pytest.fixture(scope="module")
@@ -101,24 +51,6 @@ def servers(mariadb_10, tmp_path_factory):
 @pytest.fixture(params=["mariadb", "ibb"])
 def source(request, servers):
     return servers.source(request.param)
-
-
-def gtids(tasks):
-    return [str(group.gtid) for task in tasks for group in groups_of(task)]
-
-
-def wanted_gtids(primary):
-    """Return the GTIDs of all groups, as the primary shows them."""
-    found = []
-    for file in primary.binlog_files():
-        rows = primary.rows(f"SHOW BINLOG EVENTS IN '{file.name}'")
-        infos = [str(row[5]) for row in rows if row[2] == "Gtid"]
-        found += [info.replace("BEGIN ", "").split()[-1] for info in infos]
-    return found
-
-
-def read(options):
-    return gtids(plan_read(options))
 
 
 @pytest.mark.parametrize("partitions", ["1", "4", "100000"])
@@ -213,18 +145,6 @@ def test_an_xa_transaction_is_found_where_it_was_prepared(servers, source):
         found = batches(options, plan_read(options), CHANGE_COLUMNS)
         ops = [row["op"] for batch in found for row in batch.to_pylist()]
         assert ops == ["insert", "delete"]
-
-
-def streamed(source, **options):
-    return StreamReader(source.options(**options), GROUP_COLUMNS)
-
-
-def drain(reader, offset):
-    found = []
-    while (end := reader.latestOffset(offset)) != offset:
-        found.append(gtids(part.value for part in reader.partitions(offset, end)))
-        offset = end
-    return found, offset
 
 
 def test_a_stream_goes_on_from_its_offsets(servers, source):

@@ -10,7 +10,7 @@ import pytest
 from ibb.pipeline.errors import DataLossError, OptionError
 from ibb.pipeline.group_rows import GROUP_COLUMNS
 from ibb.pipeline.options import SourceOptions
-from ibb.pipeline.read_plan import groups_of
+from ibb.pipeline.read_plan import groups_of, plan_read
 from ibb.pipeline.stream_reader import StreamReader
 from ibb.storage import Store
 
@@ -214,3 +214,27 @@ def test_a_stream_follows_one_directory(directory):
         reader_of(path / "binlog-000000.ibb")
     with pytest.raises(OptionError, match="option endingGtid: a stream has no end"):
         reader_of(path, endingGtid="0-1-5")
+
+
+def test_a_stream_ends_where_a_position_may_be_two_places(tmp_path):
+    """No group comes twice, nor does a stream read one for ever."""
+    numbers = ["0-1-1", "0-1-9", "1-1-1", "0-1-3", "1-1-2"]
+    with Store.open(tmp_path, OPTIONS) as store:
+        for gtid in numbers:
+            publish_events(store, gtid, transaction("x"))
+        reader = reader_of(tmp_path)
+        batches, end = drain(reader, reader.initialOffset())
+        assert batches == [numbers]
+        publish_events(store, "0-1-10", transaction("x"))
+        found, offset = [], reader.initialOffset()
+        limited = reader_of(tmp_path, maxGroupsPerTrigger="1")
+        with pytest.raises(DataLossError, match=r"0-1-3 .* 0-1-9 comes first.*gtid_strict_mode"):
+            while (end := limited.latestOffset(offset)) != offset:
+                found += gtids(limited, offset, end)
+                offset = end
+        assert found == numbers[:3]
+        for option in ("startingGtid", "endingGtid"):
+            with pytest.raises(OptionError, match=f"{option}.*0-1-9 comes first"):
+                plan_read(SourceOptions.parse({"path": str(tmp_path), option: "0-1-3"}))
+        reader.stop()
+        limited.stop()

@@ -94,6 +94,7 @@ def write_as_of(config: PipelineConfig, name: TableName, position: GtidPosition,
             going={},
             shapes={},
             histories=None,
+            mark=ledger.mark._replace(offset=0),  # the file may be it; the place is another
         )
         applier, schemas = scratch.applier(known), StoredSchemas(copy, scratch)
         groups = 0

@@ -15,7 +15,6 @@ from ibb.protocol.errors import IbbError
 from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.protocol.rows.row_stage import DELETE, INSERT, UPDATE
 from ibb.protocol.rows.table_layout import layout_of
-from ibb.storage.inspect.group_range import groups_between
 from ibb.storage.inspect.recovered_view import recovered_view
 from ibb.storage.os_disk import OsDisk
 from ibb.storage.read_only import ReadOnlyHistory
@@ -24,6 +23,7 @@ from .errors import PipelineError
 from .group_steps import TableRows, steps_of
 from .place import is_behind
 from .prepared_xa import PassedXa, PreparedXa
+from .rising_groups import rising_groups
 from .row_changes import (
     Changed,
     GroupRun,
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from ibb.protocol.rows.table_map import TableMap
     from ibb.protocol.rows.table_schema import TableSchema
     from ibb.storage.history import History
+    from ibb.storage.position import Position
 
     from .config import PipelineConfig
     from .ledger import Ledger
@@ -71,8 +72,8 @@ def read_batches(
         until: end behind the last of these groups, all of which were applied before.
 
     Raises:
-        PipelineError: another history is there, or it ends before *until*.
-        SqlError: 1236, the position is not in the history.
+        PipelineError: another history is there, it ends before *until*, or numbers fall.
+        SqlError: 1236, the position is not in the history, or cannot be told.
         TooOld: groups behind it were purged.
         FormatError: the binlog is damaged.
     """
@@ -91,25 +92,29 @@ def read_batches(
         def wants(name: TableName) -> bool:
             return config.wants(config.table_name(*name))
 
-        for group in groups_between(history, start):
+        for group in rising_groups(history, start, ledger.mark):
             assert group.gtid is not None
             if until is not None and not wanted:
                 break
             wanted.discard(group.gtid)
             steps = steps_of(group, wants, pending)
-            ends, place = (
-                batch.take(group.gtid, group.timestamp, steps),
-                just_behind(group.position),
-            )
+            ends, last = batch.take(group.gtid, group.timestamp, steps), group.position
             if ends or batch.is_full(config):
-                yield batch.finished(pending.known, mark_before(history.pages, place))
+                yield batch.finished(pending.known, _mark_at(history, last))
                 batch = _Batch(batch.end, schema_of, config.table_name)
         if batch.groups:
-            yield batch.finished(pending.known, mark_before(history.pages, place))
+            yield batch.finished(pending.known, _mark_at(history, last))
         if wanted:
             raise PipelineError(f"{min(wanted)} is not in the history of {config.source}")
     finally:
         history.close()
+
+
+def _mark_at(history: History, last: Position) -> HistoryMark:
+    """Return the mark of a history up to its group at *last*, where reading can go on behind it."""
+    marked = mark_before(history.pages, just_behind(last))
+    assert marked.file == last.file_no, "a group is there"
+    return marked._replace(offset=last.offset)
 
 
 def check_history(config: PipelineConfig, history: History, ledger: Ledger) -> None:
