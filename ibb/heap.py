@@ -1,18 +1,25 @@
 """
-The C library's heap, which keeps what is freed in it for what comes next.
+Heaps, which keep what is freed in them for what comes next.
 
-Who has used much for a moment and waits then has it give back what it can: a few milliseconds, in
-which other threads that ask the heap for memory wait.
+The C library's: who has used much for a moment and waits then has it give back what it can: a few
+milliseconds, in which other threads that ask the heap for memory wait.
+
+delta-rs has one of its own, jemalloc, which gives back by itself. As it comes, each of a hundred
+threads keeps a store of what it has freed, and the heap rises for thousands of commits.
 """
 
 from __future__ import annotations
 
 import ctypes
+import os
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+DELTA_HEAP: Final = "_RJEM_MALLOC_CONF"  # of the environment, read once when delta-rs is loaded
+SMALL_DELTA_HEAP: Final = "narenas:2,tcache:false,dirty_decay_ms:200,muzzy_decay_ms:0"
 
 
 @cache
@@ -25,3 +32,12 @@ def malloc_trim() -> Callable[[], object] | None:
         return None
     function.argtypes = [ctypes.c_size_t]
     return lambda: function(0)
+
+
+def keep_delta_heap_small() -> None:
+    """
+    Have the heap of delta-rs stay small, unless the environment says how it is to be.
+
+    To be called before delta-rs is loaded. A commit takes a sixth more of the processor.
+    """
+    os.environ.setdefault(DELTA_HEAP, SMALL_DELTA_HEAP)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..integration.conftest import new_rig
 from .soak_run import Soak
-from .soak_samples import ARENA_BYTES, PROCESSES, STEP, draw, growth, percentile, write
+from .soak_samples import ARENA_BYTES, PROCESSES, draw, growth, percentile, write
 from .soak_spark import why_no_spark
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def verdict(soak: Soak) -> tuple[list[str], bool]:
         figures = [(one.at, getattr(one, process)) for one in samples]
         arenas = ARENA_BYTES * percentile([one.processes for _, one in figures], 0.5)
         for name, unit, grain in (
-            ("anonymous", MIB, arenas), ("descriptors", 1, STEP), ("threads", 1, STEP)
+            ("anonymous", MIB, arenas), ("descriptors", 1, 0.0), ("threads", 1, 0.0)
         ):  # fmt: skip
             looks = [(at, one.life, getattr(one, name)) for at, one in figures]
             try:

@@ -21,7 +21,6 @@ PROCESSES = ("relay", "pipeline", "spark")  # that a sample has figures of
 # What Python's allocator takes at once. The system counts its pages one by one, as objects first
 # come to lie in them: so much may still show in a process that keeps no object more.
 ARENA_BYTES = 1 << 20
-STEP = 1.5  # what a line through numbers comes to that rise once, by one, and stay there
 
 
 class ProcessFigures(NamedTuple):
