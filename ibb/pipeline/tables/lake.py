@@ -43,6 +43,9 @@ class Lake:
     def __init__(self, config: PipelineConfig) -> None:
         self._config = config
         self._opened = OpenTables()
+        # Tables may lack rows of the source where they began without a snapshot (CREATE TABLE IF
+        # NOT EXISTS of one that was there before), and where rows went to the dead letters.
+        self._strict = config.server is not None and config.undecoded != "keep"
         own = f"{config.target.rstrip('/')}/{OWN_FOLDER}"
         self.state = StateFolder(own, config.storage)
         self.tables = TableFolders(
@@ -112,12 +115,14 @@ class Lake:
     def _table_at(self, name: TableName, uri: str) -> KeptTable:
         config = self._config
         if config.format == "parquet":
-            return ParquetTarget(str(name), uri, config.name, config.storage)
+            return ParquetTarget(str(name), uri, config.name, config.storage, strict=self._strict)
         return self._delta_at(name, uri)
 
     def _delta_at(self, name: TableName, uri: str) -> DeltaTarget:
         config = self._config
-        return DeltaTarget(str(name), uri, config.name, config.storage, self._opened)
+        return DeltaTarget(
+            str(name), uri, config.name, config.storage, self._opened, strict=self._strict
+        )
 
     def _history_at(
         self, name: TableName, uri: str, moment: Callable[[GroupRun], Moment] = no_group
