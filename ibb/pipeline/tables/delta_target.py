@@ -190,7 +190,7 @@ class DeltaTarget(DeltaCommits):
             post_commithook_properties=self._hooks,
         )
         if changes.before is not None:  # the first clause that holds is the one
-            refused = {**columns, f't."{KEY_COLUMN}"': _REFUSED}
+            refused = {f't."{KEY_COLUMN}"': _REFUSED}
             merger = merger.when_matched_update(refused, predicate=f"NOT s.{THERE_COLUMN}")
             merger = merger.when_not_matched_insert(refused, predicate=f"s.{THERE_COLUMN}")
         merger = (

@@ -98,7 +98,7 @@ def check_unique(
     """
     fields = [table.schema.field(name) for name in key]
     is_exact = not any(map(_may_become_one, fields))
-    if not key or (is_exact and _is_unique(connection, table, key)):
+    if is_exact and (tuple(key) == table.key or _is_unique(connection, table, key)):
         return
     values = ", ".join(map(_as_kept, fields))
     name = quoted(*table.name)
