@@ -17,6 +17,7 @@ from ibb.protocol.gtid import GtidPosition
 from .change_target import Version
 from .counted_rows import CountedRows, numbered_keys
 from .delta_commits import KEY_CHARACTERS_MAX, KEY_METADATA, DeltaCommits, quoted
+from .first_touches import Trust
 from .latest_rows import LatestRows
 from .place import MADE_KEY, POSITION_KEY, TABLE_KEY, Place, place_properties
 from .row_key import DIGEST_CHARACTERS, KEY_COLUMN, row_keys
@@ -50,7 +51,7 @@ class DeltaTarget(DeltaCommits):
         application: under which places are stored.
         storage: options of the object store.
         opened: tables that are open already.
-        strict: whether it was as the source, so that merges must find each row as changes say.
+        trust: what is known of its rows, which merges must find as changes say.
     """
 
     def __init__(
@@ -61,10 +62,10 @@ class DeltaTarget(DeltaCommits):
         storage: Mapping[str, str] | None = None,
         opened: OpenTables | None = None,
         *,
-        strict: bool = True,
+        trust: Trust = Trust.ALL,
     ) -> None:
         super().__init__(name, uri, application, storage, opened)
-        self._strict = strict
+        self._trust = trust
 
     def versions(self) -> Iterator[Version]:
         """Yield the versions that are left, newest first."""
@@ -90,7 +91,7 @@ class DeltaTarget(DeltaCommits):
         """Return what takes changes for `merge`."""
         key = self.key
         if key:
-            return LatestRows(self.name, self.schema, key, strict=self._strict)
+            return LatestRows(self.name, self.schema, key, trust=self._trust)
         return CountedRows(self.name, self.schema)
 
     def fill(
@@ -192,7 +193,8 @@ class DeltaTarget(DeltaCommits):
         if changes.before is not None:  # the first clause that holds is the one
             refused = {f't."{KEY_COLUMN}"': _REFUSED}
             merger = merger.when_matched_update(refused, predicate=f"NOT s.{THERE_COLUMN}")
-            merger = merger.when_not_matched_insert(refused, predicate=f"s.{THERE_COLUMN}")
+            if changes.before.trust is Trust.ALL:
+                merger = merger.when_not_matched_insert(refused, predicate=f"s.{THERE_COLUMN}")
         merger = (
             merger.when_matched_delete(f"s.{MARK_COLUMN}")
             .when_matched_update(columns)

@@ -9,6 +9,7 @@ changed there without the binlog: what the table would be after the merge is not
 from __future__ import annotations
 
 from bisect import bisect_right
+from enum import Enum
 from typing import TYPE_CHECKING
 
 from .errors import PipelineError
@@ -19,6 +20,14 @@ if TYPE_CHECKING:
     from .row_changes import GroupRun, RowChanges
 
 
+class Trust(Enum):
+    """What is known of the rows that a table has."""
+
+    ALL = "all"  # they are those of the source
+    SOME = "some"  # it may lack rows, and has none too many
+    NONE = "none"
+
+
 class FirstTouches:
     """
     The keys that must be in the table, each by the number of the change that says so.
@@ -27,9 +36,17 @@ class FirstTouches:
         table: its name, for errors.
         key: names of its key columns, likewise.
         came: says by which change a key came that must not be there, if that is known.
+        trust: what is known of the table.
     """
 
-    def __init__(self, table: str, key: Sequence[str], came: Callable[[str], int | None]) -> None:
+    def __init__(
+        self,
+        table: str,
+        key: Sequence[str],
+        came: Callable[[str], int | None],
+        trust: Trust = Trust.ALL,
+    ) -> None:
+        self.trust = trust
         self._table = table
         self._key = ", ".join(key)
         self._there: dict[str, int] = {}
@@ -94,7 +111,10 @@ class FirstTouches:
             PipelineError: one is missing, or is there and must not be.
         """
         for key in source:
-            if (key in found) != (key in self._there):
+            is_there, must_be = key in found, key in self._there
+            if is_there and not must_be:
+                raise self.error(key)
+            if must_be and not is_there and self.trust is Trust.ALL:
                 raise self.error(key)
 
     def error(self, key: str) -> PipelineError:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from .errors import PipelineError
-from .first_touches import FirstTouches
+from .first_touches import FirstTouches, Trust
 from .row_changes import Op
 from .row_images import Patch, RowImages, before_keys
 from .row_key import row_key, row_keys
@@ -40,11 +40,11 @@ class LatestRows:
         table: its name, for errors.
         schema: its columns, without the hidden one.
         key: names of its key columns.
-        strict: whether the table was as the source, so that each row must be found as it says.
+        trust: what is known of the rows that the table has.
     """
 
     def __init__(
-        self, table: str, schema: pa.Schema, key: Sequence[str], *, strict: bool = True
+        self, table: str, schema: pa.Schema, key: Sequence[str], *, trust: Trust = Trust.ALL
     ) -> None:
         self.rows = 0
         self._table = table
@@ -52,8 +52,8 @@ class LatestRows:
         self._key = list(key)
         self._images = RowImages(table, schema)
         self._latest: dict[str, int | Patch] = {}
-        self._strict = strict
-        self._first = FirstTouches(table, key, self._came)
+        self._trust = trust
+        self._first = FirstTouches(table, key, self._came, trust)
         self._whole: list[tuple[int, int]] = []  # the first image of changes, and the first change
         self._emptied = False
 
@@ -102,7 +102,7 @@ class LatestRows:
         deletes = [key for key, row in self._latest.items() if row == DELETED]
         if self._emptied:
             return RowMerge(upserts, [], replace=True)
-        return RowMerge(upserts, deletes, before=self._first if self._strict else None)
+        return RowMerge(upserts, deletes, before=None if self._trust is Trust.NONE else self._first)
 
     def _add_whole(self, changes: RowChanges, change: int) -> None:
         latest, row = self._latest, self._images.add(changes.after)
@@ -157,17 +157,17 @@ class LatestRows:
 
     def _check_there(self, key: str, change: int) -> None:
         """Check that there is a row *key* before *change*, as far as that can be told by now."""
-        if not self._strict:
+        if self._trust is Trust.NONE:
             return
         state = self._latest.get(key)
         if state is None and not self._emptied:
             self._first.needs(key, change)
-        elif state is None or state == DELETED:
+        elif (state is None or state == DELETED) and self._trust is Trust.ALL:
             raise self._first.missing(change)
 
     def _check_free(self, key: str, change: int) -> None:
         """Check that there is no row *key* before *change*, as far as that can be told by now."""
-        if self._strict and self._latest.get(key, DELETED) != DELETED:
+        if self._trust is not Trust.NONE and self._latest.get(key, DELETED) != DELETED:
             raise self._first.taken(change)
 
     def _came(self, key: str) -> int | None:

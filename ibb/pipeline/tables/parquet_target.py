@@ -16,6 +16,7 @@ from .change_target import Version
 from .counted_rows import CountedRows
 from .delta_commits import visible
 from .delta_target import described, keyed
+from .first_touches import Trust
 from .latest_rows import LatestRows
 from .parquet_files import ParquetFiles
 from .parquet_manifest import DataFile
@@ -39,7 +40,7 @@ class ParquetTarget(ParquetFiles):
         uri: a folder or an URL that fsspec knows.
         application: under which places are stored.
         storage: options of the object store.
-        strict: whether it was as the source, so that merges must find each row as changes say.
+        trust: what is known of its rows, which merges must find as changes say.
     """
 
     def __init__(
@@ -49,10 +50,10 @@ class ParquetTarget(ParquetFiles):
         application: str,
         storage: Mapping[str, str] | None = None,
         *,
-        strict: bool = True,
+        trust: Trust = Trust.ALL,
     ) -> None:
         super().__init__(name, uri, application, storage)
-        self._strict = strict
+        self._trust = trust
 
     def versions(self) -> Iterator[Version]:
         """Yield the versions that are left, newest first."""
@@ -77,7 +78,7 @@ class ParquetTarget(ParquetFiles):
         """Return what takes changes for `merge`."""
         key = self.key
         if key:
-            return LatestRows(self.name, self.schema, key, strict=self._strict)
+            return LatestRows(self.name, self.schema, key, trust=self._trust)
         return CountedRows(self.name, self.schema)
 
     def merge(self, changes: RowMerge, place: Place) -> None:

@@ -28,7 +28,7 @@ class RowMerge:
         upserts: whole rows with their keys in `KEY_COLUMN`, each key once.
         deletes: keys of rows to remove; none is among the upserts.
         replace: nothing that was there before stays: the table was emptied.
-        before: which of these keys the table must have, and no others; None: that is not known.
+        before: which of these keys the table must have, and no others; None: it may have any.
     """
 
     upserts: pa.Table

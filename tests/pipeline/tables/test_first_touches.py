@@ -4,6 +4,7 @@ import pytest
 
 from ibb.pipeline.tables.delta_target import DeltaTarget
 from ibb.pipeline.tables.errors import PipelineError
+from ibb.pipeline.tables.first_touches import Trust
 from ibb.pipeline.tables.parquet_target import ParquetTarget
 from ibb.pipeline.tables.place import Place
 from ibb.protocol.gtid import Gtid
@@ -120,9 +121,20 @@ def test_an_emptied_table_has_no_rows_to_change(target):
 
 
 @pytest.mark.parametrize("kind", TARGETS)
-def test_a_table_that_may_lack_rows_takes_what_comes(kind, tmp_path):
-    target = TARGETS[kind]("shop.t", str(tmp_path / "t"), "test", strict=False)
+def test_a_table_of_which_nothing_is_known_takes_what_comes(kind, tmp_path):
+    target = TARGETS[kind]("shop.t", str(tmp_path / "t"), "test", trust=Trust.NONE)
     target.create(SCHEMA, ["id"], place(0))
     apply(target, 1, insert(row(1)), update(row(7), row(7, "b")), delete(row(8)))
     apply(target, 4, insert(row(1, "again")))
     assert names(target) == {1: "again", 7: "b"}
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+def test_a_table_that_may_lack_rows_has_none_too_many(kind, tmp_path):
+    target = TARGETS[kind]("shop.t", str(tmp_path / "t"), "test", trust=Trust.SOME)
+    target.create(SCHEMA, ["id"], place(0))
+    apply(target, 1, insert(row(1)), update(row(7), row(7, "b")), delete(row(8)), delete(row(8)))
+    for wrong in ([insert(row(1))], [insert(row(5)), insert(row(5))], [update(row(7), row(1))]):
+        with pytest.raises(PipelineError, match=f"shop.t at 0-1-[56]: .*{TAKEN}"):
+            apply(target, 5, *wrong)
+    assert (names(target), target.place) == ({1: "a", 7: "b"}, place(4))

@@ -1,5 +1,6 @@
 """Keys of a real server's rows that would become one in a change table."""
 
+from dataclasses import replace
 from itertools import count
 
 import pytest
@@ -125,6 +126,20 @@ def test_where_rows_may_be_lacking_the_stream_goes_on(topology, database):
     run("UPDATE t SET b = 4")
     topology.run(config(undecoded="keep"))
     assert topology.differences(config(undecoded="keep")) == ([], 1)
+
+
+def test_without_a_snapshot_rows_may_be_lacking_and_none_is_too_many(topology, database):
+    run, config = database
+    settings = {"keys": {"t": ("a",)}}
+    run("CREATE TABLE t (a INT, b INT)", "INSERT INTO t VALUES (1, 1)")
+    run("SET sql_log_bin = 0", "INSERT INTO t VALUES (7, 7)")
+    run("UPDATE t SET b = 4")
+    alone = replace(config(**settings), server=None)
+    topology.run(alone)
+    assert topology.differences(config(**settings)) == ([], 1)
+    run("INSERT INTO t VALUES (1, 9)")
+    with pytest.raises(PipelineError, match=r"row whose key \(a\) the change table has"):
+        topology.run(alone)
 
 
 def test_labels_and_characters_that_become_one_are_no_keys(topology, database):
