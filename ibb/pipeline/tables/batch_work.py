@@ -9,6 +9,7 @@ from ibb.protocol.gtid import GtidPosition
 
 from .errors import PipelineError
 from .generated import with_generated
+from .key_values import check_changed_keys
 from .place import Place, covers, is_behind
 from .replay import check_replay, furthest
 from .row_changes import Changed, Statement, Undecoded
@@ -235,6 +236,7 @@ class BatchWork:
         changes = with_generated(str(name), touched.target.schema, changes)
         if changes.unsaid and changes.lacking(touched.target.schema):
             raise PipelineError(f"{name} at {changes.groups[0].gtid}: {changes.unsaid}")
+        check_changed_keys(str(name), touched.target.key, changes)
         if touched.builder is None:
             touched.builder = touched.target.builder()
         touched.builder.add(changes)

@@ -3,36 +3,69 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+from deltalake.exceptions import DeltaError
 
 from ibb.protocol.gtid import GtidPosition
 
 from .change_target import Version
 from .counted_rows import CountedRows, numbered_keys
 from .delta_commits import KEY_CHARACTERS_MAX, KEY_METADATA, DeltaCommits, quoted
+from .first_touches import Trust
 from .latest_rows import LatestRows
 from .place import MADE_KEY, POSITION_KEY, TABLE_KEY, Place, place_properties
 from .row_key import DIGEST_CHARACTERS, KEY_COLUMN, row_keys
 from .row_merge import with_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
+    from .open_tables import OpenTables
     from .row_changes import GroupRun
     from .row_merge import MergeBuilder, RowMerge
     from .shape import Reshape
 
 MARK_COLUMN: Final = "_ibb_delete"
+THERE_COLUMN: Final = "_ibb_there"  # in the source of a merge: whether the table must have the key
 REWRITE_ROWS: Final = 65_536  # read and written at a time when a table changes its shape
 
 
+# Fails where it is asked for a row: before anything of the merge is committed, and at no cost.
+_REFUSED: Final = "CAST(CAST(concat('refused:', s._ibb_key) AS BIGINT) AS VARCHAR)"
+_REFUSED_KEY: Final = re.compile(r"'refused:([0-9a-f]+)'")
+
+
 class DeltaTarget(DeltaCommits):
-    """The rows of a table as they are now."""
+    """
+    The rows of a table as they are now.
+
+    Args:
+        name: of the table at the source, for errors.
+        uri: a folder or an URL that delta-rs knows.
+        application: under which places are stored.
+        storage: options of the object store.
+        opened: tables that are open already.
+        trust: what is known of its rows, which merges must find as changes say.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        uri: str,
+        application: str,
+        storage: Mapping[str, str] | None = None,
+        opened: OpenTables | None = None,
+        *,
+        trust: Trust = Trust.ALL,
+    ) -> None:
+        super().__init__(name, uri, application, storage, opened)
+        self._trust = trust
 
     def versions(self) -> Iterator[Version]:
         """Yield the versions that are left, newest first."""
@@ -58,7 +91,7 @@ class DeltaTarget(DeltaCommits):
         """Return what takes changes for `merge`."""
         key = self.key
         if key:
-            return LatestRows(self.name, self.schema, key)
+            return LatestRows(self.name, self.schema, key, trust=self._trust)
         return CountedRows(self.name, self.schema)
 
     def fill(
@@ -68,7 +101,12 @@ class DeltaTarget(DeltaCommits):
         self._replace(described(schema, key), keyed(rows, schema.names, key), place)
 
     def merge(self, changes: RowMerge, place: Place) -> None:
-        """Bring the table to *place*, of which *changes* are the difference."""
+        """
+        Bring the table to *place*, of which *changes* are the difference.
+
+        Raises:
+            PipelineError: rows are not there that must be, or are there; nothing was written.
+        """
         if changes.replace:
             self._write(changes.upserts.cast(self._full_schema()), "overwrite", place)
             return
@@ -144,20 +182,31 @@ class DeltaTarget(DeltaCommits):
         before = table.version()
         source = _marked(changes, full)
         columns = {f't."{quoted(name)}"': f's."{quoted(name)}"' for name in full.names}
-        (
-            table.merge(
-                source,
-                predicate=f"t.{KEY_COLUMN} = s.{KEY_COLUMN}",
-                source_alias="s",
-                target_alias="t",
-                commit_properties=place_properties(self._application, place, self.name),
-                post_commithook_properties=self._hooks,
-            )
-            .when_matched_delete(f"s.{MARK_COLUMN}")
+        merger = table.merge(
+            source,
+            predicate=f"t.{KEY_COLUMN} = s.{KEY_COLUMN}",
+            source_alias="s",
+            target_alias="t",
+            commit_properties=place_properties(self._application, place, self.name),
+            post_commithook_properties=self._hooks,
+        )
+        if changes.before is not None:  # the first clause that holds is the one
+            refused = {f't."{KEY_COLUMN}"': _REFUSED}
+            merger = merger.when_matched_update(refused, predicate=f"NOT s.{THERE_COLUMN}")
+            if changes.before.trust is Trust.ALL:
+                merger = merger.when_not_matched_insert(refused, predicate=f"s.{THERE_COLUMN}")
+        merger = (
+            merger.when_matched_delete(f"s.{MARK_COLUMN}")
             .when_matched_update(columns)
             .when_not_matched_insert(columns, predicate=f"NOT s.{MARK_COLUMN}")
-            .execute()
         )
+        try:
+            merger.execute()
+        except DeltaError as error:
+            refusal = _REFUSED_KEY.search(str(error))
+            if refusal is None or changes.before is None:
+                raise
+            raise changes.before.error(refusal[1]) from None
         return table.version() != before
 
 
@@ -208,4 +257,9 @@ def _marked(changes: RowMerge, full: pa.Schema) -> pa.Table:
         schema=full,
     )
     together = pa.concat_tables([changes.upserts.select(full.names).cast(full), gone])
-    return together.append_column(MARK_COLUMN, marks)
+    together = together.append_column(MARK_COLUMN, marks)
+    if changes.before is None:
+        return together
+    known = changes.before.there
+    there = pa.array([key in known for key in together.column(KEY_COLUMN).to_pylist()], pa.bool_())
+    return together.append_column(THERE_COLUMN, there)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from .applier import Applier
 from .dead_letters import DeadLetters
 from .delta_target import DeltaTarget
+from .first_touches import Trust
 from .histories import Histories
 from .history_follower import HistoryFollower
 from .history_rows import no_group
@@ -43,6 +44,11 @@ class Lake:
     def __init__(self, config: PipelineConfig) -> None:
         self._config = config
         self._opened = OpenTables()
+        # Without a snapshot a table may have begun when it had rows: some servers log CREATE TABLE
+        # IF NOT EXISTS also then. Of what is in the dead letters nothing is known.
+        self._trust = Trust.SOME if config.server is None else Trust.ALL
+        if config.undecoded == "keep":
+            self._trust = Trust.NONE
         own = f"{config.target.rstrip('/')}/{OWN_FOLDER}"
         self.state = StateFolder(own, config.storage)
         self.tables = TableFolders(
@@ -112,12 +118,14 @@ class Lake:
     def _table_at(self, name: TableName, uri: str) -> KeptTable:
         config = self._config
         if config.format == "parquet":
-            return ParquetTarget(str(name), uri, config.name, config.storage)
+            return ParquetTarget(str(name), uri, config.name, config.storage, trust=self._trust)
         return self._delta_at(name, uri)
 
     def _delta_at(self, name: TableName, uri: str) -> DeltaTarget:
         config = self._config
-        return DeltaTarget(str(name), uri, config.name, config.storage, self._opened)
+        return DeltaTarget(
+            str(name), uri, config.name, config.storage, self._opened, trust=self._trust
+        )
 
     def _history_at(
         self, name: TableName, uri: str, moment: Callable[[GroupRun], Moment] = no_group

@@ -17,6 +17,7 @@ from ibb.protocol.gtid import GtidPosition
 
 from .errors import PipelineError
 from .generated import UNLOGGED, kind_of, logs_generated
+from .key_values import check_unique
 from .place import Place
 from .row_changes import TableName
 from .server_traits import ServerTraits
@@ -89,6 +90,15 @@ class View:
                     yield piece
         except pymysql.Error as error:
             raise PipelineError(f"{table.name}: the server refused: {error.args[-1]}") from error
+
+    def check_unique(self, table: SourceTable, key: Sequence[str]) -> None:
+        """
+        Check that the rows of *table* differ in *key*, as change tables keep it.
+
+        Raises:
+            PipelineError: some do not.
+        """
+        check_unique(self.connections[0], table, key, self.place.position)
 
     def ranges(self, table: SourceTable, rows: int) -> list[str]:
         """

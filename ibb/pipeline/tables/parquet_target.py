@@ -16,13 +16,14 @@ from .change_target import Version
 from .counted_rows import CountedRows
 from .delta_commits import visible
 from .delta_target import described, keyed
+from .first_touches import Trust
 from .latest_rows import LatestRows
 from .parquet_files import ParquetFiles
 from .parquet_manifest import DataFile
 from .row_key import DIGEST_CHARACTERS, KEY_COLUMN
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from .place import Place
     from .row_changes import GroupRun
@@ -31,7 +32,28 @@ if TYPE_CHECKING:
 
 
 class ParquetTarget(ParquetFiles):
-    """The rows of a table as they are now."""
+    """
+    The rows of a table as they are now.
+
+    Args:
+        name: of the table at the source.
+        uri: a folder or an URL that fsspec knows.
+        application: under which places are stored.
+        storage: options of the object store.
+        trust: what is known of its rows, which merges must find as changes say.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        uri: str,
+        application: str,
+        storage: Mapping[str, str] | None = None,
+        *,
+        trust: Trust = Trust.ALL,
+    ) -> None:
+        super().__init__(name, uri, application, storage)
+        self._trust = trust
 
     def versions(self) -> Iterator[Version]:
         """Yield the versions that are left, newest first."""
@@ -56,18 +78,28 @@ class ParquetTarget(ParquetFiles):
         """Return what takes changes for `merge`."""
         key = self.key
         if key:
-            return LatestRows(self.name, self.schema, key)
+            return LatestRows(self.name, self.schema, key, trust=self._trust)
         return CountedRows(self.name, self.schema)
 
     def merge(self, changes: RowMerge, place: Place) -> None:
-        """Bring the table to *place*, of which *changes* are the difference."""
+        """
+        Bring the table to *place*, of which *changes* are the difference.
+
+        Raises:
+            PipelineError: rows are not there that must be, or are there; nothing was published.
+        """
         manifest, names = self._opened(), self._names()
         files: list[DataFile] = []
         if not changes.replace:
             keys = changes.upserts.column(KEY_COLUMN).to_pylist() + changes.deletes
             gone = pa.array(keys, pa.string())
+            found: set[str] = set()
             for file in manifest.files:
-                files += self._without(file, gone, manifest.schema, names)
+                there = self._found(file, gone)
+                files += self._without(file, gone, manifest.schema, names) if there else [file]
+                found.update(there)
+            if changes.before is not None:
+                changes.before.check(keys, found)
         files += self._written(iter([changes.upserts]), manifest.schema, names)
         self._publish(manifest.schema, self._put_together(files, manifest.schema, names), place)
 
@@ -105,13 +137,18 @@ class ParquetTarget(ParquetFiles):
                     counts[value["values"]] = counts.get(value["values"], 0) + value["counts"]
         return counts
 
+    def _found(self, file: DataFile, keys: pa.Array) -> list[str]:
+        """Return those of *keys* that *file* has."""
+        found: list[str] = []
+        for rows in self._of_file(file, [KEY_COLUMN]):
+            there = rows.column(KEY_COLUMN)
+            found += there.filter(pc.is_in(there, keys)).to_pylist()
+        return found
+
     def _without(
         self, file: DataFile, gone: pa.Array, schema: pa.Schema, names: Iterator[str]
     ) -> list[DataFile]:
-        """Return *file*, or in its place one without the rows whose keys are *gone*."""
-        keys = self._of_file(file, [KEY_COLUMN])
-        if not any(pc.any(pc.is_in(rows.column(KEY_COLUMN), gone)).as_py() for rows in keys):
-            return [file]
+        """Return a file in place of *file*, without the rows whose keys are *gone*."""
         rows = self._of_file(file, schema.names)
         left = (part.filter(pc.invert(pc.is_in(part.column(KEY_COLUMN), gone))) for part in rows)
         return self._written(left, schema, names)

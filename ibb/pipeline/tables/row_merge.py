@@ -13,6 +13,7 @@ from .row_key import KEY_COLUMN
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from .first_touches import FirstTouches
     from .row_changes import GroupRun, RowChanges
 
 Merge_co = TypeVar("Merge_co", covariant=True)
@@ -27,11 +28,13 @@ class RowMerge:
         upserts: whole rows with their keys in `KEY_COLUMN`, each key once.
         deletes: keys of rows to remove; none is among the upserts.
         replace: nothing that was there before stays: the table was emptied.
+        before: which of these keys the table must have, and no others; None: it may have any.
     """
 
     upserts: pa.Table
     deletes: list[str]
     replace: bool = False
+    before: FirstTouches | None = None
 
 
 class StoredRows(Protocol):

@@ -11,6 +11,7 @@ from ibb.pipeline.ddl.cursor import UnclearError
 
 from .errors import PipelineError
 from .generated import check_key
+from .key_values import check_keys
 from .mariadb_source import view_for_snapshot
 
 if TYPE_CHECKING:
@@ -47,8 +48,8 @@ def take_snapshot(
         report: told of each table that is done, with its rows.
 
     Raises:
-        PipelineError: the server cannot be read, has prepared XA transactions, or a table cannot
-            be kept.
+        PipelineError: the server cannot be read, has prepared XA transactions, a table cannot be
+            kept, or its key does not tell its rows apart.
     """
     with view_for_snapshot(config, wants) as (view, tables):
         for table in tables:
@@ -66,9 +67,19 @@ def take_snapshot(
                     f"{table.name}: {error}: name another (tables.keys), or leave the table out "
                     "(tables.exclude)"
                 ) from error
-            target.fill(table.schema, key, _rows(view, table, config), view.place)
+            view.check_unique(table, key)
+            where = f"{table.name} at {view.place.position}"
+            rows = _with_keys(_rows(view, table, config), where, key)
+            target.fill(table.schema, key, rows, view.place)
             report(table.name, target.rows)
         return view.place, [table.name for table in tables]
+
+
+def _with_keys(pieces: Iterator[pa.Table], where: str, key: Sequence[str]) -> Iterator[pa.Table]:
+    """Yield *pieces* of a table, the keys of whose rows are checked."""
+    for piece in pieces:
+        check_keys(where, piece, key)
+        yield piece
 
 
 def _rows(view: View, table: SourceTable, config: ServerConfig) -> Iterator[pa.Table]:

@@ -38,6 +38,9 @@ class MemoryTarget:
 
     def merge(self, changes, place):
         self.crash()
+        if changes.before is not None:
+            keys = {*changes.upserts.column(KEY_COLUMN).to_pylist(), *changes.deletes}
+            changes.before.check(keys, keys & self.stored.keys())
         stored = {} if changes.replace else dict(self.stored)
         for key in changes.deletes:
             stored.pop(key, None)

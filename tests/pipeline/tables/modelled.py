@@ -179,6 +179,9 @@ class _View:
             if wants(name)
         ]
 
+    def check_unique(self, _table, _key):
+        """See nothing that is there twice: the rows of models are not."""
+
     def ranges(self, _table, _rows):
         return [""]
 
