@@ -23,6 +23,7 @@ from .row_changes import TableName
 from .server_traits import ServerTraits
 from .shape import TYPE_METADATA
 from .source_tables import SourceTable, quoted, rows_of, source_tables
+from .view_lock import held_still
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -213,16 +214,13 @@ def _seen_by(
     *,
     for_snapshot: bool,
 ) -> View:
-    """Return a view; while its transactions begin writers wait: FLUSH TABLES WITH READ LOCK."""
-    rows_of(control, "FLUSH TABLES WITH READ LOCK")
-    try:
+    """Return a view; while its transactions begin commits wait."""
+    with held_still(control):
         if for_snapshot:  # again: from here on none can be prepared
             check_prepared(control)
         for worker in workers:
             rows_of(worker, "START TRANSACTION WITH CONSISTENT SNAPSHOT")
         now = rows_of(control, "SELECT @@GLOBAL.gtid_binlog_pos, UNIX_TIMESTAMP()")
-    finally:
-        rows_of(control, "UNLOCK TABLES")
     ((position, seconds),) = now
     return View(workers, Place(GtidPosition.parse(position), int(seconds)))
 

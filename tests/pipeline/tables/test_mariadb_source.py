@@ -4,7 +4,7 @@ import pyarrow as pa
 import pymysql
 import pytest
 
-from ibb.pipeline.tables import mariadb_source
+from ibb.pipeline.tables import mariadb_source, view_lock
 from ibb.pipeline.tables.config import ServerConfig
 from ibb.pipeline.tables.errors import PipelineError
 from ibb.pipeline.tables.mariadb_source import (
@@ -126,12 +126,12 @@ class Meddled:
     def __init__(self, monkeypatch, primary, *statements):
         self.left = list(statements)
         self._primary = primary
-        self._rows_of = mariadb_source.rows_of
-        monkeypatch.setattr(mariadb_source, "rows_of", self)
+        self._rows_of = view_lock.rows_of
+        monkeypatch.setattr(view_lock, "rows_of", self)
 
     def __call__(self, connection, sql, *values):
         found = self._rows_of(connection, sql, *values)
-        if sql == "UNLOCK TABLES" and self.left:
+        if sql == "BACKUP STAGE END" and self.left:
             self._primary.run("USE shop", self.left.pop(0))
         return found
 
