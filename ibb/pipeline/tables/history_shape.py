@@ -26,11 +26,13 @@ if TYPE_CHECKING:
 
 ASIDE_PREFIX: Final = "_ibb_dropped_"
 NAME_METADATA: Final = b"ibb.name"  # of a column that went: as it was called
+PLACES_METADATA: Final = b"ibb.places"  # up to which moments it was called what, at which place
 ADDED_METADATA: Final = b"ibb.added"  # `seq` of the moment since when there is a column
 DROPPED_METADATA: Final = b"ibb.dropped"  # the same, since when there is none
 GAPS_METADATA: Final = b"ibb.gaps"
 OLD_KEY_MARK: Final = "@"  # behind it is the moment at which keys began to be others
 GAPS_MAX: Final = 1000  # in one table; more are taken together
+PLACES_MAX: Final = 1000  # of one column; older ones are forgotten
 _OURS: Final = frozenset([KEY_COLUMN, *VALIDITY.names])
 
 
@@ -60,6 +62,7 @@ class HistoryShape:
         self._key = list(key)
         self._at = at
         self._begins = begins
+        self._places = {field.name: place for place, field in enumerate(visible(old))}
         used = {column.source for column in columns}
         gone = [field for field in visible(old) if field.name not in used]
         aside = [field for field in old if field.name.startswith(ASIDE_PREFIX)]
@@ -67,7 +70,7 @@ class HistoryShape:
         for field in gone:
             aside.append(self._put_aside(field))
             self._sources[aside[-1].name] = field.name
-        shown = [self._described(column) for column in columns]
+        shown = [self._described(column, place) for place, column in enumerate(columns)]
         hidden = pa.field(KEY_COLUMN, pa.string(), metadata=self._metadata())
         self.schema = pa.schema([hidden, *VALIDITY, *shown, *aside])
 
@@ -120,14 +123,19 @@ class HistoryShape:
         anew = pa.table([arrays[name] for name in self._key], names=self._key)
         return pc.if_else(is_old, keys, pa.array(row_keys(anew, self._key), pa.string()))
 
-    def _described(self, column: ShapedColumn) -> pa.Field:
+    def _described(self, column: ShapedColumn, place: int) -> pa.Field:
         metadata = {
             name: value
             for name, value in (column.field.metadata or {}).items()
-            if name != ADDED_METADATA
+            if name not in (ADDED_METADATA, PLACES_METADATA)
         }
         if column.source is not None:
-            added = (self._old.field(column.source).metadata or {}).get(ADDED_METADATA)
+            old = self._old.field(column.source)
+            added = (old.metadata or {}).get(ADDED_METADATA)
+            if (column.source, self._places[column.source]) == (column.field.name, place):
+                metadata |= _with_places(_places_of(old))
+            else:
+                metadata |= self._left(old)
         else:
             added = str(self._at.seq).encode() if len(self._old) else None
         if added is not None:
@@ -142,10 +150,16 @@ class HistoryShape:
             name = f"{ASIDE_PREFIX}{field.name}_{next(again)}"
         metadata = {
             **(field.metadata or {}),
+            **self._left(field),
             NAME_METADATA: field.name.encode(),
             DROPPED_METADATA: str(self._at.seq).encode(),
         }
         return field.with_name(name).with_metadata(metadata)
+
+    def _left(self, old: pa.Field) -> dict[bytes, bytes]:
+        """Return the places of a column that leaves the one that it has."""
+        here = (self._at.seq, old.name, self._places[old.name])
+        return _with_places([*_places_of(old), here])
 
     def _metadata(self) -> dict[bytes, bytes]:
         gaps = json.dumps(gaps_of(self._old)).encode()
@@ -168,16 +182,36 @@ def added_at(field: pa.Field, at: Moment) -> pa.Field:
 
 
 def columns_at(schema: pa.Schema, seq: int) -> dict[str, str]:
-    """Return the columns that the source had at a moment, as they are called here and there."""
-    found = {}
-    for field in schema:
+    """
+    Return the columns that the source had at a moment, as they are called here and there.
+
+    They are in the order that they had. Of moments before it was noted what a column was called,
+    and where it was, it is what it is now.
+    """
+    found: list[tuple[int, str, str]] = []
+    for place, field in enumerate(field for field in schema if field.name not in _OURS):
         metadata = field.metadata or {}
-        if field.name in _OURS or int(metadata.get(ADDED_METADATA, 0)) > seq:
-            continue
         dropped = metadata.get(DROPPED_METADATA)
-        if dropped is None or int(dropped) > seq:
-            found[field.name] = metadata.get(NAME_METADATA, field.name.encode()).decode()
-    return found
+        if int(metadata.get(ADDED_METADATA, 0)) > seq or (
+            dropped is not None and int(dropped) <= seq
+        ):
+            continue
+        now = (place, metadata.get(NAME_METADATA, field.name.encode()).decode())
+        then = ((at, name) for until, name, at in _places_of(field) if until > seq)
+        found.append((*next(then, now), field.name))
+    return {here: there for _, there, here in sorted(found)}
+
+
+def _places_of(field: pa.Field) -> list[tuple[int, str, int]]:
+    """Return what a column was called up to which moments, and where it was, the oldest first."""
+    places = json.loads((field.metadata or {}).get(PLACES_METADATA, b"[]"))
+    return [(int(until), str(name), int(place)) for until, name, place in places]
+
+
+def _with_places(places: Sequence[tuple[int, str, int]]) -> dict[bytes, bytes]:
+    if not places:
+        return {}
+    return {PLACES_METADATA: json.dumps(places[-PLACES_MAX:], separators=(",", ":")).encode()}
 
 
 def gaps_of(schema: pa.Schema) -> list[list[int]]:

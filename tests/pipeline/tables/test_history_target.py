@@ -1,6 +1,7 @@
 """A history: what its columns and keys become, and what it does not know."""
 
 import datetime as dt
+import random
 
 import pyarrow as pa
 import pytest
@@ -121,14 +122,71 @@ def test_a_column_that_goes_keeps_its_values_and_its_name_may_come_back(history)
     history.alter("ADD name DATE, RENAME COLUMN n TO number")
     history.alter("DROP name")
     assert history.at(1) == [A, B]
-    assert history.at(2) == [{**A, "number": 5}, {**B, "number": 5}]
-    assert history.at(3) == [{**A, "number": 6}, {**B, "number": 5}]
-    assert history.at(4) == [{"id": 1, "number": 6}, {"id": 2, "number": 5}]
+    assert history.at(2) == [{**A, "n": 5}, {**B, "n": 5}]
+    assert history.at(3) == [{**A, "n": 6}, {**B, "n": 5}]
+    assert history.at(4) == [{"id": 1, "n": 6}, {"id": 2, "n": 5}]
     assert [set(row) for row in history.at(5)] == [{"id", "number", "name"}] * 2
-    assert history.at(6) == history.at(4)
+    assert history.at(6) == [{"id": 1, "number": 6}, {"id": 2, "number": 5}]
     assert {"_ibb_dropped_name", "_ibb_dropped_name_2"} < set(history.target.full_schema.names)
     assert history.target.schema.names == ["id", "number"]
     assert len(history.versions()) == 3
+
+
+ALTERS = (
+    "CHANGE b c INT, CHANGE c b INT",
+    "RENAME COLUMN b TO c, RENAME COLUMN c TO d, RENAME COLUMN d TO b",
+    "RENAME COLUMN b TO e",
+    "RENAME COLUMN e TO b",
+    "MODIFY d INT FIRST",
+    "MODIFY d INT AFTER b",
+    "ADD z INT FIRST",
+    "ADD y INT AFTER id",
+    "ADD x INT",
+    "DROP z",
+    "DROP y",
+    "DROP x",
+    "RENAME COLUMN name TO title",
+    "RENAME COLUMN title TO name",
+)
+
+
+def is_possible(clauses, names):
+    """Tell whether the columns that clauses ask for are there, and those that they make are not."""
+    words = clauses.replace(",", "").split()
+    if "ADD" in words:
+        return words[1] not in names
+    if words[0] == "RENAME" and len(words) == 5:
+        return words[2] in names and words[4] not in names
+    asked = {"b", "c"} if words[0] == "CHANGE" else {"b", "c", "d"}
+    if words[0] in ("MODIFY", "DROP"):
+        asked = {words[1], *(words[4:] if "AFTER" in words else ())}
+    return asked <= set(names)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_columns_have_the_names_and_the_order_of_then(history, seed):
+    rng = random.Random(seed)
+    history.alter("ADD b INT DEFAULT 1, ADD c INT DEFAULT 2, ADD d INT DEFAULT 3")
+    wanted = {}
+    for _ in range(25):
+        names = history.target.schema.names
+        possible = [clauses for clauses in ALTERS if is_possible(clauses, names)]
+        if rng.random() < 0.6:
+            history.alter(rng.choice(possible))
+        else:
+            row = rng.choice([row for row in history.at(history.seq) if row["id"] < 3])
+            name = rng.choice([name for name in names if name in "bcdexyz"])
+            history.change(update(row, {**row, name: history.seq}))
+        wanted[history.seq] = (history.target.schema.names, history.at(history.seq))
+    for seq, (names, rows) in wanted.items():
+        assert [*columns_at(history.target.full_schema, seq).values()] == names
+        assert history.at(seq) == rows
+
+
+def test_columns_of_a_history_that_noted_no_places_have_the_names_of_now():
+    fields = [pa.field("id", pa.int64()), pa.field("b", pa.int64(), metadata={"ibb.added": "5"})]
+    assert columns_at(pa.schema(fields), 4) == {"id": "id"}
+    assert columns_at(pa.schema(fields), 5) == {"id": "id", "b": "b"}
 
 
 def test_another_key_ends_versions_and_keeps_those_apart_that_had_the_old_one(history):
