@@ -21,6 +21,8 @@ from .ddl.effects import (
     RenameTables,
     Unclear,
 )
+from .ddl.meant import as_meant
+from .ddl.session_modes import DEFAULT_MODES, SessionModes
 from .ddl.statement import ROWS_AS_STATEMENTS, effect_of
 from .ddl.tokens import tokens_of
 from .table_schemas import TableSchemas
@@ -72,7 +74,7 @@ class SchemaHistory:
         database: str,
         position: GtidPosition,
         *,
-        ansi_quotes: bool = False,
+        modes: SessionModes = DEFAULT_MODES,
         server_charset: str = "",
         error: int = 0,
         uses_temporary: bool = False,
@@ -87,12 +89,12 @@ class SchemaHistory:
             database: the session's.
             position: its GTID, and of other domains the first behind it: what comes from there on
                 has what it makes.
-            ansi_quotes: whether `"x"` is a name in it, by its sql_mode.
+            modes: of the session.
             server_charset: the server's default then, empty if it is not known.
             error: by which it failed, having done a part; 0: it did not.
             uses_temporary: tables that it names may be the session's temporary ones.
         """
-        tokens = tokens_of(sql, ansi_quotes=ansi_quotes)
+        tokens = tokens_of(sql, ansi_quotes=modes.ansi_quotes)
         words = [token.word for token in tokens]
         if not words or words[0] in _NOT_OF_TABLES | ROWS_AS_STATEMENTS:
             return
@@ -101,16 +103,16 @@ class SchemaHistory:
         effect = effect_of(
             sql,
             database,
-            ansi_quotes=ansi_quotes,
+            ansi_quotes=modes.ansi_quotes,
             error=error,
             uses_temporary=uses_temporary,
         )
         before = dict(self._tables)
         unclear = _OTHER_CHARSETS.intersection(words)
         if isinstance(effect, CreateTable):
-            self._create(effect)
+            self._create(effect, modes)
         elif isinstance(effect, AlterTable):
-            self._alter(effect, keeps_charset=not _CHARSET_WORDS.intersection(words))
+            self._alter(effect, modes, keeps_charset=not _CHARSET_WORDS.intersection(words))
         elif isinstance(effect, RenameTables):
             for old, new in effect.pairs:
                 self._move(self._name(old), self._name(new))
@@ -181,7 +183,7 @@ class SchemaHistory:
         if charset:
             self._charsets[name] = charset
 
-    def _create(self, effect: CreateTable) -> None:
+    def _create(self, effect: CreateTable, modes: SessionModes) -> None:
         table = self._name(effect.table)
         if effect.if_missing and table in self._tables:
             return
@@ -199,11 +201,11 @@ class SchemaHistory:
         # Columns that are no texts show what the table's own option is: they have none besides.
         others = [column.charset for column in effect.columns if not _is_text(column)]
         own = others[0] if others else None
-        columns = tuple(_column(column, default) for column in effect.columns)
+        columns = tuple(_column(as_meant(column, modes), default) for column in effect.columns)
         charset = None if own is None else own or default
         self._tables[table] = _Table(TableSchema(columns, effect.key), charset)
 
-    def _alter(self, effect: AlterTable, *, keeps_charset: bool) -> None:
+    def _alter(self, effect: AlterTable, modes: SessionModes, *, keeps_charset: bool) -> None:
         table = self._name(effect.table)
         found = self._tables.get(table)
         if found is None:
@@ -212,7 +214,11 @@ class SchemaHistory:
             return
         charset = found.charset if keeps_charset else None
         try:
-            schema = altered(found.schema, effect.effects, lambda column: _column(column, charset))
+            schema = altered(
+                found.schema,
+                effect.effects,
+                lambda column: _column(as_meant(column, modes), charset),
+            )
         except SchemaError:
             self._tables.pop(table)
             return

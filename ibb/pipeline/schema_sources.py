@@ -165,7 +165,7 @@ class FollowedSchemas:
                 statement.sql,
                 statement.database,
                 since,
-                ansi_quotes=statement.modes.ansi_quotes,
+                modes=statement.modes,
                 server_charset=statement.server_charset,
                 error=statement.error,
                 uses_temporary=statement.uses_temporary,

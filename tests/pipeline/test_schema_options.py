@@ -10,9 +10,10 @@ from ibb.pipeline.errors import OptionError
 from ibb.pipeline.options import SourceOptions
 from ibb.pipeline.read_plan import plan_read
 from ibb.pipeline.rows import columns_of, rows_of
-from ibb.pipeline.schema_sources import schemas_of
+from ibb.pipeline.schema_sources import FollowedSchemas, from_the_beginning, schemas_of
 from ibb.pipeline.stream_reader import StreamReader
-from ibb.protocol.gtid import GtidPosition
+from ibb.pipeline.table_schemas import TableSchemas
+from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.protocol.rows.value_policy import SchemaMissing, ValueRefused
 
 from ..integration.conftest import mariadb_10, new_rig
@@ -223,3 +224,37 @@ def test_values_without_a_counterpart_follow_their_options(written):
         read(noDates="error")
     with pytest.raises(OptionError, match="option badText: 'maybe' is none of error, replace"):
         written.options(badText="maybe")
+
+
+# Statements of sessions that are no ordinary ones, each with what it does first.
+OF_MODES = (
+    "SET sql_mode = 'REAL_AS_FLOAT'; CREATE TABLE m.floats (a REAL, b DOUBLE)",
+    "SET sql_mode = 'REAL_AS_FLOAT'; ALTER TABLE m.floats ADD c REAL FIRST, MODIFY b REAL",
+    "SET sql_mode = 'ORACLE'; CREATE TABLE m.oracle (d DATE, n NUMBER, p NUMBER(8,2), b BLOB)",
+    "SET sql_mode = 'ORACLE'; ALTER TABLE m.oracle ADD (w VARCHAR2(20), r RAW(9), c CLOB)",
+    "SET sql_mode = 'MAXDB'; CREATE TABLE m.maxdb (t TIMESTAMP)",
+    "SET sql_mode = ''; ALTER TABLE m.maxdb ADD u TIMESTAMP",
+    'SET sql_mode = \'ANSI_QUOTES\'; CREATE TABLE m."quoted" ("a b" INT UNSIGNED)',
+    "SET sql_mode = 'NO_BACKSLASH_ESCAPES'; CREATE TABLE m.plain (e ENUM('a\\', 'b''c\\d'))",
+    "SET explicit_defaults_for_timestamp = 0; CREATE TABLE m.times (t TIMESTAMP, u TIMESTAMP NULL)",
+    "SET collation_server = 'koi8r_bin'; CREATE DATABASE m2; CREATE TABLE m2.koi (a TEXT)",
+)
+
+
+def test_statements_mean_in_the_history_what_they_did_in_their_sessions(written):
+    primary = written.primary
+    primary.run("CREATE OR REPLACE DATABASE m CHARACTER SET utf8mb4", "DROP DATABASE IF EXISTS m2")
+    for statements in OF_MODES:
+        primary.run(*statements.split("; "))
+    followed = FollowedSchemas()
+    followed.follow(plan_read(from_the_beginning(written.options(tables="m.floats"))))
+    told = TableSchemas.from_server(primary.rows, assume_unchanged=True)
+    now = Gtid(0, 1, followed.reached.get(0).seq + 1)
+    places = [place for place in told.names() if place[0] in ("m", "m2")]
+    assert len(places) == 7
+    for place in places:
+        found, wanted = followed.history.schemas.find(*place, now), told.find(*place, now)
+        assert found is not None, place
+        for column, other in zip(found.columns, wanted.columns, strict=True):
+            for what in ("name", "type_name", "unsigned", "labels", "charset"):
+                assert getattr(column, what) == getattr(other, what), (place, column, other)

@@ -21,7 +21,7 @@ from .table_folders import TableFolders
 from .table_shape import shape_before
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from .change_target import KeptTable
     from .config import PipelineConfig
@@ -113,6 +113,28 @@ class Lake:
         )
         return Histories(
             self.open_history, self.open, config.keeps_history, folders.put_aside, follower
+        )
+
+    def put_strays_aside(self, found: Collection[TableName], ledger: Ledger, gtid: str) -> None:
+        """
+        Move tables and histories of tables that are not there to where dropped ones go.
+
+        A batch that was cut short may have made or renamed them, and not told the ledger; where
+        it never comes again, as behind RESET MASTER, they would stay for ever.
+
+        Args:
+            found: the tables that the source has.
+            ledger: of the pipeline.
+            gtid: at which it has them.
+        """
+        config = self._known_config(ledger)
+
+        def may_stray(name: TableName) -> bool:
+            return name.database != OWN_FOLDER and name not in found
+
+        self.tables.put_strays_aside(lambda name: may_stray(name) and config.wants(name), gtid)
+        self.histories.put_strays_aside(
+            lambda name: may_stray(name) and config.keeps_history(name), gtid
         )
 
     def _table_at(self, name: TableName, uri: str) -> KeptTable:

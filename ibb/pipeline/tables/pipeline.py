@@ -174,6 +174,7 @@ class Pipeline:
                 self._lake.histories.put_aside(name, str(place.position))
                 ledger.known_histories().forget(name)
                 ledger.forget(name)
+            self._lake.put_strays_aside(found, ledger, str(place.position))
             ledger.move(place)
             ledger.prepared, ledger.mark = {}, NO_MARK
             for folders in (self._lake.tables, self._lake.histories):

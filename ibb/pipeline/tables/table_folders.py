@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Final
 
 from .delta_target import delta_uri
+from .row_changes import TableName
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -13,8 +16,9 @@ if TYPE_CHECKING:
     from ibb.protocol.gtid import Gtid
 
     from .change_target import ChangeTarget
-    from .row_changes import TableName
     from .state_folder import StateFolder
+
+_ESCAPE: Final = re.compile("@([0-9a-f]{4})")  # of a character in the name of a folder
 
 
 class TableFolders:
@@ -55,6 +59,20 @@ class TableFolders:
         """Move a dropped table out of the way: its rows stay, for those who want them back."""
         return self._put_aside(self.uri(name), name, gtid)
 
+    def put_strays_aside(self, may_be: Callable[[TableName], bool], gtid: str) -> None:
+        """
+        Move tables that this pipeline has written, and nobody knows of, to where dropped ones go.
+
+        Args:
+            may_be: whether a table of that name is none that is known.
+            gtid: at which they are found.
+        """
+        for database in self._state.in_folder(self._root):
+            for uri in self._state.in_folder(database):
+                name = TableName(*(_name_of(part) for part in PurePath(uri).parts[-2:]))
+                if may_be(name) and self._open_at(name, uri).place is not None:
+                    self._put_aside(uri, name, gtid)
+
     def let_wait(self, old: TableName, new: TableName, gtid: Gtid) -> None:
         """Move the table *old* to where it waits for the name *new*, which *gtid* gives it."""
         self._state.move(self.uri(old), self._waiting_uri(new, gtid))
@@ -92,3 +110,8 @@ class TableFolders:
 
     def _waiting_uri(self, new: TableName, gtid: Gtid) -> str:
         return f"{delta_uri(self._waiting, *new)}@{gtid}"
+
+
+def _name_of(folder: str) -> str:
+    """Return the name whose folder it is; names of MariaDB have no character above U+FFFF."""
+    return _ESCAPE.sub(lambda found: chr(int(found[1], 16)), folder)

@@ -181,3 +181,25 @@ def test_a_later_snapshot_is_begun_anew_without_being_asked_for(source, deaths, 
     source.seen = source.view_at
     assert len(disks) > 2
     try_disks(deaths, disks, (100, 1), 1)
+
+
+@pytest.mark.parametrize("topic", [make, rename, rename_and_reshape, cut_over, swap, drop])
+def test_tables_that_a_dead_process_named_and_the_source_has_no_more_go(
+    source, deaths, tmp_path, topic
+):
+    """As behind RESET MASTER: the groups that would have told of them never come again."""
+    source.view_at = 3
+    lake = tmp_path / "lake"
+    deaths.run(lake)
+    topic(source)
+    disks = deaths.run(lake)
+    gone = {name.table: None for name in source.models[-1]}
+    source.sql("DROP DATABASE shop", **gone)
+    source.sql("CREATE TABLE last (n INT)", last=table("n"))
+    for disk in (lake, *disks):
+        others = disk / "shop/of_others/file"
+        others.parent.mkdir(exist_ok=True)
+        others.write_text("no table of ours")
+        deaths.run(disk, "*.*", dies=False)
+        shutil.rmtree(others.parent)  # stays, whoever made it
+        deaths.check(disk)

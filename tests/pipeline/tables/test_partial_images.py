@@ -330,3 +330,14 @@ def test_a_row_of_nothing_but_defaults_stops(topology, run, tmp_path):
     run("INSERT INTO t VALUES ()", image="MINIMAL")
     with pytest.raises(PipelineError, match=r"images\.t.* 0-\d+-\d+.*without columns"):
         topology.run(config)
+
+
+def test_an_insert_without_a_column_that_has_a_default_stops(topology, run, tmp_path):
+    config = begun(topology, run, tmp_path, "CREATE TABLE t (id INT PRIMARY KEY, a INT DEFAULT 5)")
+    run("INSERT INTO t VALUES (1, 1)", "INSERT INTO t (id) VALUES (2)", image="MINIMAL")
+    gtid = topology.primary.binlog_position()
+    with pytest.raises(
+        PipelineError,
+        match=rf"^images\.t at {gtid}: .* without column a.*binlog_row_image=FULL.*snapshot",
+    ):
+        topology.run(config)
