@@ -15,6 +15,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
@@ -115,6 +116,8 @@ class Console:
         self._folders = folders
         self.ports = {port: str(free_port()) for port in PORTS}
         self._servers = 0
+        # A server that starts removes what others had left in its folder for temporary tables.
+        self._temporary = tempfile.TemporaryDirectory(prefix="ibb-", ignore_cleanup_errors=True)
         self._shell = subprocess.Popen(
             [*wrapper, "bash", "--noprofile", "--norc"],
             cwd=folder,
@@ -122,6 +125,7 @@ class Console:
             | {
                 "PATH": f"{folder}/bin:{folder}/opt/ibb/current/bin:{_PROGRAMS}",
                 "HOME": str(folder),
+                "TMPDIR": self._temporary.name,
                 "PYTHONPATH": str(ROOT),
                 **_SETTINGS,
                 **environment,
@@ -143,6 +147,7 @@ class Console:
             assert pipe is not None
             with suppress(BrokenPipeError):  # a shell that ended before it read all
                 pipe.close()
+        self._temporary.cleanup()
 
     def play(self, page: Path) -> None:
         """Run a page from its first command to its last one, and compare."""
