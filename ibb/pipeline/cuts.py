@@ -20,6 +20,9 @@ from ibb.storage.position import NOWHERE, Position
 from ibb.storage.state_scan import read_state
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ibb.storage.group_reader import StoredGroup
     from ibb.storage.page_source import PageSource
 
 _UNREACHED: Final = "GTID %s is not in the binlog"
@@ -81,18 +84,27 @@ def cut_behind(pages: PageSource, state: BinlogState, position: GtidPosition) ->
     return _scanned(pages, find_start(pages, known), known, state)
 
 
-def cut_of_what_is_left(pages: PageSource, position: GtidPosition) -> Cut:
+def cut_of_what_is_left(pages: PageSource, state: BinlogState, position: GtidPosition) -> Cut:
     """
     Return the cut behind *position* as far as it is there still: what was purged counts as had.
 
+    Args:
+        pages: the files.
+        state: at their end.
+        position: a domain that the history does not know is left out.
+
     Raises:
-        SqlError: 1236, it cannot be told where a GTID is.
+        SqlError: 1236, a GTID is not there, or it cannot be told where it is.
         FormatError: the pages that have to be read are damaged.
     """
     place = find_oldest(pages)
     known = _full_state(pages, place.file_no)
-    left = GtidPosition(gtid for gtid in position if not known.contains(gtid))
-    return _scanned(pages, StartPlace(place, known), left, BinlogState())
+    left = GtidPosition(
+        gtid
+        for gtid in position
+        if state.newest(gtid.domain) is not None and not known.contains(gtid)
+    )
+    return _scanned(pages, StartPlace(place, known), left, state)
 
 
 def position_at_beginning(pages: PageSource) -> GtidPosition:
@@ -143,6 +155,19 @@ def _scanned(pages: PageSource, found: StartPlace, known: GtidPosition, state: B
     for gtid in waiting.values():
         raise MASTER_FATAL_ERROR_READING_BINLOG.error(_UNREACHED % (gtid,))
     return Cut(found.position, behind)
+
+
+def groups_behind(pages: PageSource, cut: Cut) -> Iterator[StoredGroup]:
+    """
+    Yield the groups behind a cut, oldest first; each must be used before the next is taken.
+
+    Raises:
+        FormatError: the pages that have to be read are damaged.
+    """
+    reader = GroupReader(pages, cut.place)
+    while (group := reader.next()) is not None:
+        if group.gtid is not None and not cut.is_before(group.gtid.domain, group.position):
+            yield group
 
 
 def just_behind(position: Position) -> Position:

@@ -159,7 +159,7 @@ class DirectoryStream:
             return cut_behind(view.pages, view.state, offset.position)
         except TooOld as error:
             if not self._options.fail_on_data_loss:
-                return cut_of_what_is_left(view.pages, offset.position)
+                return cut_of_what_is_left(view.pages, view.state, offset.position)
             left = position_at_beginning(view.pages)
             raise DataLossError(
                 f"groups behind '{offset.gtid}' up to '{left}' were purged before they were read;"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from ibb.storage.group_reader import GroupReader
-
+from .cuts import groups_behind
 from .file_ranges import distance
 
 if TYPE_CHECKING:
@@ -51,9 +50,7 @@ def lag_behind(pages: BinlogDirectory, had: Cut, groups: int) -> Lag:
     """
     if not groups:
         return Lag(0, 0, 0)
-    reader = GroupReader(pages, had.place)
-    while (group := reader.next()) is not None:
-        if group.gtid is not None and not had.is_before(group.gtid.domain, group.position):
-            seconds = max(int(time.time()) - group.timestamp, 0)
-            return Lag(groups, distance(pages, group.position, pages.end()), seconds)
+    for group in groups_behind(pages, had):
+        seconds = max(int(time.time()) - group.timestamp, 0)
+        return Lag(groups, distance(pages, group.position, pages.end()), seconds)
     return Lag(0, 0, 0)

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ibb.storage.group_reader import GroupReader
 from ibb.storage.position import Position
 
-from .cuts import just_behind
+from .cuts import groups_behind, just_behind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -99,14 +98,11 @@ def within_limits(
 
 
 def _groups_between(pages: PageSource, start: Cut, end: Cut) -> Iterator[EventGroup]:
-    reader = GroupReader(pages, start.place)
-    while (group := reader.next()) is not None:
-        if group.gtid is None:
-            continue
-        domain = group.gtid.domain
+    for group in groups_behind(pages, start):
         if group.position >= end.end:
             return
-        if not start.is_before(domain, group.position) and end.is_before(domain, group.position):
+        assert group.gtid is not None
+        if end.is_before(group.gtid.domain, group.position):
             yield group
 
 

@@ -4,14 +4,20 @@ import functools
 import json
 import operator
 import shutil
+from contextlib import closing
 
 import pytest
 
+from ibb.pipeline.cuts import cut_behind, cut_of_what_is_left
+from ibb.pipeline.directories import open_view
 from ibb.pipeline.errors import DataLossError, OptionError
 from ibb.pipeline.group_rows import GROUP_COLUMNS
 from ibb.pipeline.options import SourceOptions
 from ibb.pipeline.read_plan import groups_of, plan_read
 from ibb.pipeline.stream_reader import StreamReader
+from ibb.protocol.binlog_state import BinlogState
+from ibb.protocol.errors import SqlError
+from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.storage import Store
 
 from ..storage.events import transaction
@@ -168,6 +174,29 @@ def test_a_purge_before_the_stream_is_named_or_passed(tmp_path):
         fresh = reader_of(tmp_path)
         begin = fresh.initialOffset()
         assert gtids(fresh, begin, fresh.latestOffset(begin)) == found
+
+
+def test_a_domain_that_is_still_to_come_does_not_stop_behind_a_purge(tmp_path):
+    with Store.open(tmp_path, OPTIONS) as store:
+        publish(store, 10)
+        reader = reader_of(tmp_path, startingGtid="0-1-3,7-1-5", failOnDataLoss="false")
+        start = reader.initialOffset()
+        wanted = publish(store, 3000, skip=10)
+        store.purge_to("binlog-000002.ibb")
+        found = gtids(reader, start, reader.latestOffset(start))
+        assert found
+        assert found == wanted[-len(found) :]
+        reader.stop()
+
+
+def test_a_gtid_that_the_files_lack_is_told(directory):
+    """The state says that it is there: nothing is left out in silence."""
+    path, _ = directory
+    with closing(open_view(str(path)).pages) as pages:
+        lacking = Gtid(0, 1, 501)
+        for cut in (cut_behind, cut_of_what_is_left):
+            with pytest.raises(SqlError, match="GTID 0-1-501 is not in the binlog"):
+                cut(pages, BinlogState([lacking]), GtidPosition([lacking]))
 
 
 def test_a_history_begun_anew_stops_the_stream(tmp_path):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ibb.pipeline.cuts import cut_behind
+from ibb.pipeline.cuts import cut_behind, groups_behind
 from ibb.protocol.binlog_state import BinlogState
 from ibb.storage.errors import BegunAnewError
 from ibb.storage.file_name import binlog_name
@@ -61,15 +61,12 @@ def rising_groups(
 def _behind(history: History, position: GtidPosition, mark: HistoryMark) -> Iterator[StoredGroup]:
     """Yield the groups behind a position that have a GTID."""
     reader = _reader_behind_last(history, position, mark)
-    if reader is not None:
-        while (group := reader.next()) is not None:
-            if group.gtid is not None:
-                yield group
+    if reader is None:
+        cut = cut_behind(history.pages, history.state(), position)
+        yield from groups_behind(history.pages, cut)
         return
-    cut = cut_behind(history.pages, history.state(), position)
-    reader = GroupReader(history.pages, cut.place)
     while (group := reader.next()) is not None:
-        if group.gtid is not None and not cut.is_before(group.gtid.domain, group.position):
+        if group.gtid is not None:
             yield group
 
 

@@ -80,6 +80,17 @@ def test_tables_that_were_read_anew_behind_a_fall_go_on(tmp_path):
         list(batches(tmp_path, unclear))
 
 
+def test_tables_go_on_at_their_place_where_a_position_does_not_say_it(tmp_path):
+    """They were read anew behind a fall, and another domain has moved since."""
+    history_of(tmp_path, [*FALLING[:3], "1-1-1"])
+    ledger = Ledger(Place(position("0-1-3")))
+    assert list(batches(tmp_path, ledger)) == [["1-1-1"]]
+    history_of(tmp_path, ["0-1-10", "1-1-2"])
+    with pytest.raises(SqlError, match=r"0-1-3 is not where it should be"):
+        behind(tmp_path, str(ledger.place.position), ledger.mark._replace(offset=0))
+    assert list(batches(tmp_path, ledger)) == [["0-1-10"], ["1-1-2"]]
+
+
 def behind(path, at, mark):
     with closing(ReadOnlyHistory(OsDisk(), str(path))) as history:
         return [str(group.gtid) for group in rising_groups(history, position(at), mark)]
