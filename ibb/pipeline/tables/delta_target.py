@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -24,9 +23,8 @@ from .row_key import DIGEST_CHARACTERS, KEY_COLUMN, row_keys
 from .row_merge import with_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-    from .open_tables import OpenTables
     from .row_changes import GroupRun
     from .row_merge import MergeBuilder, RowMerge
     from .shape import Reshape
@@ -42,30 +40,10 @@ _REFUSED_KEY: Final = re.compile(r"'refused:([0-9a-f]+)'")
 
 
 class DeltaTarget(DeltaCommits):
-    """
-    The rows of a table as they are now.
+    """The rows of a table as they are now."""
 
-    Args:
-        name: of the table at the source, for errors.
-        uri: a folder or an URL that delta-rs knows.
-        application: under which places are stored.
-        storage: options of the object store.
-        opened: tables that are open already.
-        trust: what is known of its rows, which merges must find as changes say.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        uri: str,
-        application: str,
-        storage: Mapping[str, str] | None = None,
-        opened: OpenTables | None = None,
-        *,
-        trust: Trust = Trust.ALL,
-    ) -> None:
-        super().__init__(name, uri, application, storage, opened)
-        self._trust = trust
+    trust = Trust.ALL
+    """What is known of its rows, which merges must find as changes say."""
 
     def versions(self) -> Iterator[Version]:
         """Yield the versions that are left, newest first."""
@@ -91,7 +69,7 @@ class DeltaTarget(DeltaCommits):
         """Return what takes changes for `merge`."""
         key = self.key
         if key:
-            return LatestRows(self.name, self.schema, key, trust=self._trust)
+            return LatestRows(self.name, self.schema, key, trust=self.trust)
         return CountedRows(self.name, self.schema)
 
     def fill(
@@ -208,20 +186,6 @@ class DeltaTarget(DeltaCommits):
                 raise
             raise changes.before.error(refusal[1]) from None
         return table.version() != before
-
-
-def delta_uri(target: str, database: str, table: str) -> str:
-    """Return where below *target* the table is: names that no folder can have are escaped."""
-    folder = "/".join(_folder_name(name) for name in (database, table))
-    return f"{target.rstrip('/')}/{folder}" if "://" in target else str(Path(target) / folder)
-
-
-def _folder_name(name: str) -> str:
-    """Return *name* as MariaDB names files: all but letters, digits, `_`, `-` is `@` and hex."""
-    return "".join(
-        char if char.isascii() and (char.isalnum() or char in "_-") else f"@{ord(char):04x}"
-        for char in name
-    )
 
 
 def described(schema: pa.Schema, key: Sequence[str]) -> pa.Schema:

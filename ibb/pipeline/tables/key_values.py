@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     import pymysql
 
-    from .row_changes import GroupRun, RowChanges
+    from .row_changes import RowChanges
     from .source_tables import SourceTable
 
 SHOWN_CHARACTERS: Final = 80  # of a key, in an error
@@ -74,8 +74,7 @@ def check_changed_keys(table: str, key: Sequence[str], changes: RowChanges) -> N
             says = pc.not_equal(ops, pa.scalar(int(without), pa.uint8()))
             row = pc.index(pc.and_(pc.is_null(image.column(name)), says), True).as_py()
             if row >= 0:
-                at = _group_of(changes, row).gtid
-                raise _no_key(f"{table} at {at}", image.schema.field(name))
+                raise _no_key(f"{table} at {changes.gtid_of(row)}", image.schema.field(name))
 
 
 def check_unique(
@@ -164,11 +163,3 @@ def _no_key(where: str, field: pa.Field) -> PipelineError:
         "the rows at the source, or name another key (tables.keys), then take a new snapshot of "
         "the table (--snapshot); or leave it out (tables.exclude)"
     )
-
-
-def _group_of(changes: RowChanges, row: int) -> GroupRun:
-    for run in changes.groups:
-        if row < run.rows:
-            return run
-        row -= run.rows
-    raise AssertionError("no group has this row")

@@ -139,15 +139,17 @@ class Lake:
 
     def _table_at(self, name: TableName, uri: str) -> KeptTable:
         config = self._config
-        if config.format == "parquet":
-            return ParquetTarget(str(name), uri, config.name, config.storage, trust=self._trust)
-        return self._delta_at(name, uri)
+        if config.format != "parquet":
+            return self._delta_at(name, uri)
+        target = ParquetTarget(str(name), uri, config.name, config.storage)
+        target.trust = self._trust
+        return target
 
     def _delta_at(self, name: TableName, uri: str) -> DeltaTarget:
         config = self._config
-        return DeltaTarget(
-            str(name), uri, config.name, config.storage, self._opened, trust=self._trust
-        )
+        target = DeltaTarget(str(name), uri, config.name, config.storage, self._opened)
+        target.trust = self._trust
+        return target
 
     def _history_at(
         self, name: TableName, uri: str, moment: Callable[[GroupRun], Moment] = no_group

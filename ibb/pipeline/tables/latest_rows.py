@@ -12,7 +12,6 @@ it says: `FirstTouches`. A row that is not there, or is twice, stops the merge.
 
 from __future__ import annotations
 
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -137,11 +136,9 @@ class LatestRows:
                 continue
             if op == Op.INSERT:
                 missing = set(self._schema.names) - set(changes.after.column_names)
-                ends = accumulate(run.rows for run in changes.groups)
-                gtid = changes.groups[sum(end <= row for end in ends)].gtid
                 raise PipelineError(
-                    f"{self._table} at {gtid}: the stream inserts rows without column "
-                    f"{min(missing)}, whose default the binlog does not hold. Set "
+                    f"{self._table} at {changes.gtid_of(row)}: the stream inserts rows without "
+                    f"column {min(missing)}, whose default the binlog does not hold. Set "
                     "binlog_row_image=FULL at the source, then take a new snapshot of the table"
                 )
             patch = self._patch(keys[row], {**before[row], **after[row]})

@@ -23,7 +23,7 @@ from .parquet_manifest import DataFile
 from .row_key import DIGEST_CHARACTERS, KEY_COLUMN
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from .place import Place
     from .row_changes import GroupRun
@@ -32,28 +32,10 @@ if TYPE_CHECKING:
 
 
 class ParquetTarget(ParquetFiles):
-    """
-    The rows of a table as they are now.
+    """The rows of a table as they are now."""
 
-    Args:
-        name: of the table at the source.
-        uri: a folder or an URL that fsspec knows.
-        application: under which places are stored.
-        storage: options of the object store.
-        trust: what is known of its rows, which merges must find as changes say.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        uri: str,
-        application: str,
-        storage: Mapping[str, str] | None = None,
-        *,
-        trust: Trust = Trust.ALL,
-    ) -> None:
-        super().__init__(name, uri, application, storage)
-        self._trust = trust
+    trust = Trust.ALL
+    """What is known of its rows, which merges must find as changes say."""
 
     def versions(self) -> Iterator[Version]:
         """Yield the versions that are left, newest first."""
@@ -78,7 +60,7 @@ class ParquetTarget(ParquetFiles):
         """Return what takes changes for `merge`."""
         key = self.key
         if key:
-            return LatestRows(self.name, self.schema, key, trust=self._trust)
+            return LatestRows(self.name, self.schema, key, trust=self.trust)
         return CountedRows(self.name, self.schema)
 
     def merge(self, changes: RowMerge, place: Place) -> None:

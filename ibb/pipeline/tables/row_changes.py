@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
+from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
@@ -82,6 +83,11 @@ class RowChanges:
         """Return the columns of *schema* that neither image has."""
         found = {*self.before.column_names, *self.after.column_names}
         return [field for field in schema if field.name not in found]
+
+    def gtid_of(self, row: int) -> Gtid:
+        """Return the group of a row, by its number."""
+        ends = accumulate(run.rows for run in self.groups)
+        return self.groups[sum(end <= row for end in ends)].gtid
 
     def only(self, wanted: Callable[[Gtid], bool]) -> RowChanges:
         """Return the rows of the groups that *wanted* says yes to."""

@@ -69,13 +69,13 @@ def take_snapshot(
                 ) from error
             view.check_unique(table, key)
             where = f"{table.name} at {view.place.position}"
-            rows = _with_keys(_rows(view, table, config), where, key)
+            rows = _checked(_rows(view, table, config), where, key)
             target.fill(table.schema, key, rows, view.place)
             report(table.name, target.rows)
         return view.place, [table.name for table in tables]
 
 
-def _with_keys(pieces: Iterator[pa.Table], where: str, key: Sequence[str]) -> Iterator[pa.Table]:
+def _checked(pieces: Iterator[pa.Table], where: str, key: Sequence[str]) -> Iterator[pa.Table]:
     """Yield *pieces* of a table, the keys of whose rows are checked."""
     for piece in pieces:
         check_keys(where, piece, key)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from itertools import count
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Final
 
-from .delta_target import delta_uri
 from .row_changes import TableName
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ class TableFolders:
 
     def uri(self, name: TableName) -> str:
         """Return where the table *name* is."""
-        return delta_uri(self._root, *name)
+        return table_uri(self._root, name)
 
     def move(self, old: TableName, new: TableName) -> bool:
         """Move a table; False: there is none."""
@@ -69,7 +68,7 @@ class TableFolders:
         """
         for database in self._state.in_folder(self._root):
             for uri in self._state.in_folder(database):
-                name = TableName(*(_name_of(part) for part in PurePath(uri).parts[-2:]))
+                name = table_at(uri)
                 if may_be(name) and self._open_at(name, uri).place is not None:
                     self._put_aside(uri, name, gtid)
 
@@ -100,7 +99,7 @@ class TableFolders:
                 self._move_aside(uri, uri.replace(self._waiting, self._dropped, 1))
 
     def _put_aside(self, uri: str, name: TableName, gtid: str) -> bool:
-        return self._move_aside(uri, f"{delta_uri(self._dropped, *name)}@{gtid}")
+        return self._move_aside(uri, f"{table_uri(self._dropped, name)}@{gtid}")
 
     def _move_aside(self, uri: str, place: str) -> bool:
         free, again = place, count(2)
@@ -109,7 +108,26 @@ class TableFolders:
         return self._state.move(uri, free)
 
     def _waiting_uri(self, new: TableName, gtid: Gtid) -> str:
-        return f"{delta_uri(self._waiting, *new)}@{gtid}"
+        return f"{table_uri(self._waiting, new)}@{gtid}"
+
+
+def table_uri(root: str, name: TableName) -> str:
+    """Return where below *root* a table is: names that no folder can have are escaped."""
+    folder = "/".join(map(_folder_name, name))
+    return f"{root.rstrip('/')}/{folder}" if "://" in root else str(Path(root) / folder)
+
+
+def table_at(uri: str) -> TableName:
+    """Return the name of the table that is at *uri*."""
+    return TableName(*map(_name_of, PurePath(uri).parts[-2:]))
+
+
+def _folder_name(name: str) -> str:
+    """Return *name* as MariaDB names files: all but letters, digits, `_`, `-` is `@` and hex."""
+    return "".join(
+        char if char.isascii() and (char.isalnum() or char in "_-") else f"@{ord(char):04x}"
+        for char in name
+    )
 
 
 def _name_of(folder: str) -> str:

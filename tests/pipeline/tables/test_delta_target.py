@@ -5,10 +5,12 @@ import pytest
 from deltalake import DeltaTable
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
-from ibb.pipeline.tables.delta_target import DeltaTarget, delta_uri
+from ibb.pipeline.tables.delta_target import DeltaTarget
 from ibb.pipeline.tables.errors import PipelineError
 from ibb.pipeline.tables.place import STORED_SEQ_MAX, Place
+from ibb.pipeline.tables.row_changes import TableName
 from ibb.pipeline.tables.row_merge import RowMerge
+from ibb.pipeline.tables.table_folders import table_uri
 from ibb.protocol.gtid import Gtid
 
 from .changes import EMPTIES, SCHEMA, changes, delete, insert, position, update
@@ -129,9 +131,8 @@ def test_a_number_that_delta_cannot_store_stops(target):
         target.merge(RowMerge(SCHEMA.empty_table(), []), place(f"0-1-{2**63}"))
 
 
-def test_folders_are_named_as_the_server_names_files(tmp_path):
-    assert delta_uri("s3://lake/t/", "shop", "a b/ü") == "s3://lake/t/shop/a@0020b@002f@00fc"
-    target = DeltaTarget("a", delta_uri(str(tmp_path), "d%b", "t a"), "test")
+def test_a_table_may_be_where_names_are_escaped(tmp_path):
+    target = DeltaTarget("a", table_uri(str(tmp_path), TableName("d%b", "t a")), "test")
     target.create(SCHEMA, ["id"], place(""))
     apply(target, "0-1-2", changes(GTID, insert(row(1))))
     assert rows_of(reopened(target)) == [row(1)]

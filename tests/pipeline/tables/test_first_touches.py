@@ -2,11 +2,14 @@
 
 import pytest
 
+from ibb.pipeline.tables.config import PipelineConfig, ServerConfig
 from ibb.pipeline.tables.delta_target import DeltaTarget
 from ibb.pipeline.tables.errors import PipelineError
 from ibb.pipeline.tables.first_touches import Trust
+from ibb.pipeline.tables.lake import Lake
 from ibb.pipeline.tables.parquet_target import ParquetTarget
 from ibb.pipeline.tables.place import Place
+from ibb.pipeline.tables.row_changes import TableName
 from ibb.protocol.gtid import Gtid
 
 from .changes import EMPTIES, SCHEMA, changes, delete, insert, position, update
@@ -122,7 +125,8 @@ def test_an_emptied_table_has_no_rows_to_change(target):
 
 @pytest.mark.parametrize("kind", TARGETS)
 def test_a_table_of_which_nothing_is_known_takes_what_comes(kind, tmp_path):
-    target = TARGETS[kind]("shop.t", str(tmp_path / "t"), "test", trust=Trust.NONE)
+    target = TARGETS[kind]("shop.t", str(tmp_path / "t"), "test")
+    target.trust = Trust.NONE
     target.create(SCHEMA, ["id"], place(0))
     apply(target, 1, insert(row(1)), update(row(7), row(7, "b")), delete(row(8)))
     apply(target, 4, insert(row(1, "again")))
@@ -131,10 +135,31 @@ def test_a_table_of_which_nothing_is_known_takes_what_comes(kind, tmp_path):
 
 @pytest.mark.parametrize("kind", TARGETS)
 def test_a_table_that_may_lack_rows_has_none_too_many(kind, tmp_path):
-    target = TARGETS[kind]("shop.t", str(tmp_path / "t"), "test", trust=Trust.SOME)
+    target = TARGETS[kind]("shop.t", str(tmp_path / "t"), "test")
+    target.trust = Trust.SOME
     target.create(SCHEMA, ["id"], place(0))
     apply(target, 1, insert(row(1)), update(row(7), row(7, "b")), delete(row(8)), delete(row(8)))
     for wrong in ([insert(row(1))], [insert(row(5)), insert(row(5))], [update(row(7), row(1))]):
         with pytest.raises(PipelineError, match=f"shop.t at 0-1-[56]: .*{TAKEN}"):
             apply(target, 5, *wrong)
     assert (names(target), target.place) == ({1: "a", 7: "b"}, place(4))
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+@pytest.mark.parametrize(
+    ("has_server", "undecoded", "trust"),
+    [
+        (True, "stop", Trust.ALL),
+        (False, "stop", Trust.SOME),
+        (True, "keep", Trust.NONE),
+        (False, "keep", Trust.NONE),
+    ],
+)
+def test_what_is_known_of_tables_is_up_to_the_settings(
+    tmp_path, kind, has_server, undecoded, trust
+):
+    server = ServerConfig() if has_server else None
+    config = PipelineConfig(
+        "test", "", str(tmp_path), format=kind, undecoded=undecoded, server=server
+    )
+    assert Lake(config).open(TableName("shop", "t")).trust is trust

@@ -4,11 +4,19 @@ import pytest
 
 from ibb.pipeline.tables.row_changes import TableName
 from ibb.pipeline.tables.state_folder import StateFolder
-from ibb.pipeline.tables.table_folders import TableFolders
+from ibb.pipeline.tables.table_folders import TableFolders, table_at, table_uri
 from ibb.protocol.gtid import Gtid
 
 T, U = TableName("shop", "t"), TableName("shop", "u\u00e9")
 GTID = Gtid(0, 1, 7)
+
+
+@pytest.mark.parametrize("root", ["s3://lake/t/", "/lake/t"])
+def test_folders_are_named_as_the_server_names_files(root):
+    uri = table_uri(root, TableName("shop", "a b/\u00fc"))
+    assert uri == f"{root.rstrip('/')}/shop/a@0020b@002f@00fc"
+    for name in (T, U, TableName("d%b", "@0041"), TableName("..", "a@0020")):
+        assert table_at(table_uri(root, name)) == name
 
 
 @pytest.fixture
