@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from .cursor import Cursor, UnclearError
+from .tokens import Token
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .tokens import Token
-
 _TYPE_WORDS: Final = frozenset({"UNSIGNED", "SIGNED", "ZEROFILL", "PRECISION", "VARYING"})
+_BYTES: Final = re.compile(r"0?([xXbB])([0-9a-fA-F]*)")  # 0x61, x'61', 0b1100001, b'1100001'
 _COMPUTED: Final = frozenset({"AS", "GENERATED"})
 _STORED: Final = frozenset({"PERSISTENT", "STORED"})
 
@@ -75,10 +76,38 @@ def _read_type(cursor: Cursor) -> tuple[str, str]:
         words.append(word.lower())
     text = " ".join(words)
     if cursor.peek().value == "(" and cursor.peek().kind == "sign":
-        text += "(" + "".join(_literal(token) for token in cursor.group()) + ")"
+        inside = cursor.group()
+        if words[0] in ("enum", "set"):
+            inside = _labels(Cursor(inside))
+        text += "(" + "".join(_literal(token) for token in inside) + ")"
     while word := cursor.any_of(*_TYPE_WORDS):
         text += " " + word.lower()
     return text, "binary" if cursor.words("BYTE") else ""
+
+
+def _labels(cursor: Cursor) -> list[Token]:
+    """Return labels and the commas between them, with texts for those that are numbers of bytes."""
+    found = []
+    while not cursor.at_end:
+        token = cursor.take()
+        digits = _BYTES.fullmatch(token.value) if token.kind == "word" else None
+        if digits:
+            base, text = digits[1], digits[2]
+            if not text and cursor.peek().kind == "text":
+                text = cursor.take().value
+            token = Token("text", _of_bytes(base, text))
+        found.append(token)
+    return found
+
+
+def _of_bytes(base: str, digits: str) -> str:
+    """Return the text whose bytes *digits* are, hexadecimal or binary ones."""
+    is_binary = base in "bB"
+    try:
+        size = -(-len(digits) // (8 if is_binary else 2))
+        return int(digits, 2 if is_binary else 16).to_bytes(size, "big").decode("ascii")
+    except ValueError:
+        raise UnclearError(f"the label {base}'{digits}', which is no ASCII") from None
 
 
 def _literal(token: Token) -> str:

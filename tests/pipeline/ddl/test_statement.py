@@ -119,6 +119,20 @@ def test_a_table_is_created():
     ]
 
 
+def test_labels_may_be_written_as_bytes():
+    """As 10.11 reads them."""
+    labels = "0x61, 'b', x'63', X'646D', 0b01100101, b'1100110', 'x'"
+    effect = effect_of(f"CREATE TABLE t (e ENUM({labels}), s SET(0x61))", "shop")
+    texts = [column.type_text for column in effect.columns]
+    assert texts == ["enum('a','b','c','dm','e','f','x')", "set('a')"]
+
+
+@pytest.mark.parametrize("label", ["0xE4", "x'C3A9'", "b'11100100'", "0b12"])
+def test_labels_of_bytes_that_are_no_ascii_are_not_guessed(label):
+    effect = effect_of(f"CREATE TABLE t (e ENUM('a', {label}))", "shop")
+    assert isinstance(effect, Unclear)
+
+
 def test_a_column_can_be_the_key_by_itself():
     assert effect_of("CREATE TABLE t (a INT PRIMARY KEY, b INT UNIQUE KEY)", "shop").key == ("a",)
 
