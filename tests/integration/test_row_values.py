@@ -101,6 +101,8 @@ COLUMNS = {
     "tx4": ("LONGTEXT", "'x'", "REPEAT('€', 30000)"),
     "en": ("ENUM('a','ä€','')", "'ä€'", "''"),
     "el": ("ENUM('x','é') CHARACTER SET latin1", "'é'", "'x'"),
+    "eb": ("ENUM('x','é') CHARACTER SET binary", "'é'", "'x'"),
+    "sb": ("SET('x','ö') CHARACTER SET binary", "'x,ö'", "''"),
     "se": ("SET('x','y','zé')", "'x,zé'", "''"),
     "js": ("JSON", '\'{"a": [1, "ä"]}\'', "'null'"),
     "vcc": ("VARCHAR(500) COMPRESSED", "REPEAT('press ', 80)", "'short'"),
@@ -171,9 +173,11 @@ def selected(server):
 
 def shown(name, value):
     """Return a decoded value as SELECT shows it."""
+    kind = COLUMNS[name][0]
+    if isinstance(value, str) and kind.endswith("CHARACTER SET binary"):
+        return value.encode()
     if value is None or isinstance(value, str | bytes):
         return value
-    kind = COLUMNS[name][0]
     if kind.startswith("BIT"):
         size = (int(kind[4:-1]) + 7) // 8
         return int(value).to_bytes(size, "big")

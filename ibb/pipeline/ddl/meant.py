@@ -17,6 +17,9 @@ def as_meant(definition: ColumnDefinition, modes: SessionModes) -> ColumnDefinit
     definition = replace(definition, type_text=_meant_type(definition.type_text, modes))
     if modes.empty_is_null and definition.is_quoted and not definition.default:
         definition = replace(definition, default=None, has_default=False)
+    if modes.bytewise and definition.is_quoted and not (definition.default or "").isascii():
+        unsaid = definition.computed or "its DEFAULT is of bytes, in no character set"
+        definition = replace(definition, computed=unsaid)
     is_plain = modes.explicit_timestamps or definition.says_null
     if is_plain or base_type(definition.type_text) != "timestamp":
         return definition

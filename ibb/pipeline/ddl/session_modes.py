@@ -16,6 +16,8 @@ class SessionModes(NamedTuple):
             it is NOT NULL if nothing else is said, and has a default of the server's choice.
         empty_is_null: `''` is NULL.
         pads_chars: a CHAR is read with spaces up to its length.
+        bytewise: texts in statements are bytes (character_set_client is binary), which columns take
+            as they are, whatever character set is theirs.
         types: words that name another type than by default, and which.
     """
 
@@ -24,6 +26,7 @@ class SessionModes(NamedTuple):
     explicit_timestamps: bool = True
     empty_is_null: bool = False
     pads_chars: bool = False
+    bytewise: bool = False
     types: tuple[tuple[str, str], ...] = ()
 
 

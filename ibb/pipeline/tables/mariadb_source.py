@@ -14,6 +14,7 @@ from pymysql.cursors import SSCursor
 
 from ibb.pipeline.ddl.column_types import base_type
 from ibb.protocol.gtid import GtidPosition
+from ibb.protocol.rows.text_encoding import label_of
 
 from .errors import PipelineError
 from .generated import UNLOGGED, kind_of, logs_generated
@@ -334,6 +335,8 @@ def _value(value: Any, kind: pa.DataType) -> Any:
     if pa.types.is_integer(kind):
         return _microseconds(value) if isinstance(value, str) else int(value)
     if pa.types.is_string(kind):
+        if isinstance(value, bytes):  # of ENUM and SET alone, where texts are bytes
+            return label_of(value, "binary")
         return f"{value:f}" if isinstance(value, Decimal) else value
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         return None if isinstance(value, str) else value  # 0000-00-00 and its like

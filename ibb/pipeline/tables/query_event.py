@@ -109,6 +109,7 @@ class QueryEvent(NamedTuple):
                 explicit_timestamps=bool(settings.flags & _EXPLICIT_TIMESTAMPS),
                 empty_is_null=bool(settings.sql_mode & _EMPTY_STRING_IS_NULL),
                 pads_chars=bool(settings.sql_mode & _PAD_CHAR_TO_FULL_LENGTH),
+                bytewise=charset == "binary",
                 types=tuple(
                     both
                     for bit, types in _TYPES.items()

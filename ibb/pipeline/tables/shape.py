@@ -267,6 +267,8 @@ class Reshape:
             raise UnclearError(f"column {field.name}: {definition.computed}")
         if self.has_rows:
             self._check_generated(field, definition)
+            if self._modes.bytewise and not new.isascii():
+                raise UnclearError(f"column {field.name} has labels of bytes, in no character set")
             if not keeps_values(old, new, old_charset, charset):
                 raise UnclearError(f"column {field.name} changes from {old or field.type} to {new}")
             if self._modes.pads_chars and base_type(old) == "char" != base_type(new):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ibb.protocol.errors import IbbError
 
 from .column import INTEGER_BYTES, OLD_MOMENTS, STRINGS, Column, ColumnType
-from .text_encoding import charset_of_collation, text_of
+from .text_encoding import charset_of_collation, label_of
 
 if TYPE_CHECKING:
     from .table_map import TableMap
@@ -141,7 +141,7 @@ def _labels(labels: tuple[bytes, ...] | None, charset: str | None) -> tuple[str,
     """Return labels as texts; None where their character set is unknown."""
     if labels is None or charset is None:
         return None
-    return tuple(text_of(label, charset) for label in labels)
+    return tuple(label_of(label, charset) for label in labels)
 
 
 def _check(table_map: TableMap, schema: TableSchema) -> None:

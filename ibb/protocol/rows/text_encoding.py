@@ -184,8 +184,8 @@ def text_of(
 
     Args:
         data: the bytes.
-        charset: by MariaDB's name.
-        errors: what to do with what is no character: "replace" or "strict", as in Python.
+        charset: by MariaDB's name; names and words in `binary` are those of UTF-8.
+        errors: what to do with what is no character, as in Python.
         of_statement: it is to be parsed: no character is a backslash but the one of one byte.
 
     Raises:
@@ -194,9 +194,22 @@ def text_of(
     """
     table = utf8_table(charset)
     if table is None:
-        codec = "utf-8" if charset in UTF8 else CODECS[charset]
+        codec = "utf-8" if charset in UTF8 or charset == "binary" else CODECS[charset]
         return decoded(data, charset, codec, errors, of_statement=of_statement)
     text = b"".join(
         table[4 * byte + 1 : 4 * byte + 1 + table[4 * byte]] or b"\xff" for byte in data
     )
     return text.decode(errors=errors)
+
+
+def label_of(data: bytes, charset: str) -> str:
+    r"""
+    Return a label of an ENUM or SET as a text.
+
+    Those in `binary` may be of any bytes: what is no UTF-8 is written out, as `\xe4`, so that no
+    two of them become the same.
+
+    Raises:
+        LookupError: nobody knows the character set.
+    """
+    return text_of(data, charset, "backslashreplace" if charset == "binary" else "replace")

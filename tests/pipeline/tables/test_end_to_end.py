@@ -2,6 +2,7 @@
 
 import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable
 
 from ibb.pipeline.tables.as_of import write_as_of
 from ibb.pipeline.tables.errors import PipelineError
@@ -116,6 +117,52 @@ def test_statements_in_mid_stream(topology, tmp_path):
         topology.run(config)
     topology.run(config, snapshot=["ddl.u"])
     assert topology.differences(config) == ([], 4)
+
+
+def test_labels_and_statements_in_binary(topology, tmp_path):
+    primary = topology.primary
+    primary.run(
+        "CREATE DATABASE bytewise",
+        "USE bytewise",
+        "CREATE TABLE t (id INT PRIMARY KEY, e ENUM('a', 'é', 0xE4, 0xFF41) CHARACTER SET binary,"
+        " s SET('x', 'ö') CHARACTER SET binary)",
+        "INSERT INTO t VALUES (1, 2, 3), (2, 3, 1), (3, 4, ''), (4, NULL, NULL)",
+    )
+    config = topology.config(tmp_path, include=("bytewise.*",))
+    topology.run(config)
+    primary.run(
+        "USE bytewise",
+        "INSERT INTO t VALUES (5, 4, 2), (6, 3, 3)",
+        "UPDATE t SET e = 1 WHERE id = 2",
+        "SET NAMES binary",
+        "ALTER TABLE t ADD `größe` INT NOT NULL DEFAULT 7, ADD v VARCHAR(9) DEFAULT 'a'",
+        "UPDATE t SET e = 3, `größe` = 8 WHERE id = 1",
+        "CREATE TABLE u (e ENUM('ß', 0x61) CHARACTER SET binary, `ñ` INT)",
+        "INSERT INTO u VALUES (1, 2), ('a', 3)",
+        "ALTER TABLE u ADD f ENUM(0x61, x'62') NOT NULL DEFAULT 'b'",
+    )
+    topology.run(config)
+    assert topology.differences(config) == ([], 2)
+    (folder,) = tmp_path.glob("lake/**/t")
+    rows = {row["id"]: row for row in DeltaTable(folder).to_pyarrow_table().to_pylist()}
+    assert {key: row["e"] for key, row in rows.items()} == {
+        1: r"\xe4",
+        2: "a",
+        3: r"\xffA",
+        4: None,
+        5: r"\xffA",
+        6: r"\xe4",
+    }
+    assert [rows[key]["s"] for key in range(1, 7)] == ["x,ö", "x", "", None, "ö", "x,ö"]
+    for clauses, why in (
+        ("ADD w VARCHAR(9) CHARACTER SET latin1 DEFAULT 'ä'", "w is new: its DEFAULT is of bytes"),
+        ("MODIFY s SET('x', 'ö', 'ü') CHARACTER SET binary", "s has labels of bytes"),
+    ):
+        primary.run("SET NAMES binary", f"ALTER TABLE bytewise.t {clauses}")
+        with pytest.raises(PipelineError, match=f"column {why}"):
+            topology.run(config)
+        topology.run(config, snapshot=["bytewise.t"])
+    assert topology.differences(config) == ([], 2)
 
 
 ALTERS = {

@@ -104,6 +104,14 @@ def test_a_statement_comes_with_what_its_words_mean(sql_mode, modes):
     assert step.modes == SessionModes(**modes)
 
 
+def test_a_statement_of_bytes_has_the_names_of_utf8():
+    text = "ALTER TABLE `ü` ADD c INT"
+    (step,) = steps_of(
+        Group(query(text.encode(), flags=1 << 24, collation=63)), lambda _: True, known()
+    )
+    assert (step.sql, step.modes) == (text, SessionModes(bytewise=True))
+
+
 def test_backslashes_that_escape_nothing_are_doubled():
     text = rb"ALTER TABLE `a\b` ADD c CHAR(9) DEFAULT 'x\n'"
     (found,) = texts(query(text, sql_mode=1 << 20))

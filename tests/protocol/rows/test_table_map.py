@@ -32,6 +32,17 @@ def table_map():
     return TableMap.parse(enc.event(19, BODY))
 
 
+def test_labels_in_binary_are_texts_that_differ():
+    """As 10.11 writes them for ENUM('a', 'é', X'E4', X'FF41') CHARACTER SET binary."""
+    body = bytes.fromhex(
+        "150000000000 0100 01 64 00 01 74 00 01 fe 02 f701 01"
+        "0402 0165 0a01 3f 060b 04 0161 02c3a9 01e4 02ff41"
+    )
+    (column,) = layout_of(TableMap.parse(enc.event(19, body))).columns
+    assert column.labels == ("a", "é", r"\xe4", r"\xffA")
+    assert column.is_known
+
+
 def test_what_a_full_table_map_says():
     found = table_map()
     assert (found.number, found.database, found.table) == (21, "d", "t1")
