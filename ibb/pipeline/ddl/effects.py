@@ -83,9 +83,16 @@ class DropDatabase(NamedTuple):
 
 
 class RenameTables(NamedTuple):
-    """Tables get other names, one after the other."""
+    """
+    Tables, or views, get other names, one after the other.
+
+    Args:
+        pairs: of an old and a new name.
+        if_there: those whose old name nothing has at that moment are left out (IF EXISTS).
+    """
 
     pairs: tuple[tuple[TableName, TableName], ...]
+    if_there: bool = False
 
 
 class TruncateTable(NamedTuple):

@@ -29,7 +29,7 @@ def in_lower_case(effect: Effect) -> Effect:
     if isinstance(effect, DropDatabase):
         return DropDatabase(effect.database.lower())
     if isinstance(effect, RenameTables):
-        return RenameTables(tuple((old.lower(), new.lower()) for old, new in effect.pairs))
+        return effect._replace(pairs=tuple((old.lower(), new.lower()) for old, new in effect.pairs))
     if isinstance(effect, DropTables | Unclear):
         return effect._replace(tables=_lower(effect.tables))
     return effect

@@ -243,7 +243,7 @@ def _drop(cursor: Cursor, database: str) -> Effect:
 def _rename(cursor: Cursor, database: str) -> Effect:
     if not cursor.any_of("TABLE", "TABLES"):
         return None  # of users
-    cursor.words("IF", "EXISTS")
+    if_there = cursor.words("IF", "EXISTS")
     pairs = []
     while not cursor.at_end:
         old = cursor.table_name(database)
@@ -255,7 +255,7 @@ def _rename(cursor: Cursor, database: str) -> Effect:
         pairs.append((old, cursor.table_name(database)))
         if not cursor.sign(","):
             break
-    return RenameTables(tuple(pairs))
+    return RenameTables(tuple(pairs), if_there)
 
 
 def _tables_in(tokens: list[Token], database: str) -> tuple[TableName, ...]:

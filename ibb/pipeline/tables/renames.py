@@ -9,7 +9,7 @@ from ibb.pipeline.ddl.cursor import UnclearError
 from .row_changes import TableName
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from .batch_work import BatchWork
     from .row_changes import Statement
@@ -18,21 +18,29 @@ if TYPE_CHECKING:
 Move: TypeAlias = tuple[TableName, TableName]  # of a table: the old name, and the new one
 
 
-def moved(pairs: Sequence[Move]) -> list[Move]:
+def moved(
+    pairs: Sequence[Move], was_there: Callable[[TableName], bool] | None = None
+) -> list[Move]:
     """
     Return which tables have other names, and which, behind *pairs* of names.
 
     Args:
         pairs: of an old and a new name, of which one comes after the other.
+        was_there: whether a table had that name before; a pair whose old name nothing has when it
+            is its turn is left out. None: each has one.
 
     Raises:
         UnclearError: two tables would have one name.
     """
     began: dict[TableName, TableName] = {}
+    left: set[TableName] = set()
     for old, new in pairs:
+        if was_there and old not in began and (old in left or not was_there(old)):
+            continue
         if new in began:
             raise UnclearError(f"two tables get the name {new}")
         began[new] = began.pop(old, old)
+        left.add(old)
     return [(old, new) for new, old in began.items() if old != new]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -131,7 +132,8 @@ class StatementFollower:
                 self._drop(name, step, work)
         elif isinstance(effect, RenameTables):
             if any(self._wants(name) for pair in effect.pairs for name in pair):
-                self._rename_all(moved(effect.pairs), step, work)
+                was_there = partial(self._was_there, step, work) if effect.if_there else None
+                self._rename_all(moved(effect.pairs, was_there), step, work)
         elif isinstance(effect, TruncateTable):
             if self._wants(effect.table) and not work.is_applied(effect.table, step.gtid):
                 work.truncate(effect.table, _run(step))
@@ -280,13 +282,19 @@ class StatementFollower:
         elif name in work.shapes:
             work.shapes[name] = None
 
+    def _was_there(self, step: Statement, work: BatchWork, name: TableName) -> bool:
+        """Whether a table may have had that name before the statement."""
+        return not self._wants(name) or work.knows(name) or work.goes_by(name, step.gtid)
+
     def _rename_all(self, moves: Sequence[Move], step: Statement, work: BatchWork) -> None:
         names = [name for move in moves for name in move]
         if len(set(names)) == len(names):
             for old, new in moves:
                 self._rename(old, new, step, work)
             return
-        kept, gone, unknown = self._sorted(moves, work)
+        was_there = partial(self._was_there, step, work)
+        known = [move for move in moves if any(map(was_there, move))]  # the others are of views
+        kept, gone, unknown = self._sorted(known, work)
         exchange = Exchange(kept, self._folders, step, work)
         exchange.check()
         for old, new in unknown:
@@ -351,7 +359,7 @@ class StatementFollower:
         work.forget_open(new)
         target = work.open(new)
         if not target.exists:
-            raise UnclearError(f"{old} is no change table")
+            return  # of a view; were it a table, its first row would stop
         if not work.is_applied(new, step.gtid):
             place = work.place_behind(step.gtid, step.time)
             target.advance(place)

@@ -68,16 +68,22 @@ class Source:
         self._follow(tables)
         self._add(lambda gtid, time: [Statement(gtid, time, database, text)])
 
-    def rename(self, *pairs):
-        """Log that tables of `shop` get other names, one after the other."""
+    def rename(self, *pairs, if_there=False):
+        """Log that tables of `shop`, or *if_there* those that are, get other names in turn."""
         after = dict(self.models[-1])
         for old, new in pairs:
             old_name, new_name = TableName("shop", old), TableName("shop", new)
+            if if_there and old_name not in after:
+                continue
             assert new_name not in after
             after[new_name] = after.pop(old_name)
             self._renames.append((len(self.models), old_name, new_name))
         self.models.append(after)
-        text = "RENAME TABLE " + ", ".join(f"{old} TO {new}" for old, new in pairs)
+        text = (
+            "RENAME TABLE "
+            + "IF EXISTS " * if_there
+            + ", ".join(f"{old} TO {new}" for old, new in pairs)
+        )
         self._add(lambda gtid, time: [Statement(gtid, time, "shop", text)])
 
     def name_then(self, name, count):
