@@ -16,7 +16,6 @@ _INTEGER_BITS: Final = {
     **dict.fromkeys(("int", "integer", "int4"), 32),
     **dict.fromkeys(("bigint", "int8"), 64),
 }
-_DIGITS: Final = {8: 3, 16: 5, 24: 8, 32: 10, 64: 20}  # that hold any value of so many bits
 DECIMALS: Final = frozenset({"decimal", "dec", "numeric", "fixed"})
 # Longest texts, in bytes; those of CHAR and VARCHAR are in characters, and count four times.
 _LONG: Final = {"tiny": 2**8 - 1, "": 2**16 - 1, "medium": 2**24 - 1, "long": 2**32 - 1}
@@ -95,7 +94,8 @@ def _keeps_integers(old: str, new: str) -> bool:
         digits, scale = _size(new, 10)
         if digits > DECIMAL_DIGITS_MAX:
             return False
-        return digits - scale >= _DIGITS[bits] and (_is_signed(new) or not _is_signed(old))
+        most = len(str(2 ** (bits - _is_signed(old))))  # digits of any value
+        return digits - scale >= most and (_is_signed(new) or not _is_signed(old))
     if other not in _INTEGER_BITS:
         return False
     if _is_signed(old) == _is_signed(new):

@@ -180,13 +180,9 @@ class BatchWork:
 
     def announce(self, name: TableName, gtid: Gtid) -> None:
         """Have it stored that *gtid* makes the table *name* go: after a crash it may be gone."""
-        if not self.goes_by(name, gtid):
+        if self._ledger.going.get(name) != gtid:
             self._announced(name, gtid)
             self._ledger.going[name] = gtid
-
-    def goes_by(self, name: TableName, gtid: Gtid) -> bool:
-        """Whether *gtid* makes the table *name* go, and it may be gone already."""
-        return self._ledger.going.get(name) == gtid
 
     def forget(self, name: TableName) -> None:
         """Take note that there is no table *name* any more, or that it is another one."""

@@ -62,8 +62,8 @@ class HistoryFollower(StatementFollower):
         if work.knows(name):
             super()._drop(name, step, work)
 
-    def _was_there(self, step: Statement, work: BatchWork, name: TableName) -> bool:
-        return work.goes_by(name, step.gtid) or work.knows(name)
+    def _was_there(self, work: BatchWork, name: TableName) -> bool:
+        return work.knows(name)
 
     def _rename(self, old: TableName, new: TableName, step: Statement, work: BatchWork) -> None:
         if work.knows(old):

@@ -132,7 +132,7 @@ class StatementFollower:
                 self._drop(name, step, work)
         elif isinstance(effect, RenameTables):
             if any(self._wants(name) for pair in effect.pairs for name in pair):
-                was_there = partial(self._was_there, step, work) if effect.if_there else None
+                was_there = partial(self._was_there, work) if effect.if_there else None
                 self._rename_all(moved(effect.pairs, was_there), step, work)
         elif isinstance(effect, TruncateTable):
             if self._wants(effect.table) and not work.is_applied(effect.table, step.gtid):
@@ -282,9 +282,9 @@ class StatementFollower:
         elif name in work.shapes:
             work.shapes[name] = None
 
-    def _was_there(self, step: Statement, work: BatchWork, name: TableName) -> bool:
+    def _was_there(self, work: BatchWork, name: TableName) -> bool:
         """Whether a table may have had that name before the statement."""
-        return not self._wants(name) or work.knows(name) or work.goes_by(name, step.gtid)
+        return not self._wants(name) or work.knows(name)
 
     def _rename_all(self, moves: Sequence[Move], step: Statement, work: BatchWork) -> None:
         names = [name for move in moves for name in move]
@@ -292,7 +292,7 @@ class StatementFollower:
             for old, new in moves:
                 self._rename(old, new, step, work)
             return
-        was_there = partial(self._was_there, step, work)
+        was_there = partial(self._was_there, work)
         known = [move for move in moves if any(map(was_there, move))]  # the others are of views
         kept, gone, unknown = self._sorted(known, work)
         exchange = Exchange(kept, self._folders, step, work)

@@ -65,6 +65,7 @@ def test_a_name_that_was_missing_is_a_tables_in_the_same_batch(source, deaths, l
 def those_that_are_there(source):
     """Some names are missing, at first or by then; one that was is a table's afterwards."""
     source.insert("shop.t", C)
+    source.delete("shop.bag", ONE)
     source.rename(("none", "bag"), if_there=True)
     source.rename(("t", "x"), ("bag", "t"), ("none", "bag"), ("x", "y"), ("x", "z"), if_there=True)
     source.update("shop.y", C, {"id": 3, "name": "moved"})
