@@ -1,6 +1,7 @@
 """Which pages show commands, and how each is tried: run as it stands, or for a reason elsewhere."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 from .console import BLOCK, ROOT
@@ -86,6 +87,12 @@ _COMMAND = re.compile(
     r"|(?:scripts/|mariadb|uv |openssl |systemctl |\.venv/)\S*).*)",
     re.MULTILINE,
 )
+
+
+def is_root_a_mount() -> bool:
+    """Whether `/` is the top of a file system that is mounted, and no folder of one."""
+    mounts = Path("/proc/self/mountinfo").read_text().splitlines()
+    return any(line.split()[4] == "/" for line in mounts)
 
 
 def commands_not_run(page: str) -> list[str]:

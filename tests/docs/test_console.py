@@ -12,7 +12,7 @@ import pytest
 
 from ..integration.installations import mariadb_10_11
 from .console import Console, Step, matches, steps
-from .covered_pages import ROOT, RUN
+from .covered_pages import ROOT, RUN, is_root_a_mount
 from .estate import estate
 
 
@@ -33,6 +33,8 @@ def test_a_page_shows_what_happens(page, folder):
         with Console(folder) as console:
             console.play(ROOT / page)
         return
+    if "wrapper" in needed and not is_root_a_mount():
+        pytest.skip("the root is a folder (chroot), of which nobody can have mounts of their own")
     with estate(mariadb_10_11(), folder, **needed) as console:
         console.play(ROOT / page)
 
