@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ibb.protocol.event import TYPE_OFFSET
 from ibb.protocol.rows.rows_event import OPS
@@ -192,7 +193,7 @@ def metadata_array(batch: RowBatch, tags: list[Tag], name: str) -> pa.Array:
     first, last = batch.tag[0].as_py(), batch.tag[-1].as_py()
     value, kind = _OF_TAGS[name]
     values = pa.array([value(tag) for tag in tags[first : last + 1]], kind)
-    return values.take(pa.array([tag - first for tag in batch.tag.to_pylist()], pa.int64()))
+    return values.take(pc.subtract(batch.tag, first))
 
 
 def _statement(tag: Tag) -> str | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ibb.protocol.errors import FormatError
-from ibb.protocol.rows.row_stage import DELETE, INSERT, UPDATE
+from ibb.protocol.rows.row_stage import DELETE, INSERT
 from ibb.protocol.rows.table_layout import layout_of
 
 from .change_rows import Tag, metadata_array
@@ -18,7 +19,7 @@ from .exact_cast import exact_cast
 from .row_batches import RowBatch, RowBatches
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from ibb.protocol.gtid import GtidPosition
     from ibb.protocol.rows.table_schema import TableSchema
@@ -146,49 +147,69 @@ def table_batch(
     Raises:
         FormatError: a value does not fit the column's type.
     """
-    chosen = _images(batch, both=both)
+    chosen = _chosen(batch, both=both)
     arrays = [_array(batch, tags, column, chosen) for column in columns]
     schema = pa.schema([pa.field(column.name, column.type) for column in columns])
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _images(batch: RowBatch, *, both: bool) -> list[tuple[int, bool]]:
-    """Return (row, after) for each row that comes out."""
-    chosen = []
-    for row, op in enumerate(batch.op_code.to_pylist()):
-        if op == DELETE or (op == UPDATE and both):
-            chosen.append((row, False))
-        if op in (INSERT, UPDATE):
-            chosen.append((row, True))
-    return chosen
+class _Chosen(NamedTuple):
+    """
+    Which images of which rows come out, one behind the other.
+
+    Attributes:
+        rows: the number in the batch of each one's row.
+        after: whether it is the image after.
+        only: whether all are images after, of each row one; False: before; None: neither.
+    """
+
+    rows: pa.Int64Array
+    after: pa.BooleanArray
+    only: bool | None
+
+    def pairs(self) -> Iterator[tuple[int, bool]]:
+        """Return (row, after) of each."""
+        return zip(self.rows.to_pylist(), self.after.to_pylist(), strict=True)
 
 
-def _array(
-    batch: RowBatch, tags: list[Tag], column: Column, chosen: list[tuple[int, bool]]
-) -> pa.Array:
+def _chosen(batch: RowBatch, *, both: bool) -> _Chosen:
+    """Choose images after, and before where there is no other, or of updates too if *both*."""
+    goes = pc.equal(batch.op_code, DELETE)
+    befores = _places(pc.not_equal(batch.op_code, INSERT) if both else goes, 0)
+    afters = _places(pc.invert(goes), 1)
+    only = None if len(befores) and len(afters) else bool(len(afters))
+    places = pa.concat_arrays([befores, afters])
+    if only is None:
+        places = places.take(pc.array_sort_indices(places))
+    return _Chosen(pc.shift_right(places, 1), pc.equal(pc.bit_wise_and(places, 1), 1), only)
+
+
+def _places(rows: pa.BooleanArray, after: int) -> pa.Int64Array:
+    """Return a number for one image of each of some *rows*, by which all are in their order."""
+    return pc.bit_wise_or(pc.shift_left(pc.indices_nonzero(rows).cast(pa.int64()), 1), after)
+
+
+def _array(batch: RowBatch, tags: list[Tag], column: Column, chosen: _Chosen) -> pa.Array:
     name = column.name.lower()  # MariaDB's names, and Spark's, are the same in any case
     if name == "_image":
-        return pa.array(["after" if after else "before" for _, after in chosen], pa.string())
+        return pc.if_else(chosen.after, "after", "before")
     if name == "_missing":
-        return pa.array(_missing(batch, chosen), STRINGS)
+        return _missing(batch, chosen)
     if name in _METADATA:
         values = metadata_array(batch, tags, name.removeprefix("_"))
-        return values.take(pa.array([row for row, _ in chosen], pa.int64()))
+        return values.take(chosen.rows) if chosen.only is None else values
     number = {field.name.lower(): at for at, field in enumerate(batch.image_schema)}.get(name)
     if number is None:
-        return pa.nulls(len(chosen), column.type)
+        return pa.nulls(len(chosen.rows), column.type)
     kind = batch.image_schema.field(number).type
-    if len(chosen) == batch.rows and len({after for _, after in chosen}) == 1:
-        image = batch.after if chosen[0][1] else batch.before  # all of it, without a copy
-        values = pa.nulls(batch.rows, kind) if image is None else image.column(number)
-    else:
-        images = [
-            pa.nulls(batch.rows, kind) if image is None else image.column(number)
-            for image in (batch.before, batch.after)
-        ]
-        places = pa.array([row + batch.rows * after for row, after in chosen], pa.int64())
-        values = pa.concat_arrays(images).take(places)
-    return _cast(batch, tags, column, values)
+    images = [
+        pa.nulls(batch.rows, kind) if image is None else image.column(number)
+        for image in (batch.before, batch.after)
+    ]
+    if chosen.only is not None:  # all of it, without a copy
+        return _cast(batch, tags, column, images[chosen.only])
+    places = pc.add(chosen.rows, pc.multiply(chosen.after.cast(pa.int64()), batch.rows))
+    return _cast(batch, tags, column, pa.concat_arrays(images).take(places))
 
 
 def _cast(batch: RowBatch, tags: list[Tag], column: Column, values: pa.Array) -> pa.Array:
@@ -210,16 +231,16 @@ def _cast(batch: RowBatch, tags: list[Tag], column: Column, values: pa.Array) ->
         ) from error
 
 
-def _missing(batch: RowBatch, chosen: list[tuple[int, bool]]) -> list[list[str] | None]:
-    """Return the columns that each image lacks (binlog_row_image); None: it is whole."""
+def _missing(batch: RowBatch, chosen: _Chosen) -> pa.Array:
+    """Return the columns that each image lacks (binlog_row_image); null: it is whole."""
     if batch.before_present is None and batch.after_present is None:
-        return [None] * len(chosen)
+        return pa.nulls(len(chosen.rows), STRINGS)
     names = [column.name for column in batch.layout.columns]
     there: dict[bool, list[list[Any]]] = {}
     for after, image in ((False, "before"), (True, "after")):
         there[after] = [batch.has_column(image, number).to_pylist() for number in range(len(names))]
     lacking = (
         [name for name, rows in zip(names, there[after], strict=True) if not rows[row]]
-        for row, after in chosen
+        for row, after in chosen.pairs()
     )
-    return [found or None for found in lacking]
+    return pa.array([found or None for found in lacking], STRINGS)
