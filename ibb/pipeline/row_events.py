@@ -7,6 +7,7 @@ they stand: small ones are held meanwhile, larger ones read twice.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ibb.protocol.errors import FormatError
@@ -16,6 +17,7 @@ from ibb.protocol.event_splitter import EventSplitter
 from ibb.protocol.gtid_event import GtidEvent, GtidFlag
 from ibb.protocol.partial_rows import FragmentJoiner
 from ibb.protocol.rows.table_map import TableMap
+from ibb.protocol.small_group import SMALL_BYTES_MAX, find_rows
 
 from .group_outcome import STATEMENT_BYTES_MAX, GroupOutcome, Statement
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
     from ibb.protocol.event_splitter import EventPart
     from ibb.protocol.fields import Buffer
+    from ibb.protocol.small_group import FoundRows
 
     from .event_groups import EventGroup, OpenGroups
 
@@ -35,6 +38,7 @@ _TELLING: Final = frozenset(
     {EventType.QUERY, EventType.QUERY_COMPRESSED, EventType.EXECUTE_LOAD_QUERY, EventType.INCIDENT}
 )
 _CARRIERS: Final = frozenset({*ROWS, EventType.TABLE_MAP, EventType.PARTIAL_ROW_DATA})
+_PREPARED_XA: Final = int(GtidFlag.PREPARED_XA)  # plain: operations of IntFlag are slow
 _FLAGS: Final = HEADER_SIZE + 6  # of a rows event, low byte
 _STATEMENT_ENDS: Final = 1  # a flag of the last rows event of a statement
 
@@ -83,6 +87,7 @@ class RowEvents:
         annotated: bool = False,
     ) -> None:
         self._carriers = _CARRIERS | ({EventType.ANNOTATE_ROWS} if annotated else set())
+        self._takes_small = not annotated
         self._opened = opened
         self._wants = wants
         self._keeps = keeps
@@ -90,31 +95,62 @@ class RowEvents:
         self._maps: dict[bytes, TableMap] = {}
         self._groups = 0
 
-    def of(self, group: EventGroup) -> Iterator[TableRows]:
+    def of(self, group: EventGroup) -> Iterable[TableRows]:
         """
-        Yield the rows events of a group that stand when it is committed.
+        Return the rows events of a group that stand when it is committed.
 
         Raises:
-            FormatError: it is damaged, or it cannot be told what became of its rows; names the
-                GTID.
+            FormatError: also while iterating: it is damaged, or it cannot be told what became of
+                its rows; names the GTID.
         """
         head = GtidEvent.parse(group.head)
         self._groups += 1
+        if head.flags2 & _PREPARED_XA:
+            return ()
+        pieces = group.pieces()
+        first = next(pieces, b"")
+        small = find_rows(first) if self._takes_small and len(first) <= SMALL_BYTES_MAX else None
+        if small is not None:
+            first = bytes(first)  # which the next piece may write over
+            second = next(pieces, None)
+            if second is None:
+                return self._small(small, first, head)
+            pieces = chain((second,), pieces)
+        return self._named(self._standing(group, chain((first,), pieces), head, head), head)
+
+    def _named(self, rows: Iterator[TableRows], head: GtidEvent) -> Iterator[TableRows]:
+        """Yield *rows*; errors name the group."""
         try:
-            if not head.flags2 & GtidFlag.PREPARED_XA:
-                yield from self._standing(group, head, head)
+            yield from rows
         except FormatError as error:
             if error.file is not None:
                 raise
-            raise FormatError(f"group {head.gtid}: {error.what}") from error
+            raise _of_group(error, head) from error
+
+    def _small(self, found: list[FoundRows], group: bytes, head: GtidEvent) -> list[TableRows]:
+        """Return the rows events that were found in the bytes of a group; all of them stand."""
+        rows, data = [], memoryview(group)
+        for position, map_start, map_end, start, end in found:
+            try:
+                table = self._table_map(group[map_start:map_end])
+            except FormatError as error:
+                raise _of_group(error, head) from error
+            if self._wants(table.database, table.table):
+                rows.append(TableRows(head, table, data[start:end], position, self._groups))
+        return rows
 
     def _standing(
-        self, group: EventGroup, head: GtidEvent, happened: GtidEvent
+        self,
+        group: EventGroup,
+        pieces: Iterable[bytes | memoryview],
+        head: GtidEvent,
+        happened: GtidEvent,
     ) -> Iterator[TableRows]:
+        """Yield the rows events of any group."""
         outcome, size = GroupOutcome(), 0
         held: list[tuple[int, EventPart]] = []
         text = bytearray()
-        for position, part in _numbered(group.pieces()):
+        for position, part in _numbered(pieces):
             if part.header.type in _TELLING:
                 text = bytearray() if part.first else text
                 text += part.data[: max(STATEMENT_BYTES_MAX - len(text), 0)]
@@ -218,7 +254,7 @@ class RowEvents:
                 f"it commits the XA transaction {head.xa_id}, of which the prepared group is not"
                 " in the history any more"
             )
-        yield from self._standing(prepared, GtidEvent.parse(prepared.head), head)
+        yield from self._standing(prepared, prepared.pieces(), GtidEvent.parse(prepared.head), head)
 
     def _table_map(self, event: bytes) -> TableMap:
         key = event[_NUMBER.stop :]
@@ -228,6 +264,10 @@ class RowEvents:
                 self._maps.clear()
             found = self._maps[key] = TableMap.parse(event)
         return found
+
+
+def _of_group(error: FormatError, head: GtidEvent) -> FormatError:
+    return FormatError(f"group {head.gtid}: {error.what}")
 
 
 def _check_size(table: TableMap | None, part: EventPart) -> None:

@@ -42,6 +42,9 @@ _FIXED: Final = Struct("<QIB")
 _HEADER_AND_FIXED: Final = Struct("<4xBI10xQIB")  # type, server id, seq, domain, flags2
 _XID: Final = Struct("<IBB")
 _PLAIN: Final = Struct("<IBIIIHQIB6x")  # header and body, nothing optional
+_NOTHING_MORE: Final = BODY_SIZE_MIN - FIXED_SIZE
+_ZEROS: Final = bytes(_NOTHING_MORE)
+_GTID: Final = int(EventType.GTID)
 
 
 class GtidFlag(IntFlag):
@@ -71,6 +74,7 @@ class GtidExtraFlag(IntFlag):
 _STANDALONE: Final = int(GtidFlag.STANDALONE)
 _HAS_COMMIT_ID: Final = int(GtidFlag.GROUP_COMMIT_ID)
 _HAS_XID: Final = int(GtidFlag.PREPARED_XA | GtidFlag.COMPLETED_XA)
+_HAS_MORE: Final = _HAS_COMMIT_ID | _HAS_XID
 _HAS_ENGINES: Final = int(GtidExtraFlag.MULTI_ENGINE)
 _HAS_ALTER_SEQ: Final = int(GtidExtraFlag.COMMIT_ALTER | GtidExtraFlag.ROLLBACK_ALTER)
 _HAS_THREAD_ID: Final = int(GtidExtraFlag.THREAD_ID)
@@ -132,6 +136,13 @@ class GtidEvent:
             FormatError: wrong type or length, seq 0, an XA id part above 64 bytes, or a part that
                 a flag announces is cut off.
         """
+        if len(event) == _PLAIN.size and event[-_NOTHING_MORE:] == _ZEROS:  # the usual one
+            timestamp, code, server, size, log_pos, flags, seq, domain, flags2 = _PLAIN.unpack(
+                event
+            )
+            if code == _GTID and size == len(event) and seq and not flags2 & _HAS_MORE:
+                gtid = Gtid(domain, server, seq)
+                return cls(gtid, timestamp, flags2, log_pos=log_pos, flags=flags)
         header = expect_event(event, EventType.GTID, FIXED_SIZE)
         gtid, flags2 = read_gtid(event)
         reader = FieldReader(event, HEADER_SIZE + FIXED_SIZE, what="GTID event")

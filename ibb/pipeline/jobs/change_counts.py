@@ -162,7 +162,7 @@ class _Counts:
         """How many counts there are by now."""
         return len(self._counts)
 
-    def add(self, group: _MeasuredGroup, events: Iterator[TableRows]) -> None:
+    def add(self, group: _MeasuredGroup, events: Iterable[TableRows]) -> None:
         """Count a group."""
         head = GtidEvent.parse(group.head)
         found: dict[Key, list[int]] = {}
