@@ -16,8 +16,8 @@ from ibb.protocol.gtid import GtidPosition
 
 pytestmark = [pytest.mark.live, pytest.mark.xdist_group("as_of_at_random")]
 
-SEEDS = int(os.environ.get("IBB_TEST_SEEDS", "3"))
-STATEMENTS = 40
+SEEDS = int(os.environ.get("IBB_TEST_SEEDS", "2"))
+STATEMENTS = 30
 COLUMNS_MAX = 7
 IDS = 12
 WIDER = {
