@@ -8,7 +8,7 @@ they stand: small ones are held meanwhile, larger ones read twice.
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
 
 from ibb.protocol.errors import FormatError
 from ibb.protocol.event import HEADER_SIZE, TYPE_OFFSET, EventType
@@ -107,15 +107,19 @@ class RowEvents:
         self._groups += 1
         if head.flags2 & _PREPARED_XA:
             return ()
-        pieces = group.pieces()
-        first = next(pieces, b"")
-        small = find_rows(first) if self._takes_small and len(first) <= SMALL_BYTES_MAX else None
-        if small is not None:
-            first = bytes(first)  # which the next piece may write over
-            second = next(pieces, None)
-            if second is None:
-                return self._small(small, first, head)
-            pieces = chain((second,), pieces)
+        try:
+            pieces = group.pieces()
+            first = next(pieces, b"")
+            is_small = self._takes_small and len(first) <= SMALL_BYTES_MAX
+            small = find_rows(first) if is_small else None
+            if small is not None:
+                first = bytes(first)  # which the next piece may write over
+                second = next(pieces, None)
+                if second is None:
+                    return self._small(small, first, head)
+                pieces = chain((second,), pieces)
+        except FormatError as error:
+            _refuse(error, head)
         return self._named(self._standing(group, chain((first,), pieces), head, head), head)
 
     def _named(self, rows: Iterator[TableRows], head: GtidEvent) -> Iterator[TableRows]:
@@ -123,18 +127,13 @@ class RowEvents:
         try:
             yield from rows
         except FormatError as error:
-            if error.file is not None:
-                raise
-            raise _of_group(error, head) from error
+            _refuse(error, head)
 
     def _small(self, found: list[FoundRows], group: bytes, head: GtidEvent) -> list[TableRows]:
         """Return the rows events that were found in the bytes of a group; all of them stand."""
         rows, data = [], memoryview(group)
         for position, map_start, map_end, start, end in found:
-            try:
-                table = self._table_map(group[map_start:map_end])
-            except FormatError as error:
-                raise _of_group(error, head) from error
+            table = self._table_map(group[map_start:map_end])
             if self._wants(table.database, table.table):
                 rows.append(TableRows(head, table, data[start:end], position, self._groups))
         return rows
@@ -266,8 +265,11 @@ class RowEvents:
         return found
 
 
-def _of_group(error: FormatError, head: GtidEvent) -> FormatError:
-    return FormatError(f"group {head.gtid}: {error.what}")
+def _refuse(error: FormatError, head: GtidEvent) -> NoReturn:
+    """Raise *error*, which names the group, or the place in the files."""
+    if error.file is not None:
+        raise error
+    raise FormatError(f"group {head.gtid}: {error.what}") from error
 
 
 def _check_size(table: TableMap | None, part: EventPart) -> None:

@@ -2,7 +2,7 @@ cimport cython
 
 cdef const unsigned char[::1] _kind_of
 cdef Py_ssize_t _header_size, _maps_max
-cdef int _begin, _map, _rows, _end
+cdef int _begin, _map, _end
 
 @cython.locals(view="const unsigned char[::1]", size=Py_ssize_t, at=Py_ssize_t, length=Py_ssize_t,
                position=Py_ssize_t, kind=int, place=Py_ssize_t, found=list, maps=list)

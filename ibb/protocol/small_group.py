@@ -55,7 +55,7 @@ def _kinds() -> bytes:
 
 _kind_of = memoryview(_kinds())
 _header_size = HEADER_SIZE
-_begin, _map, _rows, _end = _BEGIN, _MAP, _ROWS, _END
+_begin, _map, _end = _BEGIN, _MAP, _END
 _maps_max = MAPS_MAX
 
 

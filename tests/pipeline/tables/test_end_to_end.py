@@ -10,6 +10,7 @@ from ibb.pipeline.tables.row_changes import TableName
 from ibb.protocol.gtid import GtidPosition
 
 from ...integration.workload import TYPE_COLUMNS, TYPE_ROW
+from .topology import selected, shown
 
 pytestmark = [pytest.mark.live, pytest.mark.xdist_group("change_tables")]
 
@@ -203,17 +204,3 @@ def test_histories_tell_what_a_table_was(topology, tmp_path, row_image):
                 columns = sorted(found.column_names)
                 found = found.select(columns).to_pylist()
                 assert (columns, shown(row.values() for row in found)) == rows, (position, name)
-
-
-def selected(primary, name):
-    """Return the columns of a table, and its rows as text."""
-    columns = sorted(row[0] for row in primary.rows(f"SHOW COLUMNS FROM {name}"))
-    return columns, shown(primary.rows(f"SELECT {', '.join(columns)} FROM {name}"))
-
-
-def shown(rows):
-    """Return rows as text in an order of their own, whichever of the two sides they are from."""
-    return sorted(
-        tuple(value.decode() if isinstance(value, bytes) else str(value) for value in row)
-        for row in rows
-    )

@@ -67,3 +67,19 @@ class Topology(NamedTuple):
         """Return a line for each table that is not as at the primary, and the number of tables."""
         results = list(check_tables(config))
         return [result.line() for result in results if not result.is_equal], len(results)
+
+
+def plain(value):
+    """Return a value as text, as it is."""
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def selected(primary, name, text=plain):
+    """Return the columns of a table at the primary, sorted, and its rows as text."""
+    columns = sorted(row[0] for row in primary.rows(f"SHOW COLUMNS FROM {name}"))
+    return columns, shown(primary.rows(f"SELECT {', '.join(columns)} FROM {name}"), text)
+
+
+def shown(rows, text=plain):
+    """Return rows as text in an order of their own, whichever of the two sides they are from."""
+    return sorted(tuple(map(text, row)) for row in rows)
