@@ -105,3 +105,12 @@ def test_read_gtid_wants_a_gtid_event():
         read_gtid(query)
     with pytest.raises(FormatError, match="only 31 bytes"):
         read_gtid(bytes(31))
+
+
+@pytest.mark.parametrize(("place", "value"), [(4, EventType.XID), (9, 37), (9, 39)])
+def test_one_of_the_usual_form_is_of_its_type_and_length(place, value):
+    event = bytearray(GtidEvent(Gtid(0, 1, 5), 7, 0).encode())
+    assert GtidEvent.parse(event).gtid == Gtid(0, 1, 5)
+    event[place] = value
+    with pytest.raises(FormatError):
+        GtidEvent.parse(event)

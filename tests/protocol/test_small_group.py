@@ -64,6 +64,15 @@ def test_rows_and_their_table_maps_are_found(events):
 
 
 @pytest.mark.kernel
+def test_the_last_table_map_of_a_number_counts():
+    again = of_table(EventType.TABLE_MAP, more=b"\1\0longer than the other")
+    other = of_table(EventType.TABLE_MAP, NUMBERS[1])
+    (row,) = find_rows(b"".join((GTID, MAP, again, other, WRITE, XID)))
+    start = len(GTID) + len(MAP)
+    assert (row.map_start, row.map_end) == (start, start + len(again))
+
+
+@pytest.mark.kernel
 @pytest.mark.parametrize("odd", ODD)
 @pytest.mark.parametrize("place", [1, 2, 3])
 def test_any_other_event_is_for_who_reads_them_all(odd, place):
