@@ -10,7 +10,7 @@ from ibb.pipeline.tables.renames import moved
 
 from .modelled import named, table
 from .test_deaths import CREATE_T, ONE, TWO, A, C, try_disks
-from .test_renames import KINDS, rows_of
+from .test_renames import KINDS, read_anew, rows_of
 
 SEEN = {"bag": 5, "none": 1, "u": 4}  # versions behind `those_that_are_there`
 
@@ -142,15 +142,11 @@ def test_a_table_read_anew_ahead_of_a_name_that_may_have_been_missing(source, de
     source.sql(CREATE_T, t=table("id name", "id"))
     source.insert("shop.t", C)
     source.view_at = len(source.models) - 1
-    source.seen = before
-    deaths.run(lake, "shop.t")
-    source.seen = source.view_at
+    read_anew(source, deaths, lake, before, "shop.t")
     with pytest.raises(
         PipelineError, match=r"shop\.u gets the rows of shop\.t, which was read ane"
     ):
         deaths.run(lake)
-    source.seen = before
-    deaths.run(lake, "shop.u")
-    source.seen = source.view_at
+    read_anew(source, deaths, lake, before, "shop.u")
     deaths.run(lake)
     deaths.check(lake)
