@@ -40,6 +40,7 @@ class BinlogDirectory:
     Args:
         disk: where the directory is.
         path: of the directory.
+        known: a page that is known to be used, as `known_page` was; (0, 0): none.
 
     Attributes:
         limit: serve nothing from here on; None: no limit. Must lie behind a whole record.
@@ -54,7 +55,7 @@ class BinlogDirectory:
 
     tail_is_final = False
 
-    def __init__(self, disk: Disk, path: str) -> None:
+    def __init__(self, disk: Disk, path: str, known: tuple[int, int] = (0, 0)) -> None:
         self.limit: Position | None = None
         self.generation = 0
         self.unreadable: DiskError | None = None
@@ -69,12 +70,19 @@ class BinlogDirectory:
         self._headers: dict[int, FileHeader] = {}
         self._used: dict[int, UsedPages] = {}
         self._listing = NOTHING_LISTED
+        self._known_page = known
         self.refresh()
 
     @property
     def listing(self) -> Listing:
         """What the last refresh found."""
         return self._listing
+
+    @property
+    def known_page(self) -> tuple[int, int]:
+        """The last page that is surely used, for who opens the directory anew: file and number."""
+        last = self._listing.last
+        return (last, self._used[last].sure) if last >= 0 else (0, 0)
 
     def refresh(self) -> None:
         """
@@ -96,6 +104,8 @@ class BinlogDirectory:
             if last < before.last or (last >= 0 and numbers[0] < min(before.numbers, default=0)):
                 before, newest = self._begin_anew()
             known = self._used[last].sure if last == before.last >= 0 else 0
+            if before is NOTHING_LISTED and last == self._known_page[0]:
+                known = self._known_page[1]
             # By the old listing: what was counted while the file could grow is counted again.
             self._used = {
                 number: used

@@ -188,6 +188,11 @@ class GroupReader:
         """Where the next record is looked for."""
         return self._records.position
 
+    @property
+    def met_boundary(self) -> bool:
+        """Whether a record was seen to begin or to end; until then it may be inside of one."""
+        return self._records.met_boundary
+
     def next(self) -> StoredGroup | None:
         """
         Return the next group or format description record; None: nothing (more) now.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from ibb.protocol.errors import FormatError
 
@@ -23,8 +23,8 @@ from .record_walker import count_good
 
 if TYPE_CHECKING:
     from .file_header import FileHeader
-    from .history import History
     from .open_files import OpenFiles
+    from .page_source import PageSource
 
 RUN_BYTES: Final = 256 << 10  # read at a time
 LONG_RUNS: Final = 4  # times as much, for a record that does not fit into that, or one reader
@@ -52,6 +52,21 @@ class PageRun(NamedTuple):
     visible: int
 
 
+class PagedHistory(Protocol):
+    """What runs of pages want of a `History`."""
+
+    @property
+    def pages(self) -> PageSource:
+        """The pages."""
+
+    @property
+    def generation(self) -> int:
+        """How often it was begun anew."""
+
+    def end(self) -> Position:
+        """Return where it ends."""
+
+
 class PageRuns:
     """
     The runs of a history's files, shared by all who read it. Safe to use from several threads.
@@ -65,7 +80,7 @@ class PageRuns:
         bytes_max: bytes of pages that are kept for others.
     """
 
-    def __init__(self, history: History, bytes_max: int = KEPT_BYTES_MAX) -> None:
+    def __init__(self, history: PagedHistory, bytes_max: int = KEPT_BYTES_MAX) -> None:
         self._history = history
         self._bytes_max = bytes_max
         self._mutex = threading.Lock()
@@ -202,6 +217,6 @@ class PageRuns:
         return PageRun(b"".join(images), page_size, page_no, len(images), visible)
 
 
-def _files_of(history: History) -> OpenFiles:
+def _files_of(history: PagedHistory) -> OpenFiles:
     files: OpenFiles = history.pages._files  # type: ignore[attr-defined] # noqa: SLF001 - one house
     return files

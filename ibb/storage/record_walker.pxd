@@ -48,6 +48,11 @@ cdef class RecordWalker:
     @cython.locals(code=int, is_node=bint)
     cdef int pass_node(self) noexcept nogil
 
+    @cython.locals(code=int)
+    cdef int begin_node(self) noexcept nogil
+
+    cdef bint end_node(self, bint is_node) noexcept nogil
+
     @cython.locals(code=int, is_here=bint, is_last=bint, is_all=bint)
     cdef int read_list(self) noexcept nogil
 

@@ -198,14 +198,26 @@ class RecordWalker:
 
     def pass_node(self) -> int:
         """Go over an out-of-band record, and see whether it goes on with the list before it."""
-        code = self.read_numbers(5)
+        code = self.begin_node()
         if code == _need or code == _odd:  # noqa: PLR1714, SIM109 - C has no sets
             return code
-        is_node = code == _ok and (self.left > 0 or not self.ends)
+        is_node = code == _ok
         code = self.skip()
-        if code == _ok and not (is_node and self._add_node()):
-            self.count = self._roots = 0
+        if code == _ok:
+            self.end_node(is_node)
         return code
+
+    def begin_node(self) -> int:
+        """Read the links of an out-of-band record; SHORT: it is no piece of a list."""
+        code = self.read_numbers(5)
+        return _short if code == _ok and self.left == 0 and self.ends else code
+
+    def end_node(self, is_node: bool) -> bool:
+        """Note the out-of-band record that was gone over; tell whether the list goes on with it."""
+        if is_node and self._add_node():
+            return True
+        self.count = self._roots = 0
+        return False
 
     def read_list(self) -> int:
         """Read what a commit record says of lists: nothing, or that it has the one just passed."""

@@ -121,3 +121,25 @@ def test_a_page_at_the_end_that_heals_is_looked_at_again(tmp_path) -> None:
         assert directory.read_page(end.file_no, behind) is NO_MORE_DATA
         directory.refresh()
         assert directory.end() == end
+
+
+def test_who_knows_a_used_page_does_not_look_through_the_file_again(tmp_path) -> None:
+    with Store.open(tmp_path, OPTIONS) as store:
+        for number in (1, 2):
+            with store.begin() as group:
+                group.write(transaction("x" * 4000))
+                group.commit(Gtid(0, 1, number))
+    disk = BadSectors(set())
+    with closing(BinlogDirectory(disk, str(tmp_path))) as whole:
+        known, end, reads = whole.known_page, whole.end(), disk.reads
+    assert known == (end.file_no, end.offset // PAGE)
+    for page, is_quick in ((known[1], True), (known[1] - 3, True), (0, False)):
+        disk = BadSectors(set())
+        with closing(BinlogDirectory(disk, str(tmp_path), (known[0], page))) as again:
+            assert (again.known_page, again.end()) == (known, end)
+            assert (disk.reads < reads) == is_quick
+    with closing(BinlogDirectory(disk, str(tmp_path), (known[0] + 1, 50))) as other:
+        assert other.end() == end  # it is of a file that is not the newest
+    (tmp_path / "none").mkdir()
+    with closing(BinlogDirectory(OsDisk(), str(tmp_path / "none"))) as nothing:
+        assert nothing.known_page == (0, 0)

@@ -287,7 +287,7 @@ class RunStream(DumpStream):
     def _is_usual(self, header: FileHeader, at: Position) -> bool:
         """Tell whether the reader is where a record begins, and all groups go, or are passed."""
         is_inside_page = at.offset > header.page_size and at.offset % header.page_size > 0
-        if not is_inside_page and not self._reader._records.met_boundary:  # noqa: SLF001
+        if not is_inside_page and not self._reader.met_boundary:
             return False  # the page may begin inside a record
         if self._request.until is not None or self._pace.delay:
             return False
