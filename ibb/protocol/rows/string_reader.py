@@ -17,7 +17,7 @@ from ibb.protocol.errors import FormatError
 
 from .column import COMPRESSED, ColumnType
 from .string_values import count_bytes, count_mapped_bytes, take_labels, take_mapped, take_strings
-from .text_encoding import UTF8, text_of, utf8_table
+from .text_encoding import UTF8, has_ascii, text_of, utf8_table
 from .value_policy import BadText, ValueRefused
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ class StringReader:
         self._special = layout.special
         self._charset = None if layout.charset == "binary" else layout.charset
         self._table = utf8_table(self._charset) if self._charset else None
+        self._has_ascii = has_ascii(self._table or b"")
         is_padded = column.type is ColumnType.STRING and layout.charset == "binary"
         self._pad = _SPECIAL_BYTES.get(layout.special or "", column.length if is_padded else 0)
         self._labels = None
@@ -147,15 +148,15 @@ class StringReader:
         return found
 
     def _read_mapped(self, staged: Staged) -> tuple[memoryview, memoryview]:
-        prefix, table = self._column.prefix, memoryview(self._table or b"")
-        total = count_mapped_bytes(*staged, prefix, table)
+        how = self._column.prefix, memoryview(self._table or b""), self._has_ascii
+        total = count_mapped_bytes(*staged, *how)
         if total < 0:
             if self._policy.bad_text is BadText.ERROR:
                 self._refuse_text()
             return self.read_one_by_one(staged)
-        offsets, out = _offsets(staged.rows), memoryview(bytearray(self._checked(total)))
-        take_mapped(*staged, prefix, table, offsets, out)
-        return offsets, out
+        offsets, out = _offsets(staged.rows), memoryview(bytearray(self._checked(total) + 3))
+        take_mapped(*staged, *how, offsets, out)
+        return offsets, out[:total]
 
     def _read_labels(self, staged: Staged) -> tuple[memoryview, memoryview]:
         labels = self._labels or []

@@ -1,4 +1,7 @@
 cimport cython
+from libc.string cimport memcpy
+
+cdef unsigned long long _high_bits
 
 @cython.locals(total=Py_ssize_t, row=Py_ssize_t, place=Py_ssize_t, length=Py_ssize_t)
 cpdef Py_ssize_t count_bytes(const unsigned char[::1] data, const int[::1] places, Py_ssize_t width, Py_ssize_t column, Py_ssize_t rows, Py_ssize_t prefix, Py_ssize_t pad) except? -1
@@ -6,16 +9,26 @@ cpdef Py_ssize_t count_bytes(const unsigned char[::1] data, const int[::1] place
 @cython.locals(value=Py_ssize_t, index=Py_ssize_t, byte=Py_ssize_t)
 cdef Py_ssize_t _read_length(const unsigned char[::1] data, Py_ssize_t place, Py_ssize_t prefix) noexcept
 
-@cython.locals(end=Py_ssize_t, seen="unsigned char", row=Py_ssize_t, place=Py_ssize_t, length=Py_ssize_t,
-               index=Py_ssize_t, byte="unsigned char")
+@cython.locals(end=Py_ssize_t, is_ascii=bint, row=Py_ssize_t, place=Py_ssize_t, length=Py_ssize_t,
+               source="const unsigned char*", target="unsigned char*")
 cpdef bint take_strings(const unsigned char[::1] data, const int[::1] places, Py_ssize_t width, Py_ssize_t column, Py_ssize_t rows, Py_ssize_t prefix, Py_ssize_t pad, int[::1] offsets, unsigned char[::1] out) except? -1
 
-@cython.locals(total=Py_ssize_t, row=Py_ssize_t, place=Py_ssize_t, length=Py_ssize_t, index=Py_ssize_t, size=Py_ssize_t)
-cpdef Py_ssize_t count_mapped_bytes(const unsigned char[::1] data, const int[::1] places, Py_ssize_t width, Py_ssize_t column, Py_ssize_t rows, Py_ssize_t prefix, const unsigned char[::1] table) except? -1
+cdef void _copy(unsigned char* out, Py_ssize_t to, const unsigned char* data, Py_ssize_t place, Py_ssize_t length) noexcept
+
+@cython.locals(seen="unsigned char", index=Py_ssize_t)
+cdef bint _is_ascii(const unsigned char* data, Py_ssize_t place, Py_ssize_t length) noexcept
+
+@cython.locals(word="unsigned long long")
+cdef bint _are_eight_ascii(const unsigned char* data, Py_ssize_t place) noexcept
+
+@cython.locals(total=Py_ssize_t, row=Py_ssize_t, place=Py_ssize_t, length=Py_ssize_t, index=Py_ssize_t, stop=Py_ssize_t,
+               size=Py_ssize_t, source="const unsigned char*", entries="const unsigned char*")
+cpdef Py_ssize_t count_mapped_bytes(const unsigned char[::1] data, const int[::1] places, Py_ssize_t width, Py_ssize_t column, Py_ssize_t rows, Py_ssize_t prefix, const unsigned char[::1] table, bint has_ascii) except? -1
 
 @cython.locals(end=Py_ssize_t, row=Py_ssize_t, place=Py_ssize_t, length=Py_ssize_t, index=Py_ssize_t,
-               entry=Py_ssize_t, size=Py_ssize_t)
-cpdef take_mapped(const unsigned char[::1] data, const int[::1] places, Py_ssize_t width, Py_ssize_t column, Py_ssize_t rows, Py_ssize_t prefix, const unsigned char[::1] table, int[::1] offsets, unsigned char[::1] out)
+               stop=Py_ssize_t, entry=Py_ssize_t, source="const unsigned char*",
+               target="unsigned char*", entries="const unsigned char*")
+cpdef take_mapped(const unsigned char[::1] data, const int[::1] places, Py_ssize_t width, Py_ssize_t column, Py_ssize_t rows, Py_ssize_t prefix, const unsigned char[::1] table, bint has_ascii, int[::1] offsets, unsigned char[::1] out)
 
 @cython.locals(end=Py_ssize_t, count=Py_ssize_t, writing=bint, row=Py_ssize_t, place=Py_ssize_t, start=Py_ssize_t,
                known=Py_ssize_t, bit=Py_ssize_t, label=Py_ssize_t, begin=Py_ssize_t, length=Py_ssize_t, index=Py_ssize_t)

@@ -8,6 +8,13 @@ Source: dump-protocol 4.10; the values of every type as MariaDB 10.11 writes the
 
 from __future__ import annotations
 
+try:
+    import cython
+except ImportError:  # nothing needs it to run
+    from ibb import uncompiled as cython
+
+_high_bits = 0x8080808080808080  # of eight bytes
+
 
 def count_bytes(
     data: memoryview,
@@ -54,8 +61,9 @@ def take_strings(
     out: memoryview,
 ) -> bool:
     """Copy strings one behind the other; return whether all bytes are ASCII."""
-    end = 0
-    seen = 0
+    end, is_ascii = 0, True
+    source = cython.address(data[0]) if cython.compiled else data
+    target = cython.address(out[0]) if cython.compiled else out
     for row in range(rows):
         offsets[row] = end
         place = places[row * width + column]
@@ -63,13 +71,39 @@ def take_strings(
             continue
         length = _read_length(data, place, prefix)
         place += prefix
-        for index in range(length):
-            byte = data[place + index]
-            seen |= byte
-            out[end + index] = byte
+        _copy(target, end, source, place, length)
+        is_ascii = is_ascii and _is_ascii(source, place, length)
         end += max(length, pad)
     offsets[rows] = end
+    return is_ascii
+
+
+def _copy(out: memoryview, to: int, data: memoryview, place: int, length: int) -> None:
+    if cython.compiled:
+        memcpy(cython.address(out[to]), cython.address(data[place]), length)  # noqa: F821
+    else:
+        out[to : to + length] = data[place : place + length]
+
+
+def _is_ascii(data: memoryview, place: int, length: int) -> bool:
+    """Tell whether some bytes are all ASCII."""
+    while length >= 8:
+        if not _are_eight_ascii(data, place):
+            return False
+        place += 8
+        length -= 8
+    seen = 0
+    for index in range(length):
+        seen |= data[place + index]
     return seen < 0x80
+
+
+def _are_eight_ascii(data: memoryview, place: int) -> bool:
+    word = 0
+    if cython.compiled:
+        memcpy(cython.address(word), cython.address(data[place]), 8)  # noqa: F821
+        return (word & _high_bits) == 0
+    return bytes(data[place : place + 8]).isascii()
 
 
 def count_mapped_bytes(
@@ -80,27 +114,39 @@ def count_mapped_bytes(
     rows: int,
     prefix: int,
     table: memoryview,
+    has_ascii: bool,
 ) -> int:
     """
     Return the bytes that a column of a one-byte character set takes in UTF-8.
 
-    *table* has of each byte four: how many bytes of UTF-8, and these.
+    *table* has of each byte four: its UTF-8, and as the last how many bytes that has; *has_ascii*
+    says that all of ASCII means in this character set what it means in UTF-8.
 
     Returns:
         The bytes; -1 - row if that row has a byte that is no character.
     """
     total = 0
+    entries = cython.address(table[0]) if cython.compiled else table
+    source = cython.address(data[0]) if cython.compiled else data
     for row in range(rows):
         place = places[row * width + column]
         if place < 0:
             continue
         length = _read_length(data, place, prefix)
         place += prefix
-        for index in range(length):
-            size = table[4 * data[place + index]]
-            if size == 0:
-                return -1 - row
-            total += size
+        index = 0
+        while index < length:
+            stop = min(index + 8, length)
+            if has_ascii and index + 8 <= length and _are_eight_ascii(source, place + index):
+                total += 8
+                index += 8
+                continue
+            while index < stop:
+                size = entries[4 * source[place + index] + 3]
+                if size == 0:
+                    return -1 - row
+                total += size
+                index += 1
     return total
 
 
@@ -112,11 +158,19 @@ def take_mapped(
     rows: int,
     prefix: int,
     table: memoryview,
+    has_ascii: bool,
     offsets: memoryview,
     out: memoryview,
 ) -> None:
-    """Write strings of a one-byte character set as UTF-8; see `count_mapped_bytes`."""
+    """
+    Write strings of a one-byte character set as UTF-8; see `count_mapped_bytes`.
+
+    *out* has three bytes more than are counted, which mean nothing.
+    """
     end = 0
+    source = cython.address(data[0]) if cython.compiled else data
+    target = cython.address(out[0]) if cython.compiled else out
+    entries = cython.address(table[0]) if cython.compiled else table
     for row in range(rows):
         offsets[row] = end
         place = places[row * width + column]
@@ -124,15 +178,25 @@ def take_mapped(
             continue
         length = _read_length(data, place, prefix)
         place += prefix
-        for index in range(length):
-            entry = 4 * data[place + index]
-            size = table[entry]
-            out[end] = table[entry + 1]
-            if size > 1:
-                out[end + 1] = table[entry + 2]
-            if size > 2:
-                out[end + 2] = table[entry + 3]
-            end += size
+        index = 0
+        while index < length:
+            stop = min(index + 8, length)
+            if has_ascii and index + 8 <= length and _are_eight_ascii(source, place + index):
+                if cython.compiled:
+                    memcpy(cython.address(target[end]), cython.address(source[place + index]), 8)  # noqa: F821
+                else:
+                    target[end : end + 8] = source[place + index : place + index + 8]
+                end += 8
+                index += 8
+                continue
+            while index < stop:  # without a branch for each: nobody can guess what comes
+                entry = 4 * source[place + index]
+                if cython.compiled:
+                    memcpy(cython.address(target[end]), cython.address(entries[entry]), 4)  # noqa: F821
+                else:
+                    target[end : end + 4] = entries[entry : entry + 4]
+                end += entries[entry + 3]
+                index += 1
     offsets[rows] = end
 
 

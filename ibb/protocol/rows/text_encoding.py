@@ -162,7 +162,11 @@ def charset_of_collation(number: int) -> str | None:
 
 @cache
 def utf8_table(charset: str) -> bytes | None:
-    """Return the table of a one-byte character set, None for one of several bytes."""
+    """
+    Return the table of a one-byte character set, None for one of several bytes.
+
+    Of each byte it has four: its UTF-8, filled up with zeros, and how many bytes that has.
+    """
     if charset not in _TABLES:
         return None
     python, others = _TABLES[charset]
@@ -172,8 +176,13 @@ def utf8_table(charset: str) -> bytes | None:
     table = bytearray()
     for char in chars:
         encoded = b"" if char == "\ufffd" else char.encode()
-        table += bytes([len(encoded)]) + encoded.ljust(3, b"\0")
+        table += encoded.ljust(3, b"\0") + bytes([len(encoded)])
     return bytes(table)
+
+
+def has_ascii(table: bytes) -> bool:
+    """Tell whether all of ASCII means in a character set of that table what it means in UTF-8."""
+    return table[: 4 * 128] == b"".join(bytes((byte, 0, 0, 1)) for byte in range(128))
 
 
 def text_of(
@@ -196,9 +205,7 @@ def text_of(
     if table is None:
         codec = "utf-8" if charset in UTF8 or charset == "binary" else CODECS[charset]
         return decoded(data, charset, codec, errors, of_statement=of_statement)
-    text = b"".join(
-        table[4 * byte + 1 : 4 * byte + 1 + table[4 * byte]] or b"\xff" for byte in data
-    )
+    text = b"".join(table[4 * byte : 4 * byte + table[4 * byte + 3]] or b"\xff" for byte in data)
     return text.decode(errors=errors)
 
 

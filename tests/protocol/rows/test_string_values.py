@@ -1,0 +1,76 @@
+"""Columns of strings out of staged rows, by the kernel, and text by text."""
+
+from array import array
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ibb.protocol.rows.string_values import (
+    count_bytes,
+    count_mapped_bytes,
+    take_mapped,
+    take_strings,
+)
+from ibb.protocol.rows.text_encoding import has_ascii, text_of, utf8_table
+
+pytestmark = pytest.mark.kernel
+
+CHARSETS = ("latin1", "latin2", "cp1251", "greek", "hebrew", "koi8r", "swe7", "armscii8", "tis620")
+# Long stretches of ASCII, single bytes that are not, and anything.
+TEXTS = st.lists(
+    st.text("aZ09 ", max_size=30).map(str.encode) | st.binary(max_size=3), max_size=5
+).map(b"".join)
+
+
+def staged(values, prefix):
+    """Return rows of one column as they are staged; None is NULL."""
+    data, places = bytearray(b"?"), array("i")
+    for value in values:
+        places.append(-1 if value is None else len(data))
+        if value is not None:
+            data += len(value).to_bytes(prefix, "little") + value
+    return memoryview(data), memoryview(places), 1, 0, len(values)
+
+
+def cut(offsets, out):
+    return [bytes(out[begin:end]) for begin, end in pairwise(offsets)]
+
+
+@pytest.mark.parametrize("charset", CHARSETS)
+@settings(max_examples=60)
+@given(values=st.lists(st.none() | TEXTS, max_size=8), prefix=st.sampled_from((1, 2)))
+def test_texts_of_one_byte_character_sets(charset, values, prefix):
+    table = utf8_table(charset)
+    valid = {byte for byte in range(256) if table[4 * byte + 3]}
+    rows = staged(values, prefix)
+    how = prefix, memoryview(table), has_ascii(table)
+    bad = [row for row, one in enumerate(values) if one is not None and not set(one) <= valid]
+    total = count_mapped_bytes(*rows, *how)
+    if bad:
+        assert total == -1 - bad[0]
+        return
+    texts = [b"" if one is None else text_of(one, charset).encode() for one in values]
+    assert total == sum(map(len, texts))
+    offsets, out = memoryview(array("i", bytes(4 * len(values) + 4))), bytearray(total + 3)
+    take_mapped(*rows, *how, offsets, memoryview(out))
+    assert cut(offsets, out) == texts
+
+
+def test_a_character_set_that_changes_ascii_is_known():
+    assert has_ascii(utf8_table("latin1"))
+    assert not has_ascii(utf8_table("swe7"))
+    assert text_of(b"[", "swe7") == "Ä"
+
+
+@settings(max_examples=100)
+@given(values=st.lists(st.none() | TEXTS, max_size=8), pad=st.sampled_from((0, 0, 9)))
+def test_strings_are_copied_and_it_is_told_whether_they_are_ascii(values, pad):
+    rows = staged(values, 2)
+    total = count_bytes(*rows, 2, pad)
+    offsets, out = memoryview(array("i", bytes(4 * len(values) + 4))), bytearray(total)
+    is_ascii = take_strings(*rows, 2, pad, offsets, memoryview(out))
+    wanted = [b"" if one is None else one.ljust(pad, b"\0") for one in values]
+    assert cut(offsets, out) == wanted
+    assert is_ascii == all(one.isascii() for one in wanted)
