@@ -30,7 +30,7 @@ KERNELS: Final = (
     "ibb.protocol.fast_checksum",
     "ibb.protocol.group_run",
     "ibb.protocol.plain_events",
-    "ibb.protocol.small_group",
+    "ibb.protocol.small_groups",
     "ibb.protocol.rows.moment_values",
     "ibb.protocol.rows.number_values",
     "ibb.protocol.rows.row_stage",

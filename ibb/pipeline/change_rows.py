@@ -7,30 +7,30 @@ order of the binlog; columns position and row tell the order inside a group.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Protocol
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from ibb.protocol.event import TYPE_OFFSET
-from ibb.protocol.rows.rows_event import OPS
+from ibb.protocol.errors import FormatError
 from ibb.protocol.rows.table_layout import layout_of
 
-from .columns import GROUP_KEY_COLUMNS, MICROSECONDS, TEXTS, TIMESTAMP, Column
+from .columns import GROUP_KEY_COLUMNS, TEXTS, Column
+from .found_rows import BlockRows, refuse
 from .group_rows import check_seq_no
 from .row_batches import RowBatch, RowBatches
+from .row_tags import RowTags
 from .text_maps import TextImages
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 
-    from ibb.protocol.gtid_event import GtidEvent
+    from ibb.protocol.gtid import Gtid
     from ibb.protocol.rows.table_map import TableMap
     from ibb.protocol.rows.table_schema import TableSchema
     from ibb.protocol.rows.value_policy import ValuePolicy
 
+    from .found_rows import TableRows
     from .known_schemas import KnownSchemas
-    from .row_events import TableRows
 
 VERSIONS_MAX: Final = 64  # of tables that are collected at a time
 HELD_BYTES_MAX: Final = 64 << 20  # of rows events, of all of them
@@ -55,21 +55,19 @@ CHANGE_COLUMNS: Final = (
 GROUP_COLUMN: Final = Column("_group", pa.int64())
 
 
-class Tag(NamedTuple):
-    """
-    Where rows come from.
+class RowCheck(Protocol):
+    """Refuses rows of some versions of a table."""
 
-    Attributes:
-        group: when and by which GTID they changed.
-        position: of their event in the group.
-        number: of the group, in its partition.
-        statement: that changed them.
-    """
+    def has_passed(self, table: TableMap, schema: TableSchema | None) -> bool:
+        """Tell whether all rows of a version pass."""
 
-    group: GtidEvent
-    position: int
-    number: int
-    statement: bytes | None = None
+    def check(self, table: TableMap, schema: TableSchema | None, gtid: Gtid) -> None:
+        """
+        Look at rows of a version in a group.
+
+        Raises:
+            FormatError: they are refused.
+        """
 
 
 class CollectedRows:
@@ -80,9 +78,8 @@ class CollectedRows:
         schemas: what is known of tables besides what the binlog says.
         policy: for values without an exact counterpart.
         columns: by a table's columns, those that are wanted; None: all.
-        ops: of the protocol's numbers, those that are wanted; empty: all.
         as_texts: the batches are for mode changes.
-        check: is called with each rows event and the schema of its table, and refuses some.
+        check: refuses rows of some versions of a table.
     """
 
     def __init__(
@@ -90,22 +87,22 @@ class CollectedRows:
         schemas: KnownSchemas,
         policy: ValuePolicy,
         columns: Callable[[Sequence[str]], list[str] | None],
-        ops: frozenset[int],
         *,
         as_texts: bool = False,
-        check: Callable[[TableRows, TableSchema | None], None] | None = None,
+        check: RowCheck | None = None,
     ) -> None:
         self._check = check
         self._as_texts = as_texts
         self._schemas = schemas
         self._policy = policy
         self._columns = columns
-        self._ops = ops
         self._batches: dict[tuple[bytes, TableSchema | None], RowBatches] = {}
-        self._tags: list[Tag] = []
+        self._tags = RowTags()
         self._bytes = 0
 
-    def batches(self, events: Iterable[TableRows]) -> Iterator[tuple[RowBatch, list[Tag]]]:
+    def batches(
+        self, events: Iterable[TableRows | BlockRows]
+    ) -> Iterator[tuple[RowBatch, RowTags]]:
         """
         Yield batches with the tags that they refer to.
 
@@ -113,27 +110,79 @@ class CollectedRows:
             FormatError, ValueRefused, SchemaMissing, SchemaMismatch: rows cannot be decoded.
         """
         for rows in events:
-            if self._ops and OPS.get(rows.event[TYPE_OFFSET]) not in self._ops:  # type: ignore[call-overload]
-                continue
-            schema = self._schemas.find(rows.table.database, rows.table.table, rows.group.gtid)
-            if self._check is not None:
-                self._check(rows, schema)
-            version = rows.table.layout, schema
-            batches = self._batches.get(version)
-            if batches is None:
-                if len(self._batches) >= VERSIONS_MAX:
-                    yield from self._all()
-                batches = self._batches[version] = self._made(rows.table, schema)
-            check_seq_no(rows.group)
-            batches.add(rows.event, len(self._tags))
-            self._tags.append(Tag(rows.group, rows.position, rows.number, rows.statement))
-            self._bytes += len(rows.event) + len(rows.statement or b"")
-            del rows  # the event is staged, and may be large
-            while batches.is_full:
-                yield batches.take(), self._tags
+            if isinstance(rows, BlockRows):
+                yield from self._take_block(rows)
+            else:
+                table, gtid = rows.table, rows.group.gtid
+                schema = self._schemas.find(table.database, table.table, gtid)
+                if self._check is not None:
+                    self._check.check(table, schema, gtid)
+                batches = yield from self._of(table, schema)
+                self._take(rows, batches)
+                del rows  # the event is staged, and may be large
+                while batches.is_full:
+                    yield batches.take(), self._tags
             if self._bytes >= HELD_BYTES_MAX or len(self._tags) >= TAGS_MAX:
                 yield from self._all()
+                self._tags = RowTags()
         yield from self._all()
+
+    def _take(self, rows: TableRows, batches: RowBatches) -> None:
+        """Stage a rows event."""
+        check_seq_no(rows.group)
+        try:
+            batches.add(rows.event, len(self._tags))
+        except FormatError as error:
+            refuse(error, rows.group.gtid)
+        self._tags.add(rows.group, rows.position, rows.number, rows.statement)
+        self._bytes += len(rows.event) + len(rows.statement or b"")
+
+    def _take_block(self, rows: BlockRows) -> Iterator[tuple[RowBatch, RowTags]]:
+        """Stage many rows events of a table."""
+        table, tag = rows.table, len(self._tags)
+        self._tags.extend(rows.tags)
+        self._bytes += rows.size
+        for first, last, schema in self._versions(rows, tag):
+            batches = yield from self._of(table, schema)
+            events, at = rows.events.up_to(last), first
+            while at < last:
+                try:
+                    at = batches.add_found(events, at, tag + at)
+                except FormatError as error:
+                    refuse(error, self._tags.gtid(tag + batches.failed))
+                while batches.is_full:
+                    yield batches.take(), self._tags
+
+    def _versions(self, rows: BlockRows, tag: int) -> Iterator[tuple[int, int, TableSchema | None]]:
+        """Yield first and last, and the schema, of stretches of events that have the same one."""
+        table = rows.table
+        is_same, schema = self._schemas.always(table.database, table.table)
+        if is_same and (self._check is None or self._check.has_passed(table, schema)):
+            yield 0, rows.number, schema
+            return
+        first = 0
+        for number in range(rows.number):
+            gtid = self._tags.gtid(tag + number)
+            found = schema if is_same else self._schemas.find(table.database, table.table, gtid)
+            if self._check is not None:
+                self._check.check(table, found, gtid)
+            if found is not schema and found != schema:
+                if number > first:
+                    yield first, number, schema
+                first, schema = number, found
+        yield first, rows.number, schema
+
+    def _of(
+        self, table: TableMap, schema: TableSchema | None
+    ) -> Generator[tuple[RowBatch, RowTags], None, RowBatches]:
+        """Return what collects the rows of a version; yield others if there are too many."""
+        version = table.layout, schema
+        batches = self._batches.get(version)
+        if batches is None:
+            if len(self._batches) >= VERSIONS_MAX:
+                yield from self._all()
+            batches = self._batches[version] = self._made(table, schema)
+        return batches
 
     def _made(self, table: TableMap, schema: TableSchema | None) -> RowBatches:
         layout = layout_of(table, schema)
@@ -145,17 +194,16 @@ class CollectedRows:
             layout, self._policy, names, batch_bytes=TEXT_BATCH_BYTES, batch_rows=rows
         )
 
-    def _all(self) -> Iterator[tuple[RowBatch, list[Tag]]]:
-        """Yield what is there and begin anew."""
+    def _all(self) -> Iterator[tuple[RowBatch, RowTags]]:
+        """Yield what is there and begin anew, but for the tags: there may be others."""
         for batches in self._batches.values():
             while batches.rows:
                 yield batches.take(), self._tags
         self._batches.clear()
-        self._tags = []
         self._bytes = 0
 
 
-def change_batch(batch: RowBatch, tags: list[Tag], columns: Sequence[Column]) -> pa.RecordBatch:
+def change_batch(batch: RowBatch, tags: RowTags, columns: Sequence[Column]) -> pa.RecordBatch:
     """
     Return the rows of mode changes.
 
@@ -184,30 +232,8 @@ def change_batch(batch: RowBatch, tags: list[Tag], columns: Sequence[Column]) ->
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def metadata_array(batch: RowBatch, tags: list[Tag], name: str) -> pa.Array:
+def metadata_array(batch: RowBatch, tags: RowTags, name: str) -> pa.Array:
     """Return a column that says where rows come from: gtid, op, and so on."""
     if name == "op":
         return batch.op
-    if name == "row":
-        return batch.number
-    first, last = batch.tag[0].as_py(), batch.tag[-1].as_py()
-    value, kind = _OF_TAGS[name]
-    values = pa.array([value(tag) for tag in tags[first : last + 1]], kind)
-    return values.take(pc.subtract(batch.tag, first))
-
-
-def _statement(tag: Tag) -> str | None:
-    return None if tag.statement is None else tag.statement.decode(errors="replace")
-
-
-_OF_TAGS: Final[dict[str, tuple[Callable[[Tag], Any], Any]]] = {
-    "gtid": (lambda tag: str(tag.group.gtid), pa.string()),
-    "domain": (lambda tag: tag.group.gtid.domain, pa.int64()),
-    "server": (lambda tag: tag.group.gtid.server, pa.int64()),
-    "seq_no": (lambda tag: tag.group.gtid.seq, pa.int64()),
-    "commit_time": (lambda tag: tag.group.timestamp * MICROSECONDS, TIMESTAMP),
-    "position": (lambda tag: tag.position, pa.int32()),
-    "thread": (lambda tag: tag.group.thread_id, pa.int64()),
-    "statement": (_statement, pa.string()),
-    "_group": (lambda tag: tag.number, pa.int64()),
-}
+    return batch.number if name == "row" else tags.column(name, batch.tag)

@@ -64,6 +64,15 @@ class DirectoryView(NamedTuple):
     state: BinlogState
     in_files: Position | None
 
+    def known_page_in_files(self) -> tuple[int, int]:
+        """Return a page that is used in the files themselves, as `BinlogDirectory` has it."""
+        if self.in_files is None:
+            return self.pages.known_page
+        file_no, offset = self.in_files
+        header = self.pages.header(file_no)
+        pages_before = 0 if header is None else offset // header.page_size
+        return min(self.pages.known_page, (file_no, max(pages_before - 1, 0)))
+
 
 def disk_of(path: str) -> tuple[Disk, str]:
     """
@@ -139,25 +148,26 @@ def open_view(path: str) -> DirectoryView:
     raise FormatError(f"{path} is begun anew (RESET MASTER) again and again")
 
 
-def open_for_task(path: str, *, recovered: bool) -> BinlogDirectory:
+def open_for_task(path: str, *, recovered: bool, known: tuple[int, int]) -> BinlogDirectory:
     """
     Open a directory of which a part is to be read.
 
     Args:
         path: local, or a URL.
         recovered: apply its redo log.
+        known: a page that is used, as `BinlogDirectory` has it.
 
     Raises:
         OptionError: it is not there, where this runs.
         DiskError, FormatError: it cannot be read.
     """
     disk, where = disk_of(path)
-    return _open(recovered_view(disk, where) if recovered else disk, where)
+    return _open(recovered_view(disk, where) if recovered else disk, where, known)
 
 
-def _open(disk: Disk, path: str) -> BinlogDirectory:
+def _open(disk: Disk, path: str, known: tuple[int, int] = (0, 0)) -> BinlogDirectory:
     try:
-        return BinlogDirectory(disk, path)
+        return BinlogDirectory(disk, path, known)
     except DiskError as error:
         if error.missing:
             raise OptionError("path", f"there is no directory {path}") from error

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
     from ibb.protocol.gtid import Gtid
     from ibb.protocol.gtid_event import XaId
+    from ibb.storage.group_runs import GroupBlock
     from ibb.storage.position import Position
 
 
@@ -18,13 +19,15 @@ class EventGroup(Protocol):
 
     Attributes:
         gtid: None for what is no group but describes the format.
-        head: the GTID event, without checksum.
         position: in the files; `NOWHERE` off a server.
     """
 
     gtid: Gtid | None
-    head: bytes
     position: Position
+
+    @property
+    def head(self) -> bytes:
+        """The GTID event, without checksum."""
 
     @property
     def timestamp(self) -> int:
@@ -46,6 +49,15 @@ class OpenGroups(Protocol):
     def groups(self) -> Generator[EventGroup, None, None]:
         """
         Yield the groups, in order.
+
+        Raises:
+            FormatError: something is damaged, or is gone since the read was planned.
+            DiskError: a file cannot be read.
+        """
+
+    def runs(self) -> Iterator[EventGroup | GroupBlock]:
+        """
+        Yield the groups, in order, many at a time where that can be.
 
         Raises:
             FormatError: something is damaged, or is gone since the read was planned.

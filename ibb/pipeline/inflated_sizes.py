@@ -34,6 +34,11 @@ class InflatedSizes:
         self._totals = array("q", [0])  # before each row
 
     @property
+    def is_needed(self) -> bool:
+        """Whether there is such a column."""
+        return bool(self._columns)
+
+    @property
     def total(self) -> int:
         """Bytes in the rows so far."""
         return self._totals[-1]

@@ -29,5 +29,13 @@ class KnownSchemas(NamedTuple):
                 return found
         return None
 
+    def always(self, database: str, table: str) -> tuple[bool, TableSchema | None]:
+        """Tell whether `find` returns the same for all groups, and if so, what."""
+        for source in self.sources:
+            is_same, schema = source.always(database, table)
+            if not is_same or schema is not None:
+                return is_same, schema
+        return True, None
+
 
 NOTHING_KNOWN: Final = KnownSchemas(())

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Self
 from ibb.protocol.errors import FormatError, SqlError
 from ibb.protocol.gtid import GtidPosition
 from ibb.storage.group_reader import GroupReader
+from ibb.storage.group_runs import GroupBlock, GroupRuns
 from ibb.storage.gtid_search import TooOld
 from ibb.storage.position import Position
 
@@ -64,18 +65,48 @@ class GroupChoice:
 
     def wants(self, group: StoredGroup) -> bool:
         """Tell whether a group counts."""
-        if group.gtid is None:
-            return False
-        domain, position = group.gtid.domain, group.position
+        gtid = group.gtid
+        return gtid is not None and self._wants(gtid.domain, group.position, group.timestamp)
+
+    def parts(self, block: GroupBlock) -> Iterator[GroupBlock]:
+        """Yield those groups of a block that count, as many as follow one another at a time."""
+        if self._wants_all(block):
+            yield block
+            return
+        copied, first = block.copied, block.first
+        for number in range(block.first, block.stop):
+            domain, time = copied.domains[number], copied.times[number]
+            if not self._wants(domain, block.position(number), time):
+                if number > first:
+                    yield block.part(first, number)
+                first = number + 1
+        if block.stop > first:
+            yield block.part(first, block.stop)
+
+    def _wants_all(self, block: GroupBlock) -> bool:
+        """Tell whether all groups of a block count, without a look at each."""
+        copied, groups = block.copied, slice(block.first, block.stop)
+        first, last = block.position(block.first), block.position(block.stop - 1)
+        times = (0, 0)
+        if self.since is not None or self.before is not None:
+            times = min(copied.times[groups]), max(copied.times[groups])
+        return all(
+            self._wants(domain, position, time)
+            for domain in set(copied.domains[groups])
+            for position in (first, last)
+            for time in times
+        )
+
+    def _wants(self, domain: int, position: Position, timestamp: int) -> bool:
         if self.start.is_before(domain, position) or not self.end.is_before(domain, position):
             return False
         if self.files is not None and position.file_no not in self.files:
             return False
         if self.domains and domain not in self.domains:
             return False
-        if self.since is not None and group.timestamp < self.since:
+        if self.since is not None and timestamp < self.since:
             return False
-        return self.before is None or group.timestamp < self.before
+        return self.before is None or timestamp < self.before
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +120,7 @@ class FileTask:
         choice: which groups.
         recovered: not all of it is in the files themselves, some is still in the redo log.
         lsn: of the header of the first file, by which another history is noticed.
+        known: a page that is used, so that nobody has to look again how far the newest file is.
     """
 
     path: str
@@ -96,6 +128,7 @@ class FileTask:
     choice: GroupChoice
     recovered: bool
     lsn: int
+    known: tuple[int, int]
 
     @property
     def place(self) -> str | None:
@@ -118,7 +151,7 @@ class FileGroups:
 
     def __init__(self, task: FileTask) -> None:
         self._task = task
-        self._pages = open_for_task(task.path, recovered=task.recovered)
+        self._pages = open_for_task(task.path, recovered=task.recovered, known=task.known)
         self._prepared = PreparedGroups(self._pages, task.part.end)
         try:
             check_not_begun_anew(self._pages, task.part.start.file_no, task.lsn)
@@ -140,20 +173,33 @@ class FileGroups:
             FormatError: something is damaged, or is gone since the read was planned.
             DiskError: a file cannot be read.
         """
+        for found in self.runs():
+            if isinstance(found, GroupBlock):
+                yield from map(found.group, range(found.first, found.stop))
+            else:
+                yield found
+
+    def runs(self) -> Iterator[EventGroup | GroupBlock]:
+        """Yield the same, many at a time where that can be."""
         task = self._task
         start, end = task.part
-        reader = GroupReader(self._pages, start)
-        while (group := reader.next()) is not None:
-            if group.position >= end:
+        runs = GroupRuns(self._pages, start)
+        while (found := runs.next()) is not None:
+            if isinstance(found, GroupBlock):
+                block = found.before(end)
+                if len(block):
+                    yield from task.choice.parts(block)
+                is_last = len(block) < len(found)
+                last = block.position(block.stop - 1) if len(block) else end
+            else:
+                last, is_last = found.position, found.position >= end
+                if not is_last and task.choice.wants(found):
+                    yield found
+            if is_last or just_behind(last) == end:
                 return
-            is_last = just_behind(group.position) == end
-            if task.choice.wants(group):
-                yield group
-            if is_last:
-                return
-        if reader.position < end:
+        if runs.position < end:
             raise FormatError(
-                f"{task.path} ends at {reader.position}, before {end} which this read was planned"
+                f"{task.path} ends at {runs.position}, before {end} which this read was planned"
                 " for: its files were purged or begun anew, or are cut"
             )
 
@@ -232,7 +278,8 @@ def tasks_between(
         if header is None:
             raise FormatError(f"file {part.start.file_no} of {named.path} is missing")
         recovered = view.in_files is not None and part.end > view.in_files
-        tasks.append(FileTask(named.path, part, choice, recovered, header.lsn))
+        known = pages.known_page if recovered else view.known_page_in_files()
+        tasks.append(FileTask(named.path, part, choice, recovered, header.lsn, known))
     return [replace(task, choice=_narrowed(task)) for task in tasks]
 
 

@@ -23,12 +23,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ibb.protocol.event import HEADER_SIZE, TYPE_OFFSET, EventType
+from ibb.protocol.errors import FormatError
+from ibb.protocol.event import TYPE_OFFSET
 from ibb.protocol.rows.column import COMPRESSED
 from ibb.protocol.rows.column_reader import ColumnReader
 from ibb.protocol.rows.number_values import take_presence
-from ibb.protocol.rows.row_stage import DELETE, INSERT, UPDATE, RowStage
-from ibb.protocol.rows.rows_event import open_rows
+from ibb.protocol.rows.row_stage import DELETE, INSERT, PLAIN_OFFSET, RowStage
+from ibb.protocol.rows.rows_event import PLAIN, open_rows
 from ibb.protocol.rows.value_policy import SchemaMissing, Unknown, ValuePolicy
 
 from .arrow_columns import arrow_array, arrow_type
@@ -40,18 +41,13 @@ if TYPE_CHECKING:
     from ibb.protocol.fields import Buffer
     from ibb.protocol.rows.table_layout import TableLayout
 
+    from .found_rows import FoundEvents
+
 BATCH_BYTES: Final = 16 << 20  # of rows events, from which on a batch is full
 BATCH_ROWS: Final = 1 << 16
 DEFAULT_POLICY: Final = ValuePolicy()
 
 _OPS: Final = pa.array(["", "insert", "update", "delete"])  # by INSERT, UPDATE, DELETE
-# The usual events, for which nothing but their type has to be looked at.
-_PLAIN: Final = {
-    int(EventType.WRITE_ROWS_V1): INSERT,
-    int(EventType.UPDATE_ROWS_V1): UPDATE,
-    int(EventType.DELETE_ROWS_V1): DELETE,
-}
-_PLAIN_OFFSET: Final = HEADER_SIZE + 8
 
 
 class RowBatch(NamedTuple):
@@ -190,6 +186,7 @@ class RowBatches:
         batch_rows: int = BATCH_ROWS,
     ) -> None:
         self.layout = layout
+        self.failed = 0  # of the events that `add_found` was given
         self._batch_bytes, self._batch_rows = batch_bytes, batch_rows
         self._stage = RowStage([column.column.skip for column in layout.columns], batch_rows)
         self._taken = 0  # of the rows that are staged
@@ -240,14 +237,39 @@ class RowBatches:
         Raises:
             FormatError: the event is damaged or of another table; no row of it is taken.
         """
-        op = _PLAIN.get(event[TYPE_OFFSET]) if len(event) > _PLAIN_OFFSET else None
+        op = PLAIN.get(event[TYPE_OFFSET]) if len(event) > PLAIN_OFFSET else None
         if op is not None:
-            rows = self._stage.add(event, _PLAIN_OFFSET, op, tag)
+            rows = self._stage.add(event, PLAIN_OFFSET, op, tag)
         else:
             head = open_rows(event)
             rows = self._stage.add(head.event, head.offset, head.op, tag)
         self._inflated.read()
         return rows
+
+    def add_found(self, events: FoundEvents, first: int, tag: int) -> int:
+        """
+        Take the rows of many events until there are enough for a batch; return which comes next.
+
+        Args:
+            events: whole rows events of this table.
+            first: of them, to be taken; `is_full` has said no.
+            tag: kept with the rows of the first one, of the next one more, and so on.
+
+        Raises:
+            FormatError: event `failed` is damaged or of another table; no row of it is taken.
+        """
+        stage = self._stage
+        try:
+            if not self._inflated.is_needed:
+                columns = events.starts, events.ends, events.ops
+                following = stage.add_plain(events.data, columns, first, tag, self._batch_bytes)
+                if following > first:
+                    return following
+            self.add(events.data[events.starts[first] : events.ends[first]], tag)
+        except FormatError:
+            self.failed = max(first, stage.next_event)
+            raise
+        return first + 1
 
     def take(self) -> RowBatch:
         """

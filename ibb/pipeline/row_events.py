@@ -8,7 +8,7 @@ they stand: small ones are held meanwhile, larger ones read twice.
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Final
 
 from ibb.protocol.errors import FormatError
 from ibb.protocol.event import HEADER_SIZE, TYPE_OFFSET, EventType
@@ -16,24 +16,24 @@ from ibb.protocol.event_group import ROWS
 from ibb.protocol.event_splitter import EventSplitter
 from ibb.protocol.gtid_event import GtidEvent, GtidFlag
 from ibb.protocol.partial_rows import FragmentJoiner
-from ibb.protocol.rows.table_map import TableMap
-from ibb.protocol.small_group import SMALL_BYTES_MAX, find_rows
+from ibb.protocol.rows.rows_event import OPS
+from ibb.storage.group_runs import GroupBlock
 
+from .block_rows import BlockFinder
+from .found_rows import NUMBER, BlockRows, TableRows, WantedRows, refuse
 from .group_outcome import STATEMENT_BYTES_MAX, GroupOutcome, Statement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from ibb.protocol.event_splitter import EventPart
-    from ibb.protocol.fields import Buffer
-    from ibb.protocol.small_group import FoundRows
+    from ibb.protocol.rows.table_map import TableMap
 
     from .event_groups import EventGroup, OpenGroups
 
+SMALL_BYTES_MAX: Final = 1 << 16  # of a group by itself that is looked at by the kernel
 HELD_BYTES_MAX: Final = 8 << 20  # of a group that is not read twice
 ROWS_EVENT_BYTES_MAX: Final = 1 << 30  # of one that is decoded: what a primary's largest packet has
-TABLE_MAPS_MAX: Final = 4096  # remembered
-_NUMBER: Final = slice(HEADER_SIZE, HEADER_SIZE + 6)  # of the table, in table maps and rows events
 _TELLING: Final = frozenset(
     {EventType.QUERY, EventType.QUERY_COMPRESSED, EventType.EXECUTE_LOAD_QUERY, EventType.INCIDENT}
 )
@@ -41,28 +41,6 @@ _CARRIERS: Final = frozenset({*ROWS, EventType.TABLE_MAP, EventType.PARTIAL_ROW_
 _PREPARED_XA: Final = int(GtidFlag.PREPARED_XA)  # plain: operations of IntFlag are slow
 _FLAGS: Final = HEADER_SIZE + 6  # of a rows event, low byte
 _STATEMENT_ENDS: Final = 1  # a flag of the last rows event of a statement
-
-
-class TableRows(NamedTuple):
-    """
-    A rows event.
-
-    Attributes:
-        group: when and by which GTID its changes happened.
-        table: its table map.
-        event: all of it, without checksum.
-        position: of the event in its group.
-        number: of the group, among those of its partition.
-        statement: that changed the rows (binlog_annotate_row_events), or the beginning of it; None:
-            it was not logged, or not asked for.
-    """
-
-    group: GtidEvent
-    table: TableMap
-    event: Buffer
-    position: int
-    number: int
-    statement: bytes | None = None
 
 
 class RowEvents:
@@ -73,6 +51,7 @@ class RowEvents:
         opened: where the groups are.
         wants: which tables, by database and name.
         keeps: tables of engines that cannot roll back; None: nobody has said.
+        ops: which kinds of changes are wanted, by the protocol's numbers; empty: all.
         allow_statements: pass over changes that are logged as statements.
         annotated: say of rows which statement changed them.
     """
@@ -82,6 +61,7 @@ class RowEvents:
         opened: OpenGroups,
         wants: Callable[[str, str], bool],
         keeps: frozenset[tuple[str, str]] | None,
+        ops: frozenset[int] = frozenset(),
         *,
         allow_statements: bool,
         annotated: bool = False,
@@ -89,11 +69,40 @@ class RowEvents:
         self._carriers = _CARRIERS | ({EventType.ANNOTATE_ROWS} if annotated else set())
         self._takes_small = not annotated
         self._opened = opened
-        self._wants = wants
+        self._wanted = WantedRows(wants, ops)
         self._keeps = keeps
         self._allow_statements = allow_statements
-        self._maps: dict[bytes, TableMap] = {}
         self._groups = 0
+        self._finder = BlockFinder(self._wanted)
+
+    def all(self) -> Iterator[TableRows | BlockRows]:
+        """
+        Yield the rows events of all groups that stand.
+
+        Raises:
+            FormatError: as `of`, or the groups cannot be read.
+            DiskError: a file cannot be read.
+        """
+        for found in self._opened.runs():
+            if isinstance(found, GroupBlock):
+                yield from self._of_block(found)
+            else:
+                yield from self.of(found)
+
+    def _of_block(self, block: GroupBlock) -> Iterator[TableRows | BlockRows]:
+        at = block.first
+        while at < block.stop:
+            stop = at
+            if self._takes_small:
+                stop = self._finder.look(block, at)
+                yield from self._finder.found(block, self._groups + 1 - at)
+                self._groups += stop - at
+                if self._finder.is_full:
+                    at = stop
+                    continue
+            if stop < block.stop:
+                yield from self.of(block.group(stop))
+            at = stop + 1
 
     def of(self, group: EventGroup) -> Iterable[TableRows]:
         """
@@ -111,15 +120,14 @@ class RowEvents:
             pieces = group.pieces()
             first = next(pieces, b"")
             is_small = self._takes_small and len(first) <= SMALL_BYTES_MAX
-            small = find_rows(first) if is_small else None
-            if small is not None:
+            if is_small and self._finder.look_at_group(first):
                 first = bytes(first)  # which the next piece may write over
                 second = next(pieces, None)
                 if second is None:
-                    return self._small(small, first, head)
+                    return self._finder.found_in_group(first, head, self._groups)
                 pieces = chain((second,), pieces)
         except FormatError as error:
-            _refuse(error, head)
+            refuse(error, head.gtid)
         return self._named(self._standing(group, chain((first,), pieces), head, head), head)
 
     def _named(self, rows: Iterator[TableRows], head: GtidEvent) -> Iterator[TableRows]:
@@ -127,16 +135,7 @@ class RowEvents:
         try:
             yield from rows
         except FormatError as error:
-            _refuse(error, head)
-
-    def _small(self, found: list[FoundRows], group: bytes, head: GtidEvent) -> list[TableRows]:
-        """Return the rows events that were found in the bytes of a group; all of them stand."""
-        rows, data = [], memoryview(group)
-        for position, map_start, map_end, start, end in found:
-            table = self._table_map(group[map_start:map_end])
-            if self._wants(table.database, table.table):
-                rows.append(TableRows(head, table, data[start:end], position, self._groups))
-        return rows
+            refuse(error, head.gtid)
 
     def _standing(
         self,
@@ -175,7 +174,9 @@ class RowEvents:
         if self._allow_statements or event[TYPE_OFFSET] == EventType.INCIDENT:
             return
         statement = Statement.parse(event)
-        if statement.changes_rows and any(self._wants(name, "") for name in statement.databases):
+        if statement.changes_rows and any(
+            self._wanted.wants(name, "") for name in statement.databases
+        ):
             raise FormatError(
                 "it changes rows by a statement, not by rows (binlog_format); set option"
                 " allowStatements to true to pass over such changes"
@@ -206,8 +207,8 @@ class RowEvents:
                 part = joiner.take(part)
                 joiner = None if joiner.done else joiner
             if part.first:
-                number, event = bytes(part.data[_NUMBER]), [bytearray()]
-                if len(number) < _NUMBER.stop - _NUMBER.start:
+                number, event = bytes(part.data[NUMBER]), [bytearray()]
+                if len(number) < NUMBER.stop - NUMBER.start:
                     raise FormatError("an event of a table that does not say which table")
                 if part.header.type != EventType.TABLE_MAP:
                     if number not in tables:
@@ -221,11 +222,14 @@ class RowEvents:
                     event[0].clear()  # nobody wants it
                 continue
             if part.header.type == EventType.TABLE_MAP:
-                found = self._table_map(bytes(event[0]))
-                tables[number] = found if self._wants(found.database, found.table) else None
+                found = self._wanted.table_map(bytes(event[0]))
+                tables[number] = found if self._wanted.wants(found.database, found.table) else None
                 continue
             if table is not None and self._stands(table, position, outcome, head):
-                yield TableRows(happened, table, event.pop(), position, self._groups, statement)
+                whole = event.pop()
+                if self._wanted.wants_op(OPS[EventType(whole[TYPE_OFFSET])]):
+                    yield TableRows(happened, table, whole, position, self._groups, statement)
+                del whole
             statement = None if is_last else statement
         if joiner is not None:
             raise FormatError("fragments of a rows event end before it does")
@@ -254,22 +258,6 @@ class RowEvents:
                 " in the history any more"
             )
         yield from self._standing(prepared, prepared.pieces(), GtidEvent.parse(prepared.head), head)
-
-    def _table_map(self, event: bytes) -> TableMap:
-        key = event[_NUMBER.stop :]
-        found = self._maps.get(key)
-        if found is None:
-            if len(self._maps) >= TABLE_MAPS_MAX:
-                self._maps.clear()
-            found = self._maps[key] = TableMap.parse(event)
-        return found
-
-
-def _refuse(error: FormatError, head: GtidEvent) -> NoReturn:
-    """Raise *error*, which names the group, or the place in the files."""
-    if error.file is not None:
-        raise error
-    raise FormatError(f"group {head.gtid}: {error.what}") from error
 
 
 def _check_size(table: TableMap | None, part: EventPart) -> None:

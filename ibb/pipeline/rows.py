@@ -17,7 +17,7 @@ from .newest_map import newest_map
 from .read_plan import groups_of
 from .row_events import RowEvents
 from .schema_sources import schemas_of
-from .table_rows import check_of_new_rows, table_batch, table_columns, wanted_columns
+from .table_rows import NewRowsCheck, table_batch, table_columns, wanted_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from .event_groups import OpenGroups, ReadTask
     from .known_schemas import KnownSchemas
     from .options import SourceOptions
-    from .row_events import TableRows
 
 _COLUMNS: Final = {"groups": GROUP_COLUMNS, "events": EVENT_COLUMNS, "changes": CHANGE_COLUMNS}
 _OPS: Final = {"insert": INSERT, "update": UPDATE, "delete": DELETE}
@@ -96,17 +95,16 @@ def _changes(
     schemas: KnownSchemas,
     begun: GtidPosition | None,
 ) -> Iterator[pa.RecordBatch]:
-    ops = wanted_ops(options)
-    collected = CollectedRows(schemas, options.policy, lambda _: None, ops, as_texts=True)
+    collected = CollectedRows(schemas, options.policy, lambda _: None, as_texts=True)
     if options.table is not None:
         check = None
         if begun is not None:
-            check = check_of_new_rows(columns, begun, chosen=bool(options.columns))
+            check = NewRowsCheck(columns, begun, chosen=bool(options.columns))
         wanted = wanted_columns(columns)
-        collected = CollectedRows(schemas, options.policy, wanted, ops, check=check)
+        collected = CollectedRows(schemas, options.policy, wanted, check=check)
     annotated = options.table is None and any(column.name == "statement" for column in columns)
     with task.open() as opened:
-        events = _all_rows(opened, options, annotated=annotated)
+        events = row_events(opened, options, annotated=annotated).all()
         # By a map, which does not hold what it was given while the result is sent.
         if options.table is None:
             yield from starmap(partial(change_batch, columns=columns), collected.batches(events))
@@ -142,6 +140,7 @@ def row_events(opened: OpenGroups, options: SourceOptions, *, annotated: bool = 
         opened,
         wants,
         options.keeps,
+        wanted_ops(options),
         allow_statements=options.allow_statements,
         annotated=annotated,
     )
@@ -150,11 +149,3 @@ def row_events(opened: OpenGroups, options: SourceOptions, *, annotated: bool = 
 def wanted_ops(options: SourceOptions) -> frozenset[int]:
     """Return the kinds of changes that are wanted, by the protocol's numbers; empty: all."""
     return frozenset(_OPS[name] for name in options.ops)
-
-
-def _all_rows(
-    opened: OpenGroups, options: SourceOptions, *, annotated: bool
-) -> Iterator[TableRows]:
-    events = row_events(opened, options, annotated=annotated)
-    for group in opened.groups():
-        yield from events.of(group)

@@ -11,7 +11,7 @@ from ibb.protocol.errors import FormatError
 from ibb.protocol.rows.row_stage import DELETE, INSERT
 from ibb.protocol.rows.table_layout import layout_of
 
-from .change_rows import Tag, metadata_array
+from .change_rows import metadata_array
 from .column_origin import origin_of
 from .columns import GROUP_KEY_COLUMNS, STRINGS, Column, ddl_of
 from .errors import OptionError
@@ -21,13 +21,14 @@ from .row_batches import RowBatch, RowBatches
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from ibb.protocol.gtid import GtidPosition
+    from ibb.protocol.gtid import Gtid, GtidPosition
+    from ibb.protocol.rows.table_map import TableMap
     from ibb.protocol.rows.table_schema import TableSchema
     from ibb.protocol.rows.value_policy import ValuePolicy
 
     from .known_schemas import KnownSchemas
     from .newest_map import FoundMap
-    from .row_events import TableRows
+    from .row_tags import RowTags
 
 METADATA_COLUMNS: Final = (
     *(Column(f"_{column.name}", column.type) for column in GROUP_KEY_COLUMNS),
@@ -86,11 +87,9 @@ def wanted_columns(columns: Sequence[Column]) -> Callable[[Sequence[str]], list[
     return lambda names: [name for name in names if name.lower() in wanted]
 
 
-def check_of_new_rows(
-    columns: Sequence[Column], begun: GtidPosition, *, chosen: bool
-) -> Callable[[TableRows, TableSchema | None], None]:
+class NewRowsCheck:
     """
-    Return what stops a stream at rows whose columns are not those that it has.
+    Stops a stream at rows whose columns are not those that it has.
 
     Args:
         columns: of the stream.
@@ -98,22 +97,33 @@ def check_of_new_rows(
             of other columns.
         chosen: the columns are some of the table's.
     """
-    own = {column.name.lower(): column for column in columns}
-    own = {name: column for name, column in own.items() if name not in _METADATA}
 
-    passed: set[tuple[bytes, TableSchema | None]] = set()
+    def __init__(self, columns: Sequence[Column], begun: GtidPosition, *, chosen: bool) -> None:
+        own = {column.name.lower(): column for column in columns}
+        self._own = {name: column for name, column in own.items() if name not in _METADATA}
+        self._begun = begun
+        self._chosen = chosen
+        self._passed: set[tuple[bytes, TableSchema | None]] = set()
 
-    def check(rows: TableRows, schema: TableSchema | None) -> None:
-        gtid = rows.group.gtid
-        known = begun.get(gtid.domain)
-        version = rows.table.layout, schema
-        if version in passed or (known is not None and gtid.seq <= known.seq):
+    def has_passed(self, table: TableMap, schema: TableSchema | None) -> bool:
+        """Tell whether a version of the table was found to be right."""
+        return (table.layout, schema) in self._passed
+
+    def check(self, table: TableMap, schema: TableSchema | None, gtid: Gtid) -> None:
+        """
+        Look at the columns that a table has in a group.
+
+        Raises:
+            FormatError: they are not those of the stream.
+        """
+        known = self._begun.get(gtid.domain)
+        if (known is not None and gtid.seq <= known.seq) or self.has_passed(table, schema):
             return
-        layout = layout_of(rows.table, schema)
+        layout = layout_of(table, schema)
         found = {column.name.lower(): origin_of(column) for column in layout.columns}
         where = f"group {gtid}: {layout.database}.{layout.table}"
         again = "since the query was started. Start it again"
-        for name, column in own.items():
+        for name, column in self._own.items():
             if name not in found:
                 raise FormatError(f"{where} has no column {column.name} any more {again}")
             if column.origin not in ("", found[name]):
@@ -121,19 +131,17 @@ def check_of_new_rows(
                     f"{where}: column {column.name} was changed from {column.origin} to"
                     f" {found[name]} {again}"
                 )
-        others = [] if chosen else [name for name in found if name not in own]
+        others = [] if self._chosen else [name for name in found if name not in self._own]
         if others:
             raise FormatError(
                 f"{where}: the table has a column {others[0]} that the query has not: it was added"
                 f" or renamed {again}, or name by option columns those that it has"
             )
-        passed.add(version)
-
-    return check
+        self._passed.add((table.layout, schema))
 
 
 def table_batch(
-    batch: RowBatch, tags: list[Tag], columns: Sequence[Column], *, both: bool
+    batch: RowBatch, tags: RowTags, columns: Sequence[Column], *, both: bool
 ) -> pa.RecordBatch:
     """
     Return the rows of option table.
@@ -189,7 +197,7 @@ def _places(rows: pa.BooleanArray, after: int) -> pa.Int64Array:
     return pc.bit_wise_or(pc.shift_left(pc.indices_nonzero(rows).cast(pa.int64()), 1), after)
 
 
-def _array(batch: RowBatch, tags: list[Tag], column: Column, chosen: _Chosen) -> pa.Array:
+def _array(batch: RowBatch, tags: RowTags, column: Column, chosen: _Chosen) -> pa.Array:
     name = column.name.lower()  # MariaDB's names, and Spark's, are the same in any case
     if name == "_image":
         return pc.if_else(chosen.after, "after", "before")
@@ -212,7 +220,7 @@ def _array(batch: RowBatch, tags: list[Tag], column: Column, chosen: _Chosen) ->
     return _cast(batch, tags, column, pa.concat_arrays(images).take(places))
 
 
-def _cast(batch: RowBatch, tags: list[Tag], column: Column, values: pa.Array) -> pa.Array:
+def _cast(batch: RowBatch, tags: RowTags, column: Column, values: pa.Array) -> pa.Array:
     name = column.name.lower()
     layout = next(one for one in batch.layout.columns if one.name.lower() == name)
     origin = origin_of(layout)
@@ -221,7 +229,7 @@ def _cast(batch: RowBatch, tags: list[Tag], column: Column, values: pa.Array) ->
     try:
         return exact_cast(values, origin, column.type, column.origin)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        table, first = batch.layout, tags[batch.tag[0].as_py()].group.gtid
+        table, first = batch.layout, tags.gtid(batch.tag[0].as_py())
         now = column.origin or ddl_of(column.type)
         raise FormatError(
             f"{table.database}.{table.table}: in group {first} column {column.name} is of type"

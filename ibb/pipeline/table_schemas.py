@@ -104,6 +104,14 @@ class TableSchemas:
                 found = version.schema
         return found
 
+    def always(self, database: str, table: str) -> tuple[bool, TableSchema | None]:
+        """Tell whether `find` returns the same for all groups, and if so, what."""
+        versions = self._versions.get((database, table), ())
+        if not versions:
+            return True, None
+        is_same = len(versions) == 1 and versions[0].since is None
+        return is_same, versions[0].schema if is_same else None
+
     def newest(self) -> list[tuple[str, str, TableSchema, GtidPosition | None]]:
         """Return database, table, schema and its beginning, of each table as it is known last."""
         return [

@@ -73,7 +73,7 @@ class Task:
     def __exit__(self, *error):
         pass
 
-    def groups(self):
+    def runs(self):
         yield Group(self.event)
 
     def again(self, _group):

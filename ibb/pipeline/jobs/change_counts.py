@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ibb.pipeline.errors import OptionError
-from ibb.pipeline.rows import row_events, wanted_ops
+from ibb.pipeline.rows import row_events
 from ibb.protocol.event import EventType
 from ibb.protocol.event_group import ROWS
 from ibb.protocol.event_splitter import EventSplitter
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from datetime import date
 
     from ibb.pipeline.event_groups import EventGroup, ReadTask
+    from ibb.pipeline.found_rows import TableRows
     from ibb.pipeline.options import SourceOptions
-    from ibb.pipeline.row_events import TableRows
     from ibb.protocol.gtid import Gtid
     from ibb.protocol.rows.rows_event import RowsHead
     from ibb.protocol.rows.table_map import TableMap
@@ -149,7 +149,6 @@ class _Counts:
     """
 
     def __init__(self, options: SourceOptions, by: frozenset[str], largest: int) -> None:
-        self._ops = wanted_ops(options)
         self._takes_all = not (options.databases or options.tables or options.ops)
         self._has = [name in by for name in DIMENSIONS]
         self._counts: dict[Key, list[int]] = {}
@@ -170,8 +169,6 @@ class _Counts:
         rows = size = 0
         for event in events:
             opened = open_rows(event.event)
-            if self._ops and opened.op not in self._ops:
-                continue
             counted = found.setdefault(self._key(head, event.table, opened.op), [0, 0, 1])
             number = self._rows_in(event.table, opened)
             rows, size = rows + number, size + len(event.event)

@@ -1,8 +1,11 @@
 cimport cython
+from libc.string cimport memcpy
+
+cdef Py_ssize_t _plain_offset
 
 
 cdef class RowStage:
-    cdef readonly Py_ssize_t width, rows, used, rows_max
+    cdef readonly Py_ssize_t width, rows, used, rows_max, next_event
     cdef readonly bint has_before, has_after, is_partial
     cdef readonly object data, before, after, ops, tags, numbers
     cdef unsigned char[::1] _bytes, _masks
@@ -13,8 +16,18 @@ cdef class RowStage:
     cdef int _op, _number
     cdef long long _tag
 
-    @cython.locals(size=Py_ssize_t, start=Py_ssize_t, rows=Py_ssize_t)
     cpdef Py_ssize_t add(self, event, Py_ssize_t offset, int op, long long tag) except -1
+
+    @cython.locals(view="const unsigned char[::1]", size=Py_ssize_t, count=Py_ssize_t, at=Py_ssize_t,
+                   starts="const long long[::1]", ends="const long long[::1]",
+                   ops="const long long[::1]", start=Py_ssize_t, end=Py_ssize_t)
+    cpdef Py_ssize_t add_plain(self, data, tuple events, Py_ssize_t first, long long tag,
+                               Py_ssize_t bytes_max) except -1
+
+    @cython.locals(size=Py_ssize_t, start=Py_ssize_t, rows=Py_ssize_t, to="unsigned char*",
+                   source="const unsigned char*")
+    cdef Py_ssize_t _add(self, const unsigned char[::1] data, Py_ssize_t begin, Py_ssize_t offset,
+                         Py_ssize_t end, int op, long long tag) except -1
 
     cpdef clear(self)
 

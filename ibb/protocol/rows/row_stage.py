@@ -17,7 +17,13 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, Final
 
+try:
+    import cython
+except ImportError:  # nothing needs it to run
+    from ibb import uncompiled as cython
+
 from ibb.protocol.errors import FormatError, Truncated
+from ibb.protocol.event import HEADER_SIZE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,6 +39,9 @@ DELETE: Final = 3
 STAGED_BYTES_MAX: Final = 2**31 - 1  # a place is a 32-bit integer
 PLACES_MAX: Final = 1 << 24  # of one image in one batch: 64 MiB; rows that need more come later
 
+PLAIN_OFFSET: Final = HEADER_SIZE + 8  # of the columns in a usual rows event
+
+_plain_offset = PLAIN_OFFSET
 _FIRST_BYTES: Final = 1 << 14
 _FIRST_ROWS: Final = 64
 
@@ -44,6 +53,7 @@ class RowStage:
     `data` are the bytes, `before` and `after` the places: of row r and column c at r * width + c,
     an offset in `data`, `IS_NULL` or `IS_ABSENT`. `ops`, `tags` and `numbers` have an entry a row:
     what happened, what the caller gave with the event, and the row's number in its event.
+    `next_event` is where `add_plain` has stopped.
 
     Args:
         skips: `Column.skip` of every column.
@@ -64,6 +74,7 @@ class RowStage:
         self._end = 0  # of the event that they are in
         self._op = 0
         self._tag = 0
+        self.next_event = 0
         self._number = 0  # of the next row in its event
         self._base = 0  # of the event in data, minus its offset in the event
         self._masks = array("B", bytes(2 * self.width))  # columns in the images: before, after
@@ -96,17 +107,66 @@ class RowStage:
         Raises:
             FormatError: the event is not of this table, or damaged; nothing of it is staged.
         """
-        size = len(event) - offset
         assert not self._begin < self._end
-        if offset < 0 or size <= 0:
-            raise Truncated("rows event ends before its columns", offset=len(event))
+        return self._add(event, 0, offset, len(event), op, tag)
+
+    def add_plain(
+        self,
+        data: Buffer,
+        events: tuple[Sequence[int], Sequence[int], Sequence[int]],
+        first: int,
+        tag: int,
+        bytes_max: int,
+    ) -> int:
+        """
+        Stage rows events that lie in one buffer until there are enough rows, or one is not plain.
+
+        Args:
+            data: holds the events.
+            events: where each begins and ends in it, and what happens in it: arrays of 64-bit
+                integers. Whatever else than INSERT, UPDATE and DELETE happens is not plain.
+            first: of them, to be added.
+            tag: kept with the rows of the first one, of the next one more, and so on.
+            bytes_max: of all that is staged, at which no further event is.
+
+        Returns:
+            The number of the event that comes next.
+
+        Raises:
+            FormatError: `next_event` is not of this table, or damaged; nothing of it is staged.
+        """
+        starts, ends, ops = events
+        view, size = data, len(data)
+        count = min(len(starts), len(ends), len(ops))
+        at = first
+        while at < count and 1 <= ops[at] <= 3 and not self._begin < self._end:
+            if self.rows >= self.rows_max or self.used >= bytes_max:
+                break
+            start, end = starts[at], ends[at]
+            if not 0 <= start <= end <= size:
+                raise ValueError(f"an event from {start} to {end} of {size}")
+            self.next_event = at
+            self._add(view, start, start + _plain_offset, end, ops[at], tag + at - first)
+            at += 1
+        self.next_event = at
+        return at
+
+    def _add(self, data: Buffer, begin: int, offset: int, end: int, op: int, tag: int) -> int:
+        """Stage the rows of an event that lies in *data*, and whose columns are at *offset*."""
+        size = end - offset
+        if offset < begin or size <= 0:
+            raise Truncated("rows event ends before its columns", offset=end - begin)
         if self.used + size > 2147483647:
             raise FormatError(f"a rows event of {size} bytes behind {self.used} does not fit")
         start, rows = self.used, self.rows
         if start + size > len(self.data):
             self._grow_data(start + size)
-        self.data[start : start + size] = memoryview(event)[offset:]
-        self._base = start - offset
+        if cython.compiled:
+            to, source = cython.address(self._bytes[start]), cython.address(data[offset])
+            memcpy(to, source, size)  # noqa: F821
+        else:
+            self.data[start : start + size] = memoryview(data)[offset:end]
+        self._base = start - (offset - begin)
         self.used = self._end = start + size
         self._op, self._tag, self._number = op, tag, 0
         try:

@@ -39,6 +39,11 @@ OPS: Final = {
     EventType.UPDATE_ROWS_COMPRESSED: UPDATE,
     EventType.DELETE_ROWS_COMPRESSED: DELETE,
 }
+PLAIN: Final = {  # the usual ones, of which nothing has to be looked at but the type
+    int(EventType.WRITE_ROWS_V1): INSERT,
+    int(EventType.UPDATE_ROWS_V1): UPDATE,
+    int(EventType.DELETE_ROWS_V1): DELETE,
+}
 _VERSION_2: Final = frozenset(code for code in OPS if not code.name.endswith("_V1"))
 _COMPRESSED: Final = frozenset(code for code in OPS if "_COMPRESSED" in code.name)
 _POST_HEADER_BYTES: Final = 8
