@@ -42,6 +42,7 @@ KERNELS: Final = (
     "ibb.storage.group_copier",
     "ibb.storage.record_run",
     "ibb.storage.record_walker",
+    "ibb.storage.redo_scan",
     "ibb.storage.verify.event_lengths",
     "ibb.storage.verify.found_items",
     "ibb.storage.verify.open_lists",

@@ -97,12 +97,6 @@ def encode_single(lsn: int, synced_lsn: int, change: Change) -> bytes:
     return head + _CRC.pack(crc32c(payload, crc32c(head))) + payload
 
 
-def peek_lsns(data: bytes, at: int) -> tuple[int, int]:
-    """Return LSN and synced LSN by the head of what may be a group; nothing is checked."""
-    _, _, lsn, synced_lsn = _HEAD.unpack_from(data, at)
-    return lsn, synced_lsn
-
-
 def parse_group(data: bytes, at: int, lsn: int | None) -> RedoGroup | None:
     """
     Read the group at byte *at*, or return None when no valid one is there.

@@ -24,14 +24,8 @@ from ibb.protocol.errors import FormatError
 
 from .disk import Disk, File
 from .position import Position
-from .redo_record import (
-    GROUP_HEADER_SIZE,
-    MAGIC,
-    RedoGroup,
-    parse_group,
-    parse_groups,
-    peek_lsns,
-)
+from .redo_record import GROUP_HEADER_SIZE, RedoGroup, parse_group, parse_groups
+from .redo_scan import find_due
 from .second_reads import read_again, tell_of_healed
 
 FORMAT_VERSION = 2
@@ -251,24 +245,20 @@ def _damage(file: File, path: str, offset: int, lsn: int) -> FormatError | None:
     """
     Tell the torn end of the log from damage in its middle, which is returned.
 
-    What is left of an earlier use of the segment can be many small groups, and user data can hold
-    anything: only one that lies at its LSN and claims what would prove damage is read.
+    User data can hold anything: only what lies at its LSN and claims what would prove damage is
+    read.
     """
     start = offset
     while len(window := file.read_at(start, _SCAN_WINDOW + _OVERLAP)) > _OVERLAP:
-        at = window.find(MAGIC)
-        while 0 <= at < len(window) - _OVERLAP:
-            due, (found, synced_lsn) = lsn + start + at - offset, peek_lsns(window, at)
-            if found == due and synced_lsn > lsn:
-                raw = file.read_at(start + at, GROUP_SIZE_MAX)
-                later = parse_group(raw, 0, due)
-                if later is not None:
-                    return FormatError(
-                        f"redo group {lsn} is damaged although it had been synced "
-                        f"before group {later.lsn}; nothing but what is before it was written",
-                        file=path,
-                        offset=offset,
-                    )
-            at = window.find(MAGIC, at + 1)
+        first_lsn, at = lsn + start - offset, -1
+        while (at := find_due(window, at + 1, first_lsn, lsn)) >= 0:
+            later = parse_group(file.read_at(start + at, GROUP_SIZE_MAX), 0, first_lsn + at)
+            if later is not None:
+                return FormatError(
+                    f"redo group {lsn} is damaged although it had been synced "
+                    f"before group {later.lsn}; nothing but what is before it was written",
+                    file=path,
+                    offset=offset,
+                )
         start += _SCAN_WINDOW
     return None

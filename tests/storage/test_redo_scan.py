@@ -1,0 +1,50 @@
+"""What may be a redo group at its own LSN is found, and nothing else."""
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ibb.storage.redo_record import MAGIC, Change, encode_group
+from ibb.storage.redo_scan import find_due
+
+pytestmark = pytest.mark.kernel
+
+LSN = 1 << 40
+PIECES = st.lists(
+    st.sampled_from((MAGIC, b"R", b"Rd", b"old", bytes(30), MAGIC * 8)) | st.binary(max_size=9)
+)
+
+
+def head(lsn, synced):
+    return MAGIC + struct.pack("<IQQ", 7, lsn, synced)
+
+
+def wanted(data, first, lsn, synced):
+    for at in range(first, len(data) - 23):
+        found, says = struct.unpack_from("<QQ", data, at + 8)
+        if data.startswith(MAGIC, at) and found == lsn + at and says > synced:
+            return at
+    return -1
+
+
+@given(PIECES, PIECES, st.sampled_from((LSN - 1, LSN, LSN + 1, LSN + 500)), st.integers(0, 60))
+def test_it_is_found_wherever_it_is(before, behind, synced, first):
+    start = b"".join(before)
+    for shift in (0, 1, -8):  # two of them lie elsewhere
+        data = start + head(LSN + len(start) + shift, LSN + 2) + b"".join(behind)
+        assert find_due(data, first, LSN, synced) == wanted(data, first, LSN, synced)
+
+
+@given(st.integers(0, 100), st.integers(0, 40))
+def test_a_group_that_is_cut_in_its_head_is_none(place, size):
+    group = encode_group(LSN + place, LSN + 1, [Change(1, 2, 3, b"data")])[:size]
+    found = find_due(bytes(place) + group, 0, LSN, LSN)
+    assert found == (place if len(group) >= 24 else -1)
+
+
+def test_nothing_is_found_in_nothing():
+    assert find_due(b"", 0, LSN, 0) == -1
+    assert find_due(head(LSN, LSN), 1, LSN, 0) == -1
+    assert find_due(head(LSN, LSN), 99, LSN, 0) == -1
