@@ -39,12 +39,14 @@ def cut_into_ranges(
     pages: PageSource, whole: FileRange, *, bytes_max: int, count_min: int
 ) -> list[FileRange]:
     """
-    Cut a part of the files into ranges that follow each other.
+    Cut a part of the files into ranges of about one size that follow each other.
+
+    There are a multiple of *count_min*, so that as many who read them in turns all end together.
 
     Args:
         pages: the files.
         whole: what to cut.
-        bytes_max: a range is cut at the first border behind so many bytes.
+        bytes_max: a range has at most so many, and what is left to the next border.
         count_min: cut into so many ranges, if there are borders for it.
 
     Raises:
@@ -53,16 +55,17 @@ def cut_into_ranges(
     start, end = whole
     if end <= start:
         return []
-    wanted = max(min(bytes_max, distance(pages, start, end) // count_min), 1)
-    borders, since = [start], start
-    gone = 0  # bytes of whole files since the last border
+    size = max(distance(pages, start, end), 1)
+    count = min(-(-size // (bytes_max * count_min)) * count_min, RANGES_MAX)
+    borders, since, passed = [start], start, 0
     for border in _borders(pages, start, end):
         if border.file_no != since.file_no:
-            gone += max(_size(pages, since.file_no) - since.offset, 0)
+            passed += max(_size(pages, since.file_no) - since.offset, 0)
             since = Position(border.file_no, 0)
-        if gone + border.offset - since.offset >= wanted and len(borders) < RANGES_MAX:
+        passed += border.offset - since.offset
+        since = border
+        if passed * count >= len(borders) * size:
             borders.append(border)
-            since, gone = border, 0
     borders.append(end)
     return [FileRange(first, last) for first, last in itertools.pairwise(borders)]
 

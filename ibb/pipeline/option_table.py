@@ -57,7 +57,7 @@ OPTIONS: Final[dict[str, Option]] = {
     "unknownColumns": Option("error", "of which nobody says enough: error, or bytes as they are"),
     "domains": Option("", "only groups of these GTID domains, commas between"),
     "minPartitions": Option("1", "cut into so many partitions, where there are places for it"),
-    "maxPartitionBytes": Option("64m", "cut partitions that are larger than this in the files"),
+    "maxPartitionBytes": Option("128m", "cut partitions that are larger than this in the files"),
     "maxGroupsPerTrigger": Option("", "at most so many groups in a micro-batch"),
     "maxBytesPerTrigger": Option(
         "", "at most so many bytes in a micro-batch; a larger group is alone"
