@@ -143,9 +143,7 @@ class BlockFinder:
         try:
             return self._wanted.table_map(event)
         except FormatError as error:
-            gtid = block.group(group).gtid
-            assert gtid is not None
-            refuse(error, gtid)
+            refuse(error, block.gtid(group))
 
 
 def _numbers(values: memoryview, count: int) -> pa.Int64Array:

@@ -15,6 +15,7 @@ from ibb.protocol.dump_filter import check_position
 from ibb.protocol.error_codes import MASTER_FATAL_ERROR_READING_BINLOG
 from ibb.protocol.gtid import GtidPosition
 from ibb.storage.group_reader import GroupReader
+from ibb.storage.group_runs import places_from
 from ibb.storage.gtid_search import StartPlace, find_oldest, find_start
 from ibb.storage.position import NOWHERE, Position
 from ibb.storage.state_scan import read_state
@@ -137,11 +138,9 @@ def _scanned(pages: PageSource, found: StartPlace, known: GtidPosition, state: B
     waiting = {
         gtid.domain: gtid for gtid in known if found.state.seq(gtid.domain, gtid.server) != gtid.seq
     }
-    reader = GroupReader(pages, found.position)
-    while waiting and (group := reader.next()) is not None:
-        gtid = group.gtid
-        wanted = None if gtid is None else waiting.get(gtid.domain)
-        if gtid is None or wanted is None:
+    for gtid, place in places_from(pages, found.position) if waiting else ():
+        wanted = waiting.get(gtid.domain)
+        if wanted is None:
             continue
         if gtid == wanted:
             del waiting[gtid.domain]
@@ -151,7 +150,9 @@ def _scanned(pages: PageSource, found: StartPlace, known: GtidPosition, state: B
             and state.seq(gtid.domain, gtid.server) != wanted.seq
         ):
             raise MASTER_FATAL_ERROR_READING_BINLOG.error(_UNCLEAR % (wanted, gtid))
-        behind[gtid.domain] = just_behind(group.position)
+        behind[gtid.domain] = just_behind(place)
+        if not waiting:
+            break
     for gtid in waiting.values():
         raise MASTER_FATAL_ERROR_READING_BINLOG.error(_UNREACHED % (gtid,))
     return Cut(found.position, behind)

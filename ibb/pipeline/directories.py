@@ -115,12 +115,13 @@ def named_directories(paths: Iterable[str]) -> list[NamedDirectory]:
     ]
 
 
-def open_view(path: str) -> DirectoryView:
+def open_view(path: str, known: tuple[int, int] = (0, 0)) -> DirectoryView:
     """
     Look at a directory as it is now, its redo log applied.
 
     Args:
         path: local, or a URL.
+        known: a page that was used when it was looked at before, as `BinlogDirectory` has it.
 
     Raises:
         OptionError: there is no such directory, or it holds no binlog files.
@@ -130,7 +131,7 @@ def open_view(path: str) -> DirectoryView:
     check_finished(disk, where)
     for _ in range(LOOKS_MAX):
         redo = look_at_redo(disk, where)
-        pages = _open(redo.disk, where)
+        pages = _open(redo.disk, where, known)
         try:
             if not pages.listing.numbers:
                 raise OptionError("path", f"there are no binlog files in {path}")

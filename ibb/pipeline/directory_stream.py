@@ -20,9 +20,10 @@ from .cuts import (
 )
 from .errors import DataLossError, OptionError
 from .file_ranges import FileRange, within_times
+from .group_choice import GroupChoice
 from .lag import Lag, groups_behind_by_number, lag_behind
 from .options import EARLIEST, LATEST
-from .read_plan import FileTask, GroupChoice, tasks_between
+from .read_plan import FileTask, tasks_between
 from .stream_offset import StreamOffset, check_same_history, offset_at
 from .stream_view import StreamView
 from .trigger_limits import limited_end

@@ -29,6 +29,7 @@ from .directories import (
 )
 from .errors import OptionError
 from .file_ranges import FileRange, cut_into_ranges, within_times
+from .group_choice import GroupChoice
 from .options import EARLIEST, LATEST, SourceOptions
 from .prepared_groups import PreparedGroups
 from .server_plan import plan_server_read
@@ -37,76 +38,8 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
 
     from ibb.protocol.gtid_event import XaId
-    from ibb.storage.group_reader import StoredGroup
 
     from .event_groups import EventGroup, ReadTask
-
-
-@dataclass(frozen=True, slots=True)
-class GroupChoice:
-    """
-    Which groups count of those that are read.
-
-    Attributes:
-        start: those behind this cut.
-        end: those before this one.
-        files: whose commit record begins in these files; None: in any.
-        domains: of these GTID domains; empty: of all.
-        since: seconds since 1970, or None.
-        before: seconds since 1970, or None.
-    """
-
-    start: Cut
-    end: Cut
-    files: frozenset[int] | None = None
-    domains: frozenset[int] = frozenset()
-    since: float | None = None
-    before: float | None = None
-
-    def wants(self, group: StoredGroup) -> bool:
-        """Tell whether a group counts."""
-        gtid = group.gtid
-        return gtid is not None and self._wants(gtid.domain, group.position, group.timestamp)
-
-    def parts(self, block: GroupBlock) -> Iterator[GroupBlock]:
-        """Yield those groups of a block that count, as many as follow one another at a time."""
-        if self._wants_all(block):
-            yield block
-            return
-        copied, first = block.copied, block.first
-        for number in range(block.first, block.stop):
-            domain, time = copied.domains[number], copied.times[number]
-            if not self._wants(domain, block.position(number), time):
-                if number > first:
-                    yield block.part(first, number)
-                first = number + 1
-        if block.stop > first:
-            yield block.part(first, block.stop)
-
-    def _wants_all(self, block: GroupBlock) -> bool:
-        """Tell whether all groups of a block count, without a look at each."""
-        copied, groups = block.copied, slice(block.first, block.stop)
-        first, last = block.position(block.first), block.position(block.stop - 1)
-        times = (0, 0)
-        if self.since is not None or self.before is not None:
-            times = min(copied.times[groups]), max(copied.times[groups])
-        return all(
-            self._wants(domain, position, time)
-            for domain in set(copied.domains[groups])
-            for position in (first, last)
-            for time in times
-        )
-
-    def _wants(self, domain: int, position: Position, timestamp: int) -> bool:
-        if self.start.is_before(domain, position) or not self.end.is_before(domain, position):
-            return False
-        if self.files is not None and position.file_no not in self.files:
-            return False
-        if self.domains and domain not in self.domains:
-            return False
-        if self.since is not None and timestamp < self.since:
-            return False
-        return self.before is None or timestamp < self.before
 
 
 @dataclass(frozen=True, slots=True)

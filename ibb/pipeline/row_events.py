@@ -225,11 +225,11 @@ class RowEvents:
                 found = self._wanted.table_map(bytes(event[0]))
                 tables[number] = found if self._wanted.wants(found.database, found.table) else None
                 continue
-            if table is not None and self._stands(table, position, outcome, head):
-                whole = event.pop()
-                if self._wanted.wants_op(OPS[EventType(whole[TYPE_OFFSET])]):
-                    yield TableRows(happened, table, whole, position, self._groups, statement)
-                del whole
+            stands = table is not None and self._stands(table, position, outcome, head)
+            if stands and self._wanted.wants_op(OPS[EventType(event[0][TYPE_OFFSET])]):
+                assert table is not None
+                rows = event.pop  # what it returns is not held here: it may be large
+                yield TableRows(happened, table, rows(), position, self._groups, statement)
             statement = None if is_last else statement
         if joiner is not None:
             raise FormatError("fragments of a rows event end before it does")

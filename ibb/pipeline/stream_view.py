@@ -37,6 +37,7 @@ class StreamView:
             raise OptionError("path", "a stream follows one directory, and all of its files")
         self.named: NamedDirectory = named[0]
         self._history: ReadOnlyHistory | None = None
+        self._known = (0, 0)  # a page that was used in the last look
 
     @contextmanager
     def look(self) -> Iterator[DirectoryView]:
@@ -48,7 +49,8 @@ class StreamView:
             FormatError, DiskError: it cannot be read.
         """
         if self._history is None:
-            view = open_view(self.named.path)
+            view = open_view(self.named.path, self._known)
+            self._known = view.pages.known_page
             try:
                 if view.in_files is not None:
                     yield view

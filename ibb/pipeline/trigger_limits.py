@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ibb.storage.position import Position
+from ibb.storage.group_runs import GroupBlock, GroupRuns
 
-from .cuts import groups_behind, just_behind
+from .cuts import just_behind
+from .group_choice import GroupChoice
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from ibb.protocol.gtid import GtidPosition
-    from ibb.storage.page_source import PageSource
+    from ibb.storage.directory import BinlogDirectory
+    from ibb.storage.position import Position
 
     from .cuts import Cut
     from .event_groups import EventGroup
@@ -37,7 +39,7 @@ class Reached(NamedTuple):
 
 
 def limited_end(
-    pages: PageSource,
+    pages: BinlogDirectory,
     start: Cut,
     end: Cut,
     position: GtidPosition,
@@ -59,9 +61,18 @@ def limited_end(
     Raises:
         FormatError: the pages that have to be read are damaged.
     """
-    return within_limits(
-        _groups_between(pages, start, end), position, groups_max=groups_max, bytes_max=bytes_max
-    )
+    taken = _Taken(position, groups_max, bytes_max)
+    choice, runs = GroupChoice(start, end), GroupRuns(pages, start.place)
+    has_room, is_last = True, False
+    while has_room and not is_last and (found := runs.next()) is not None:
+        if isinstance(found, GroupBlock):
+            block = found.before(end.end)
+            is_last = len(block) < len(found)
+            has_room = not len(block) or all(map(taken.add_block, choice.parts(block)))
+        else:
+            is_last = found.position >= end.end
+            has_room = is_last or not choice.wants(found) or taken.add(found)
+    return taken.reached()
 
 
 def within_limits(
@@ -83,29 +94,67 @@ def within_limits(
     Raises:
         FormatError: the groups that have to be read are damaged.
     """
-    reached, place = position.copy(), None
-    size = 0
-    for number, group in enumerate(groups, 1):
-        assert group.gtid is not None
-        if bytes_max is not None:
-            size += _size(group)
-        too_many = groups_max is not None and number > groups_max
-        if too_many or (bytes_max is not None and size > bytes_max and number > 1):
+    taken = _Taken(position, groups_max, bytes_max)
+    for group in groups:
+        if not taken.add(group):
             break
-        reached.set(group.gtid)
-        place = just_behind(group.position)
-    return Reached(reached, place)
+    return taken.reached()
 
 
-def _groups_between(pages: PageSource, start: Cut, end: Cut) -> Iterator[EventGroup]:
-    for group in groups_behind(pages, start):
-        if group.position >= end.end:
-            return
+class _Taken:
+    """
+    The groups of a batch so far.
+
+    Args:
+        position: the GTIDs before the first of them.
+        groups_max: at most so many groups; None: no limit.
+        bytes_max: at most so many bytes, but one group at least; None: no limit.
+    """
+
+    def __init__(
+        self, position: GtidPosition, groups_max: int | None, bytes_max: int | None
+    ) -> None:
+        self._position = position.copy()
+        self._place: Position | None = None
+        self._groups_max, self._bytes_max = groups_max, bytes_max
+        self._groups = self._bytes = 0
+
+    def reached(self) -> Reached:
+        """Return where they end."""
+        return Reached(self._position, self._place)
+
+    def add(self, group: EventGroup) -> bool:
+        """Take a group; False: it is too many."""
+        size = 0 if self._bytes_max is None else sum(len(piece) for piece in group.pieces())
+        if not self._has_room(size):
+            return False
         assert group.gtid is not None
-        if end.is_before(group.gtid.domain, group.position):
-            yield group
+        self._position.set(group.gtid)
+        self._place = just_behind(group.position)
+        return True
 
+    def add_block(self, block: GroupBlock) -> bool:
+        """Take the groups of a block, as many as there is room for; False: not all."""
+        copied, stop = block.copied, block.stop
+        if self._bytes_max is not None:
+            stop = block.first
+            while stop < block.stop and self._has_room(copied.ends[stop] - copied.starts[stop]):
+                stop += 1
+        elif self._groups_max is not None:
+            stop = min(stop, block.first + self._groups_max - self._groups)
+            self._groups += stop - block.first
+        if stop > block.first:
+            self._place = just_behind(block.position(stop - 1))
+            for gtid in block.part(block.first, stop).newest():
+                self._position.set(gtid)
+        return stop == block.stop
 
-def _size(group: EventGroup) -> int:
-    """Return the bytes of a group; it is read, a piece at a time."""
-    return sum(len(piece) for piece in group.pieces())
+    def _has_room(self, size: int) -> bool:
+        """Count a group if there is room for it; there is for the first."""
+        if self._groups_max is not None and self._groups >= self._groups_max:
+            return False
+        if self._bytes_max is not None and self._groups and self._bytes + size > self._bytes_max:
+            return False
+        self._groups += 1
+        self._bytes += size
+        return True

@@ -40,7 +40,7 @@ class BinlogDirectory:
     Args:
         disk: where the directory is.
         path: of the directory.
-        known: a page that is known to be used, as `known_page` was; (0, 0): none.
+        known: a page that was used before, as `known_page` says it; (0, 0): none.
 
     Attributes:
         limit: serve nothing from here on; None: no limit. Must lie behind a whole record.
@@ -104,8 +104,8 @@ class BinlogDirectory:
             if last < before.last or (last >= 0 and numbers[0] < min(before.numbers, default=0)):
                 before, newest = self._begin_anew()
             known = self._used[last].sure if last == before.last >= 0 else 0
-            if before is NOTHING_LISTED and last == self._known_page[0]:
-                known = self._known_page[1]
+            is_sure = before is not NOTHING_LISTED or last != self._known_page[0]
+            known = known if is_sure else self._known_page[1]
             # By the old listing: what was counted while the file could grow is counted again.
             self._used = {
                 number: used
@@ -117,7 +117,7 @@ class BinlogDirectory:
                 newest.watch(f"{self._path}/{binlog_name(last)}")
                 if last != before.last:
                     self._forget(last)  # it may have been made anew just before it was watched
-                used = self._used[last] = self._find_used(last, known)
+                used = self._used[last] = self._find_used(last, known, is_sure=is_sure)
                 last_page = used.last
             changed = tuple(modified_at(self._disk, self._path, number) for number in numbers[-2:])
             self._listing = Listing(tuple(numbers), last, last_page, changed)
@@ -353,8 +353,8 @@ class BinlogDirectory:
         """Tell whether no page of a file will be used any more."""
         return (used.all_used and file_no < self._listing.last) or self._is_abandoned(file_no)
 
-    def _find_used(self, file_no: int, known: int) -> UsedPages:
-        """Find how far a file is used; it is known to be used up to page *known*."""
+    def _find_used(self, file_no: int, known: int, *, is_sure: bool = True) -> UsedPages:
+        """Find how far a file is used; it is known to be used up to page *known*, or was once."""
         try:
             header = self.header(file_no)
         except FormatError:
@@ -363,7 +363,7 @@ class BinlogDirectory:
             self.unreadable, header = error, None
         if header is None:
             return UsedPages(0, 0, 1)
-        return find_used_pages(self._files, file_no, header.page_size, known)
+        return find_used_pages(self._files, file_no, header.page_size, known, is_sure=is_sure)
 
     def _is_empty(self, file_no: int) -> bool:
         """Tell whether a file is missing or has an empty header; what cannot be read has one."""

@@ -23,6 +23,7 @@ from ibb.protocol.errors import FormatError
 from ibb.protocol.fields import U32
 from ibb.protocol.gtid import Gtid
 
+from .directory import BinlogDirectory
 from .group_copier import FULL, GroupCopier
 from .group_reader import GroupReader, StoredGroup
 from .page_runs import PageRun, PageRuns
@@ -32,8 +33,8 @@ from .record_walker import NEED
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .directory import BinlogDirectory
     from .file_header import FileHeader
+    from .page_source import PageSource
 
 TURNS_MAX: Final = 64  # groups that a reader gives before a block is tried again
 _LENGTH: Final = slice(9, 13)  # of the event, in its header
@@ -101,12 +102,24 @@ class GroupBlock:
         """Return where the commit record of a group begins."""
         return Position(self.file_no, self.copied.offsets[number])
 
+    def gtid(self, number: int) -> Gtid:
+        """Return the GTID of a group."""
+        copied = self.copied
+        return Gtid(copied.domains[number], copied.servers[number], copied.numbers[number])
+
+    def newest(self) -> list[Gtid]:
+        """Return the last GTID of each domain that there is."""
+        last = {
+            domain: number
+            for number, domain in enumerate(self.copied.domains[self.first : self.stop], self.first)
+        }
+        return [self.gtid(number) for number in last.values()]
+
     def group(self, number: int) -> CopiedGroup:
         """Return a group, by its number in `copied`."""
         copied = self.copied
-        gtid = Gtid(copied.domains[number], copied.servers[number], copied.numbers[number])
         data = copied.data[copied.starts[number] : copied.ends[number]]
-        return CopiedGroup(gtid, self.position(number), copied.times[number], data)
+        return CopiedGroup(self.gtid(number), self.position(number), copied.times[number], data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +134,25 @@ class _AtRest:
 
     def end(self) -> Position:
         return self.pages.end()
+
+
+def places_from(pages: PageSource, start: Position) -> Iterator[tuple[Gtid, Position]]:
+    """
+    Yield the GTID and place of each group from a position on, of which nothing else is wanted.
+
+    Raises:
+        FormatError: the pages or records are damaged.
+        DiskError: a file cannot be read.
+    """
+    groups: GroupRuns | GroupReader = GroupReader(pages, start)
+    if isinstance(pages, BinlogDirectory):
+        groups = GroupRuns(pages, start)
+    while (found := groups.next()) is not None:
+        if isinstance(found, GroupBlock):
+            for number in range(found.first, found.stop):
+                yield found.gtid(number), found.position(number)
+        elif found.gtid is not None:
+            yield found.gtid, found.position
 
 
 class GroupRuns:

@@ -38,7 +38,9 @@ class UsedPages(NamedTuple):
         return self.sure == self.pages - 1
 
 
-def find_used_pages(files: OpenFiles, file_no: int, page_size: int, known: int) -> UsedPages:
+def find_used_pages(
+    files: OpenFiles, file_no: int, page_size: int, known: int, *, is_sure: bool = True
+) -> UsedPages:
     """
     Find how far a file is used.
 
@@ -47,12 +49,15 @@ def find_used_pages(files: OpenFiles, file_no: int, page_size: int, known: int) 
         file_no: which.
         page_size: bytes.
         known: a page up to which it is known to be used; 0: nothing is known.
+        is_sure: that it still is, which is looked at otherwise.
 
     Raises:
         DiskError: it cannot be read.
     """
     pages = files.size(file_no) // page_size
     look = _Look(files, file_no, page_size)
+    if not is_sure and not (known < pages and look.at(known)):
+        known = 0
     last = _find_last(look, pages, known)
     if look.has_failed:
         while last > known and look.at(last) is False:

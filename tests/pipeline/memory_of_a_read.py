@@ -73,8 +73,10 @@ class Task:
     def __exit__(self, *error):
         pass
 
-    def runs(self):
+    def groups(self):
         yield Group(self.event)
+
+    runs = groups
 
     def again(self, _group):
         return Group(self.event)

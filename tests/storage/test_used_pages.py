@@ -138,8 +138,10 @@ def test_who_knows_a_used_page_does_not_look_through_the_file_again(tmp_path) ->
         with closing(BinlogDirectory(disk, str(tmp_path), (known[0], page))) as again:
             assert (again.known_page, again.end()) == (known, end)
             assert (disk.reads < reads) == is_quick
-    with closing(BinlogDirectory(disk, str(tmp_path), (known[0] + 1, 50))) as other:
-        assert other.end() == end  # it is of a file that is not the newest
+    # Of a file that is not the newest; of one that was begun anew; that it cannot have.
+    for file_no, page in ((known[0] + 1, 50), (known[0], known[1] + 9), (known[0], 1 << 40)):
+        with closing(BinlogDirectory(disk, str(tmp_path), (file_no, page))) as other:
+            assert (other.known_page, other.end()) == (known, end)
     (tmp_path / "none").mkdir()
     with closing(BinlogDirectory(OsDisk(), str(tmp_path / "none"))) as nothing:
         assert nothing.known_page == (0, 0)
