@@ -10,6 +10,7 @@ from .known_schemas import NOTHING_KNOWN
 from .read_plan import plan_read
 from .rows import rows_of
 from .schema_sources import schemas_of
+from .spark_worker import spare_collections
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -51,6 +52,7 @@ def rows_of_partition(
     """Return what `rows_of` does of a partition; Spark makes one of its own where there is none."""
     if not isinstance(partition, TaskPartition):
         return iter(())
+    spare_collections()
     return rows_of(partition.value, options, columns, partition.schemas, partition.begun)
 
 

@@ -138,7 +138,7 @@ def _scanned(pages: PageSource, found: StartPlace, known: GtidPosition, state: B
     waiting = {
         gtid.domain: gtid for gtid in known if found.state.seq(gtid.domain, gtid.server) != gtid.seq
     }
-    for gtid, place in places_from(pages, found.position) if waiting else ():
+    for gtid, place, _ in places_from(pages, found.position) if waiting else ():
         wanted = waiting.get(gtid.domain)
         if wanted is None:
             continue

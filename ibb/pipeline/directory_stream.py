@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.errors import SqlError
 from ibb.protocol.gtid import GtidPosition
-from ibb.storage.group_reader import GroupReader
+from ibb.storage.group_runs import places_from
 from ibb.storage.gtid_search import TooOld
 from ibb.storage.position import NOWHERE, Position
 from ibb.storage.state_scan import read_state
@@ -191,12 +191,10 @@ def _position_at(view: DirectoryView, position: GtidPosition, since: float) -> G
     if place > start.place:
         place = Position(place.file_no, 0)
         reached = _state_before(view, place)
-    reader = GroupReader(view.pages, place)
-    while (group := reader.next()) is not None:
-        if group.gtid is not None:
-            if group.timestamp >= since:
-                break
-            reached.set(group.gtid)
+    for group in places_from(view.pages, place):
+        if group.timestamp >= since:
+            break
+        reached.set(group.gtid)
     return reached
 
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from ibb.protocol.event import EventType
 from ibb.protocol.event_splitter import EventSplitter
 from ibb.protocol.rows.table_map import TableMap
-from ibb.storage.group_reader import GroupReader
-from ibb.storage.gtid_search import find_oldest
+from ibb.storage.group_runs import GroupBlock, GroupRuns
 
+from .cuts import cut_at_beginning
 from .file_ranges import FileRange, cut_into_ranges
+from .group_choice import GroupChoice
 from .read_plan import groups_of, newest_view
 from .server_plan import parts_backwards
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from ibb.protocol.gtid import Gtid
-    from ibb.storage.page_source import PageSource
+    from ibb.storage.directory import BinlogDirectory
 
     from .cuts import Cut
     from .event_groups import EventGroup
@@ -54,7 +55,7 @@ def newest_map(options: SourceOptions, name: tuple[str, str]) -> FoundMap | None
     if options.server is not None:
         return _last_of((groups_of(task) for task in parts_backwards(options)), name)
     with newest_view(options) as (view, end):
-        return _last_of(_backwards(view.pages, end), name)
+        return _last_in_files(view.pages, end, name)
 
 
 def _last_of(parts: Iterable[Iterator[EventGroup]], name: tuple[str, str]) -> FoundMap | None:
@@ -62,34 +63,44 @@ def _last_of(parts: Iterable[Iterator[EventGroup]], name: tuple[str, str]) -> Fo
     for groups in parts:
         found = None
         for group in groups:
-            table = _map_in(group, name)
-            if table is not None:
-                assert group.gtid is not None
-                found = FoundMap(table, group.gtid)
+            found = _map_in(group, name) or found
         if found is not None:
             return found
     return None
 
 
-def _backwards(pages: PageSource, end: Cut) -> Iterator[Iterator[EventGroup]]:
-    whole = FileRange(find_oldest(pages), end.end)
+def _last_in_files(pages: BinlogDirectory, end: Cut, name: tuple[str, str]) -> FoundMap | None:
+    """Return the last table map before the end of a read, looked for backwards."""
+    choice = GroupChoice(cut_at_beginning(pages), end)
+    whole = FileRange(choice.start.place, end.end)
     for part in reversed(cut_into_ranges(pages, whole, bytes_max=LOOK_BYTES, count_min=1)):
-        yield _groups_in(pages, part, end)
+        found, runs = None, GroupRuns(pages, part.start)
+        while (one := runs.next()) is not None:
+            if isinstance(one, GroupBlock):
+                block = one.before(part.end)
+                for groups in choice.parts(block) if len(block) else ():
+                    numbers = reversed(range(groups.first, groups.stop))
+                    maps = (_map_in(groups.group(number), name) for number in numbers)
+                    found = next(filter(None, maps), found)
+                if len(block) < len(one):
+                    break
+            elif one.position >= part.end:
+                break
+            elif choice.wants(one):
+                found = _map_in(one, name) or found
+        if found is not None:
+            return found
+    return None
 
 
-def _groups_in(pages: PageSource, part: FileRange, end: Cut) -> Iterator[EventGroup]:
-    reader = GroupReader(pages, part.start)
-    while (group := reader.next()) is not None and group.position < part.end:
-        if group.gtid is not None and end.is_before(group.gtid.domain, group.position):
-            yield group
-
-
-def _map_in(group: EventGroup, name: tuple[str, str]) -> TableMap | None:
+def _map_in(group: EventGroup, name: tuple[str, str]) -> FoundMap | None:
+    """Return the last table map of a table in a group."""
     splitter, found = EventSplitter(), None
     for piece in group.pieces():
         for part in splitter.feed(piece):
             if part.first and part.last and part.header.type == EventType.TABLE_MAP:
                 table = TableMap.parse(part.data)
                 if (table.database, table.table) == name:
-                    found = table
+                    assert group.gtid is not None
+                    found = FoundMap(table, group.gtid)
     return found

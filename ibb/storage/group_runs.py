@@ -17,7 +17,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ibb.protocol.errors import FormatError
 from ibb.protocol.fields import U32
@@ -136,9 +136,24 @@ class _AtRest:
         return self.pages.end()
 
 
-def places_from(pages: PageSource, start: Position) -> Iterator[tuple[Gtid, Position]]:
+class GroupPlace(NamedTuple):
     """
-    Yield the GTID and place of each group from a position on, of which nothing else is wanted.
+    What is to know of a group without a look at its events.
+
+    Attributes:
+        gtid: its id.
+        position: the first chunk of its commit record.
+        timestamp: seconds since 1970 in its GTID event.
+    """
+
+    gtid: Gtid
+    position: Position
+    timestamp: int
+
+
+def places_from(pages: PageSource, start: Position) -> Iterator[GroupPlace]:
+    """
+    Yield the place of each group from a position on.
 
     Raises:
         FormatError: the pages or records are damaged.
@@ -150,9 +165,10 @@ def places_from(pages: PageSource, start: Position) -> Iterator[tuple[Gtid, Posi
     while (found := groups.next()) is not None:
         if isinstance(found, GroupBlock):
             for number in range(found.first, found.stop):
-                yield found.gtid(number), found.position(number)
+                gtid, time = found.gtid(number), found.copied.times[number]
+                yield GroupPlace(gtid, found.position(number), time)
         elif found.gtid is not None:
-            yield found.gtid, found.position
+            yield GroupPlace(found.gtid, found.position, found.timestamp)
 
 
 class GroupRuns:

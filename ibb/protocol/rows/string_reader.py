@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 COLUMN_BYTES_MAX: Final = 2**31 - 1  # what 32-bit offsets can say
 VALUE_BYTES_MAX: Final = 1 << 30  # of a value that is decompressed: no packet is larger
+_MUCH: Final = 1 << 20  # bytes of a batch that are not counted first, but given some room
+_SPARE: Final = 1 << 16
 _ZLIB: Final = 8
 _SPECIAL_BYTES: Final = {"uuid": 16, "inet6": 16, "inet4": 4}
 
@@ -52,6 +54,7 @@ class StringReader:
         self._charset = None if layout.charset == "binary" else layout.charset
         self._table = utf8_table(self._charset) if self._charset else None
         self._has_ascii = has_ascii(self._table or b"")
+        self._growth = 0.0  # bytes of UTF-8 for one, in the last batch
         is_padded = column.type is ColumnType.STRING and layout.charset == "binary"
         self._pad = _SPECIAL_BYTES.get(layout.special or "", column.length if is_padded else 0)
         self._labels = None
@@ -149,13 +152,22 @@ class StringReader:
 
     def _read_mapped(self, staged: Staged) -> tuple[memoryview, memoryview]:
         how = self._column.prefix, memoryview(self._table or b""), self._has_ascii
+        size = count_bytes(*staged, self._column.prefix, 0)
+        if size >= _MUCH and self._growth:  # nothing is counted twice if it grows as before
+            room = self._checked(int(size * self._growth) + size // 64 + _SPARE)
+            offsets, out = _offsets(staged.rows), memoryview(bytearray(room + 3))
+            total = take_mapped(*staged, *how, room, offsets, out)
+            if total >= 0:
+                self._growth = total / size
+                return offsets, out[:total]
         total = count_mapped_bytes(*staged, *how)
         if total < 0:
             if self._policy.bad_text is BadText.ERROR:
                 self._refuse_text()
             return self.read_one_by_one(staged)
+        self._growth = total / size if size else 0.0
         offsets, out = _offsets(staged.rows), memoryview(bytearray(self._checked(total) + 3))
-        take_mapped(*staged, *how, offsets, out)
+        take_mapped(*staged, *how, -1, offsets, out)
         return offsets, out[:total]
 
     def _read_labels(self, staged: Staged) -> tuple[memoryview, memoryview]:

@@ -26,9 +26,9 @@ cdef bint _are_eight_ascii(const unsigned char* data, Py_ssize_t place) noexcept
 cpdef Py_ssize_t count_mapped_bytes(const unsigned char[::1] data, const int[::1] places, Py_ssize_t width, Py_ssize_t column, Py_ssize_t rows, Py_ssize_t prefix, const unsigned char[::1] table, bint has_ascii) except? -1
 
 @cython.locals(end=Py_ssize_t, row=Py_ssize_t, place=Py_ssize_t, length=Py_ssize_t, index=Py_ssize_t,
-               stop=Py_ssize_t, entry=Py_ssize_t, source="const unsigned char*",
+               stop=Py_ssize_t, entry=Py_ssize_t, size=Py_ssize_t, source="const unsigned char*",
                target="unsigned char*", entries="const unsigned char*")
-cpdef take_mapped(const unsigned char[::1] data, const int[::1] places, Py_ssize_t width, Py_ssize_t column, Py_ssize_t rows, Py_ssize_t prefix, const unsigned char[::1] table, bint has_ascii, int[::1] offsets, unsigned char[::1] out)
+cpdef Py_ssize_t take_mapped(const unsigned char[::1] data, const int[::1] places, Py_ssize_t width, Py_ssize_t column, Py_ssize_t rows, Py_ssize_t prefix, const unsigned char[::1] table, bint has_ascii, Py_ssize_t room, int[::1] offsets, unsigned char[::1] out) except? -1
 
 @cython.locals(end=Py_ssize_t, count=Py_ssize_t, writing=bint, row=Py_ssize_t, place=Py_ssize_t, start=Py_ssize_t,
                known=Py_ssize_t, bit=Py_ssize_t, label=Py_ssize_t, begin=Py_ssize_t, length=Py_ssize_t, index=Py_ssize_t)

@@ -159,13 +159,18 @@ def take_mapped(
     prefix: int,
     table: memoryview,
     has_ascii: bool,
+    room: int,
     offsets: memoryview,
     out: memoryview,
-) -> None:
+) -> int:
     """
     Write strings of a one-byte character set as UTF-8; see `count_mapped_bytes`.
 
-    *out* has three bytes more than are counted, which mean nothing.
+    *out* has three bytes more, which mean nothing, than *room*, or than were counted where *room*
+    is -1.
+
+    Returns:
+        The bytes; -1: there is a byte that is no character, or not surely room for all.
     """
     end = 0
     source = cython.address(data[0]) if cython.compiled else data
@@ -178,6 +183,8 @@ def take_mapped(
             continue
         length = _read_length(data, place, prefix)
         place += prefix
+        if room >= 0 and end + 3 * length > room:
+            return -1
         index = 0
         while index < length:
             stop = min(index + 8, length)
@@ -195,9 +202,13 @@ def take_mapped(
                     memcpy(cython.address(target[end]), cython.address(entries[entry]), 4)  # noqa: F821
                 else:
                     target[end : end + 4] = entries[entry : entry + 4]
-                end += entries[entry + 3]
+                size = entries[entry + 3]
+                if size == 0:
+                    return -1
+                end += size
                 index += 1
     offsets[rows] = end
+    return end
 
 
 def take_labels(

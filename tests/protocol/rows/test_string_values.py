@@ -2,11 +2,15 @@
 
 from array import array
 from itertools import pairwise
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ibb.protocol.rows.column import ColumnType
+from ibb.protocol.rows.column_reader import Staged
+from ibb.protocol.rows.string_reader import StringReader
 from ibb.protocol.rows.string_values import (
     count_bytes,
     count_mapped_bytes,
@@ -14,6 +18,7 @@ from ibb.protocol.rows.string_values import (
     take_strings,
 )
 from ibb.protocol.rows.text_encoding import has_ascii, text_of, utf8_table
+from ibb.protocol.rows.value_policy import ValuePolicy
 
 pytestmark = pytest.mark.kernel
 
@@ -50,12 +55,23 @@ def test_texts_of_one_byte_character_sets(charset, values, prefix):
     total = count_mapped_bytes(*rows, *how)
     if bad:
         assert total == -1 - bad[0]
+        offsets, out = memoryview(array("i", bytes(4 * len(values) + 4))), bytearray(10_000)
+        assert take_mapped(*rows, *how, 9_000, offsets, memoryview(out)) == -1
         return
     texts = [b"" if one is None else text_of(one, charset).encode() for one in values]
     assert total == sum(map(len, texts))
     offsets, out = memoryview(array("i", bytes(4 * len(values) + 4))), bytearray(total + 3)
-    take_mapped(*rows, *how, offsets, memoryview(out))
+    assert take_mapped(*rows, *how, -1, offsets, memoryview(out)) == total
     assert cut(offsets, out) == texts
+    guard = b"untouched"
+    room = 3 * sum(map(len, filter(None, values)))
+    for most in (room, total, total // 2, 0):
+        out = bytearray(most + 3) + guard
+        found = take_mapped(*rows, *how, most, offsets, memoryview(out)[: most + 3])
+        assert found in ((total,) if most == room else (total, -1))
+        assert out.endswith(guard)
+        if found == total:
+            assert cut(offsets, out) == texts
 
 
 def test_a_character_set_that_changes_ascii_is_known():
@@ -74,3 +90,16 @@ def test_strings_are_copied_and_it_is_told_whether_they_are_ascii(values, pad):
     wanted = [b"" if one is None else one.ljust(pad, b"\0") for one in values]
     assert cut(offsets, out) == wanted
     assert is_ascii == all(one.isascii() for one in wanted)
+
+
+def test_a_batch_that_grows_more_than_the_one_before_is_read_as_well():
+    texts = ["plain" * 300, "ä" * 1500, "€" * 1500, "", "plain" * 300]
+    column = SimpleNamespace(type=ColumnType.VARCHAR, prefix=2, length=2000)
+    layout = SimpleNamespace(column=column, special=None, charset="latin1", labels=None)
+    reader = StringReader(layout, ValuePolicy(), "t.c")
+    for text in texts:
+        value = text.encode("cp1252")
+        for count in (2, 1000):
+            offsets, out = reader.read(Staged(*staged([value] * count, 2)))
+            assert set(cut(offsets, out)) == {text.encode()}
+            assert len(out) == count * len(text.encode())
