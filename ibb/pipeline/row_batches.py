@@ -30,6 +30,7 @@ from ibb.protocol.rows.column_reader import ColumnReader
 from ibb.protocol.rows.number_values import take_presence
 from ibb.protocol.rows.row_stage import DELETE, INSERT, PLAIN_OFFSET, RowStage
 from ibb.protocol.rows.rows_event import PLAIN, open_rows
+from ibb.protocol.rows.string_reader import zeros
 from ibb.protocol.rows.value_policy import SchemaMissing, Unknown, ValuePolicy
 
 from .arrow_columns import arrow_array, arrow_type
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
 BATCH_BYTES: Final = 16 << 20  # of rows events, from which on a batch is full
 BATCH_ROWS: Final = 1 << 16
+ROOM_MAX: Final = 2 * BATCH_BYTES  # of a column's texts that may lie in a heap which keeps memory
 DEFAULT_POLICY: Final = ValuePolicy()
 
 _OPS: Final = pa.array(["", "insert", "update", "delete"])  # by INSERT, UPDATE, DELETE
@@ -201,7 +203,8 @@ class RowBatches:
                 "binlog_row_metadata=FULL (or MINIMAL) on the primary, or give the table's schema"
             )
         self._readers = [
-            ColumnReader(layout.columns[number], number, policy, where) for number in numbers
+            ColumnReader(layout.columns[number], number, policy, where, _make_room)
+            for number in numbers
         ]
         self.schema = pa.schema(
             [
@@ -356,6 +359,11 @@ def _wanted(layout: TableLayout, columns: Collection[str] | None, where: str) ->
     if missing := [name for name in columns if name not in by_name]:
         raise ValueError(f"{where} has no column {missing[0]!r}")
     return sorted(by_name[name] for name in columns)
+
+
+def _make_room(size: int) -> memoryview:
+    """Return so many bytes: of Arrow's heap, which has them ready, but for what is very large."""
+    return memoryview(pa.allocate_buffer(size)).cast("B") if size <= ROOM_MAX else zeros(size)
 
 
 def _array(kind: pa.DataType, values: memoryview, part: _Part) -> pa.Array:

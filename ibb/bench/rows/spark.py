@@ -30,6 +30,8 @@ ANSWER_CHARACTERS_MAX: Final = 1 << 20
 STREAM_BATCHES: Final = 8  # of all groups
 SMALL_BATCHES: Final = 10  # of one group each: what a micro-batch costs by itself
 PARTITIONS: Final = 2 * CORES
+WARM_READS_MAX: Final = 4
+WARMER: Final = 1.05  # times as fast as before: not warm yet
 _TABLE: Final = "bench.orders"
 _SCHEMA: Final = {
     _TABLE: {
@@ -70,9 +72,15 @@ class SparkReader:
         )
 
     def __enter__(self) -> Self:
-        """Wait until it is warm, and has read everything once."""
+        """Wait until it is warm: Java has compiled, and reads get no faster any more."""
         try:
             self._rows = int(self._answer()["rows"])
+            before = 0.0
+            for _ in range(WARM_READS_MAX):
+                rate = self.rate("batch")
+                if rate < WARMER * before:
+                    break
+                before = rate
         except BenchError:
             self._end()
             raise

@@ -35,7 +35,7 @@ from .number_values import (
     take_validity,
     take_years,
 )
-from .string_reader import StringReader
+from .string_reader import StringReader, zeros
 from .value_policy import NoDates, ValueRefused
 
 if TYPE_CHECKING:
@@ -115,16 +115,24 @@ class ColumnReader:
         number: of the column in its table, from 0.
         policy: what becomes of values that do not fit.
         where: the table, for error texts.
+        make_room: returns so many bytes for texts to be written, whatever is in them.
     """
 
-    def __init__(self, layout: ColumnLayout, number: int, policy: ValuePolicy, where: str) -> None:
+    def __init__(
+        self,
+        layout: ColumnLayout,
+        number: int,
+        policy: ValuePolicy,
+        where: str,
+        make_room: Callable[[int], memoryview] = zeros,
+    ) -> None:
         self.layout = layout
         self.form = form_of(layout, policy)
         self._number = number
         self._policy = policy
         self._where = f"column `{layout.name}` of {where}"
         self._is_moment = layout.column.type in _MOMENTS and self.form.kind is not Kind.TEXT
-        self._strings = StringReader(layout, policy, self._where)
+        self._strings = StringReader(layout, policy, self._where, make_room)
         self._read = self._choose()
 
     def read(self, stage: StagedRows, places: memoryview) -> ColumnBuffers:
@@ -140,7 +148,7 @@ class ColumnReader:
             ValueRefused: a value that the policy does not let pass.
         """
         staged = Staged(stage.data, places, stage.width, self._number, stage.rows)
-        validity = _zeros((stage.rows + 7) // 8)
+        validity = zeros((stage.rows + 7) // 8)
         nulls = take_validity(places, stage.width, self._number, stage.rows, validity)
         left_out = 0
         offsets = None
@@ -172,29 +180,29 @@ class ColumnReader:
 
     def _integers(self, staged: Staged) -> _Filled:
         column, size = self.layout.column, self.form.size
-        out = _zeros(size * staged.rows)
+        out = zeros(size * staged.rows)
         signed = column.type in INTEGER_BYTES and not self.layout.unsigned
         take_integers(*staged, column.size, signed, size, out)
         return None, out
 
     def _bits(self, staged: Staged) -> _Filled:
-        out = _zeros(self.form.size * staged.rows)
+        out = zeros(self.form.size * staged.rows)
         take_big_endian(*staged, self.layout.column.size, self.form.size, out)
         return None, out
 
     def _booleans(self, staged: Staged) -> _Filled:
-        out = _zeros((staged.rows + 7) // 8)
+        out = zeros((staged.rows + 7) // 8)
         take_booleans(*staged, out)
         return None, out
 
     def _years(self, staged: Staged) -> _Filled:
-        out = _zeros(2 * staged.rows)
+        out = zeros(2 * staged.rows)
         take_years(*staged, out)
         return None, out
 
     def _decimals(self, staged: Staged) -> _Filled:
         column = self.layout.column
-        out = _zeros(16 * staged.rows)
+        out = zeros(16 * staged.rows)
         damaged = take_decimals(*staged, column.length, column.scale, out)
         if damaged >= 0:
             self._damaged(staged, damaged)
@@ -202,8 +210,8 @@ class ColumnReader:
 
     def _decimal_texts(self, staged: Staged) -> _Filled:
         column = self.layout.column
-        offsets = _zeros(4 * (staged.rows + 1)).cast("i")
-        out = _zeros((column.length + 3) * staged.rows)
+        offsets = zeros(4 * (staged.rows + 1)).cast("i")
+        out = zeros((column.length + 3) * staged.rows)
         end = take_decimal_texts(*staged, column.length, column.scale, offsets, out)
         if end < 0:
             self._damaged(staged, -1 - end)
@@ -211,7 +219,7 @@ class ColumnReader:
 
     def _moments(self, staged: Staged, validity: memoryview) -> tuple[int, memoryview]:
         column = self.layout.column
-        out = _zeros(self.form.size * staged.rows)
+        out = zeros(self.form.size * staged.rows)
         left_out = take_moments(
             *staged,
             _MOMENTS[column.type],
@@ -232,8 +240,8 @@ class ColumnReader:
 
     def _moment_texts(self, staged: Staged) -> _Filled:
         column = self.layout.column
-        offsets = _zeros(4 * (staged.rows + 1)).cast("i")
-        out = _zeros(_MOMENT_TEXT_BYTES * staged.rows)
+        offsets = zeros(4 * (staged.rows + 1)).cast("i")
+        out = zeros(_MOMENT_TEXT_BYTES * staged.rows)
         end = take_moment_texts(
             *staged,
             _MOMENTS[column.type],
@@ -262,11 +270,7 @@ if TYPE_CHECKING:
 
 def _nothing(staged: Staged) -> _Filled:
     """Return a column of the type NULL."""
-    return _zeros(4 * (staged.rows + 1)).cast("i"), _zeros(0)
-
-
-def _zeros(size: int) -> memoryview:
-    return memoryview(bytearray(size))
+    return zeros(4 * (staged.rows + 1)).cast("i"), zeros(0)
 
 
 def _fields() -> memoryview:

@@ -21,6 +21,8 @@ from .text_encoding import UTF8, has_ascii, text_of, utf8_table
 from .value_policy import BadText, ValueRefused
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .column_reader import Staged
     from .table_layout import ColumnLayout
     from .value_policy import ValuePolicy
@@ -33,6 +35,11 @@ _ZLIB: Final = 8
 _SPECIAL_BYTES: Final = {"uuid": 16, "inet6": 16, "inet4": 4}
 
 
+def zeros(size: int) -> memoryview:
+    """Return so many zero bytes to be written."""
+    return memoryview(bytearray(size))
+
+
 class StringReader:
     """
     Reads the strings of one column.
@@ -43,9 +50,17 @@ class StringReader:
         layout: what is known of the column.
         policy: what becomes of bytes that are no characters.
         where: the column, for error texts.
+        make_room: returns so many bytes to be written, whatever is in them.
     """
 
-    def __init__(self, layout: ColumnLayout, policy: ValuePolicy, where: str) -> None:
+    def __init__(
+        self,
+        layout: ColumnLayout,
+        policy: ValuePolicy,
+        where: str,
+        make_room: Callable[[int], memoryview] = zeros,
+    ) -> None:
+        self._make_room = make_room
         column = layout.column
         self._column = column
         self._where = where
@@ -78,7 +93,8 @@ class StringReader:
             return self._read_mapped(staged)
         prefix = self._column.prefix
         total = self._checked(count_bytes(*staged, prefix, self._pad))
-        offsets, out = _offsets(staged.rows), memoryview(bytearray(total))
+        make_room = zeros if self._pad else self._make_room  # what is padded is not written
+        offsets, out = _offsets(staged.rows), make_room(total)
         is_ascii = take_strings(*staged, prefix, self._pad, offsets, out)
         if self._is_utf8 and not is_ascii and not _is_utf8(out, offsets):
             if self._policy.bad_text is BadText.ERROR:
@@ -155,7 +171,7 @@ class StringReader:
         size = count_bytes(*staged, self._column.prefix, 0)
         if size >= _MUCH and self._growth:  # nothing is counted twice if it grows as before
             room = self._checked(int(size * self._growth) + size // 64 + _SPARE)
-            offsets, out = _offsets(staged.rows), memoryview(bytearray(room + 3))
+            offsets, out = _offsets(staged.rows), self._make_room(room + 3)
             total = take_mapped(*staged, *how, room, offsets, out)
             if total >= 0:
                 self._growth = total / size
@@ -166,7 +182,7 @@ class StringReader:
                 self._refuse_text()
             return self.read_one_by_one(staged)
         self._growth = total / size if size else 0.0
-        offsets, out = _offsets(staged.rows), memoryview(bytearray(self._checked(total) + 3))
+        offsets, out = _offsets(staged.rows), self._make_room(self._checked(total) + 3)
         take_mapped(*staged, *how, -1, offsets, out)
         return offsets, out[:total]
 
