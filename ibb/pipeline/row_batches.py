@@ -90,7 +90,14 @@ class RowBatch(NamedTuple):
     @property
     def op(self) -> pa.StringArray:
         """What happened to each row: "insert", "update" or "delete"."""
-        return _OPS.take(self.op_code)
+        only = self.only_op
+        return _OPS.take(self.op_code) if only is None else pa.repeat(_OPS[only], self.rows)
+
+    @property
+    def only_op(self) -> int | None:
+        """What happened to all of the rows; None: not the same, or there are none."""
+        least, most = pc.min_max(self.op_code).as_py().values()
+        return least if least == most else None
 
     def has_column(self, image: str, column: int) -> pa.BooleanArray:
         """

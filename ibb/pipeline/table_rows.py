@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ibb.protocol.errors import FormatError
-from ibb.protocol.rows.row_stage import DELETE, INSERT
+from ibb.protocol.rows.row_stage import DELETE, INSERT, UPDATE
 from ibb.protocol.rows.table_layout import layout_of
 
 from .change_rows import metadata_array
@@ -166,30 +166,40 @@ class _Chosen(NamedTuple):
     Which images of which rows come out, one behind the other.
 
     Attributes:
-        rows: the number in the batch of each one's row.
-        after: whether it is the image after.
-        only: whether all are images after, of each row one; False: before; None: neither.
+        number: how many.
+        only: of each row the image after, and no others; False: before; None: neither.
+        rows: if neither, the number in the batch of each one's row.
+        after: likewise, whether it is the image after.
     """
 
-    rows: pa.Int64Array
-    after: pa.BooleanArray
+    number: int
     only: bool | None
+    rows: pa.Int64Array | None = None
+    after: pa.BooleanArray | None = None
 
     def pairs(self) -> Iterator[tuple[int, bool]]:
         """Return (row, after) of each."""
+        if self.only is not None:
+            return ((row, self.only) for row in range(self.number))
+        assert self.rows is not None
+        assert self.after is not None
         return zip(self.rows.to_pylist(), self.after.to_pylist(), strict=True)
 
 
 def _chosen(batch: RowBatch, *, both: bool) -> _Chosen:
     """Choose images after, and before where there is no other, or of updates too if *both*."""
+    op = batch.only_op
+    if op is not None and not (both and op == UPDATE):
+        return _Chosen(batch.rows, op != DELETE)
     goes = pc.equal(batch.op_code, DELETE)
     befores = _places(pc.not_equal(batch.op_code, INSERT) if both else goes, 0)
     afters = _places(pc.invert(goes), 1)
-    only = None if len(befores) and len(afters) else bool(len(afters))
+    if not len(befores):
+        return _Chosen(batch.rows, only=True)
     places = pa.concat_arrays([befores, afters])
-    if only is None:
-        places = places.take(pc.array_sort_indices(places))
-    return _Chosen(pc.shift_right(places, 1), pc.equal(pc.bit_wise_and(places, 1), 1), only)
+    places = places.take(pc.array_sort_indices(places))
+    after = pc.equal(pc.bit_wise_and(places, 1), 1)
+    return _Chosen(len(places), None, pc.shift_right(places, 1), after)
 
 
 def _places(rows: pa.BooleanArray, after: int) -> pa.Int64Array:
@@ -200,6 +210,8 @@ def _places(rows: pa.BooleanArray, after: int) -> pa.Int64Array:
 def _array(batch: RowBatch, tags: RowTags, column: Column, chosen: _Chosen) -> pa.Array:
     name = column.name.lower()  # MariaDB's names, and Spark's, are the same in any case
     if name == "_image":
+        if chosen.only is not None:
+            return pa.repeat("after" if chosen.only else "before", chosen.number)
         return pc.if_else(chosen.after, "after", "before")
     if name == "_missing":
         return _missing(batch, chosen)
@@ -208,7 +220,7 @@ def _array(batch: RowBatch, tags: RowTags, column: Column, chosen: _Chosen) -> p
         return values.take(chosen.rows) if chosen.only is None else values
     number = {field.name.lower(): at for at, field in enumerate(batch.image_schema)}.get(name)
     if number is None:
-        return pa.nulls(len(chosen.rows), column.type)
+        return pa.nulls(chosen.number, column.type)
     kind = batch.image_schema.field(number).type
     images = [
         pa.nulls(batch.rows, kind) if image is None else image.column(number)
@@ -216,6 +228,7 @@ def _array(batch: RowBatch, tags: RowTags, column: Column, chosen: _Chosen) -> p
     ]
     if chosen.only is not None:  # all of it, without a copy
         return _cast(batch, tags, column, images[chosen.only])
+    assert chosen.after is not None
     places = pc.add(chosen.rows, pc.multiply(chosen.after.cast(pa.int64()), batch.rows))
     return _cast(batch, tags, column, pa.concat_arrays(images).take(places))
 
@@ -242,7 +255,7 @@ def _cast(batch: RowBatch, tags: RowTags, column: Column, values: pa.Array) -> p
 def _missing(batch: RowBatch, chosen: _Chosen) -> pa.Array:
     """Return the columns that each image lacks (binlog_row_image); null: it is whole."""
     if batch.before_present is None and batch.after_present is None:
-        return pa.nulls(len(chosen.rows), STRINGS)
+        return pa.nulls(chosen.number, STRINGS)
     names = [column.name for column in batch.layout.columns]
     there: dict[bool, list[list[Any]]] = {}
     for after, image in ((False, "before"), (True, "after")):
