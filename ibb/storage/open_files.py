@@ -142,7 +142,7 @@ class OpenFiles:
                 return check(data)
             except FormatError as error:
                 wrong = error
-            self._forget_cached(file_no, offset, size)
+            self.forget_cached(file_no, offset, size)
             data = read()
         except DiskError as error:
             raise error.at_page(page_no, offset) from error
@@ -154,7 +154,13 @@ class OpenFiles:
         self._healed.add(wrong)
         return checked
 
-    def _forget_cached(self, file_no: int, offset: int, size: int) -> None:
+    def forget_cached(self, file_no: int, offset: int, size: int) -> None:
+        """
+        Drop bytes of a file from the page cache, if the system follows.
+
+        Raises:
+            DiskError: the file is missing.
+        """
         handle = self._take(file_no)
         try:
             handle.file.forget_cached(offset, size)

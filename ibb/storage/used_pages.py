@@ -143,6 +143,8 @@ class _Look:
                 break  # it has been cut meanwhile
             if used := begun.rstrip(b"\0"):
                 last = at // page_size + len(used) - 1
+            else:  # what was read, or read ahead, counts as data until it is forgotten
+                self._files.forget_cached(self._file_no, at, end - at)
             at += len(begun) * page_size
         return last
 

@@ -1,5 +1,6 @@
 """How far a file is used is told right though some of its pages cannot be read."""
 
+import os
 from contextlib import closing
 
 import pytest
@@ -145,3 +146,17 @@ def test_who_knows_a_used_page_does_not_look_through_the_file_again(tmp_path) ->
     (tmp_path / "none").mkdir()
     with closing(BinlogDirectory(OsDisk(), str(tmp_path / "none"))) as nothing:
         assert nothing.known_page == (0, 0)
+
+
+def test_zeros_that_were_read_once_are_a_hole_again(tmp_path) -> None:
+    """Reading what is reserved fills the page cache, whose pages count as data."""
+    path = tmp_path / binlog_name(0)
+    with path.open("wb") as file:
+        file.write(b"x" * PAGE * 8)
+        os.posix_fallocate(file.fileno(), 0, 64 << 20)
+    path.read_bytes()
+    disk = BadSectors(set())
+    files = OpenFiles(disk, str(tmp_path))
+    assert find_used_pages(files, 0, PAGE, 0).last == 7
+    assert disk.reads < 40
+    files.close()
