@@ -118,7 +118,7 @@ def _borders(pages: PageSource, start: Position, end: Position) -> Iterator[Posi
         if header is None:
             continue
         step = header.state_interval or 1
-        for page_no in (1, *range(step, header.page_count, step)):
+        for page_no in (1, *range(max(step, 2), header.page_count, step)):
             border = Position(file_no, page_no * header.page_size)
             if start < border < end:
                 yield border

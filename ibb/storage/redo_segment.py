@@ -38,6 +38,7 @@ _SEGMENT_MAGIC = b"ibbRedo1"
 _SEGMENT_HEADER = struct.Struct("<8sIIQQQQ")
 _CRC = struct.Struct("<I")
 _WHOLE_HEADER = _SEGMENT_HEADER.size + _CRC.size
+_LSN_END = 1 << 64
 _SCAN_WINDOW = 1 << 20
 _OVERLAP = GROUP_HEADER_SIZE - 1  # bytes of a window that the next one has again
 
@@ -251,6 +252,8 @@ def _damage(file: File, path: str, offset: int, lsn: int) -> FormatError | None:
     start = offset
     while len(window := file.read_at(start, _SCAN_WINDOW + _OVERLAP)) > _OVERLAP:
         first_lsn, at = lsn + start - offset, -1
+        if first_lsn + len(window) > _LSN_END:
+            return None  # no group can lie there
         while (at := find_due(window, at + 1, first_lsn, lsn)) >= 0:
             later = parse_group(file.read_at(start + at, GROUP_SIZE_MAX), 0, first_lsn + at)
             if later is not None:

@@ -13,7 +13,7 @@ from ibb.pipeline.errors import OptionError
 from ibb.pipeline.options import SourceOptions
 from ibb.pipeline.read_plan import groups_of, plan_read
 from ibb.protocol.errors import FormatError
-from ibb.storage import Store
+from ibb.storage import Store, StoreOptions
 
 from ..storage import reset_meanwhile
 from ..storage.events import transaction
@@ -217,3 +217,12 @@ def test_a_filter_on_times_finds_groups_in_whatever_file_they_are(tmp_path):
         [GreaterThanOrEqual(("commit_time",), datetime.fromtimestamp(7000, UTC))],
     )
     assert both.times == (7000.0, None)
+
+
+def test_no_range_is_empty(tmp_path):
+    options = StoreOptions(page_size=512, max_binlog_size=512 * 16, state_interval=512)
+    with Store.open(tmp_path, options) as store:
+        publish(store, 60)
+    tasks = plan(tmp_path, minPartitions="1000")
+    assert len(tasks) > 10
+    assert all(task.part.start < task.part.end for task in tasks)

@@ -6,8 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ibb.storage import redo_segment
 from ibb.storage.redo_record import MAGIC, Change, encode_group
 from ibb.storage.redo_scan import find_due
+
+from ..faults.sim_disk import SimDisk
 
 pytestmark = pytest.mark.kernel
 
@@ -48,3 +51,12 @@ def test_nothing_is_found_in_nothing():
     assert find_due(b"", 0, LSN, 0) == -1
     assert find_due(head(LSN, LSN), 1, LSN, 0) == -1
     assert find_due(head(LSN, LSN), 99, LSN, 0) == -1
+
+
+@pytest.mark.parametrize("lsn", [(1 << 64) - 1, (1 << 64) - 5000])
+def test_behind_the_last_lsn_that_there_can_be_is_nothing(lsn):
+    """The header of a segment may say anything; nothing in it is damaged by that."""
+    disk = SimDisk()
+    file = disk.open("/log", create=True)
+    file.write_at(0, bytes(8192) + head(lsn, lsn) + bytes(3 << 20))
+    assert redo_segment._damage(file, "/log", 4096, lsn) is None

@@ -169,8 +169,8 @@ class StringReader:
     def _read_mapped(self, staged: Staged) -> tuple[memoryview, memoryview]:
         how = self._column.prefix, memoryview(self._table or b""), self._has_ascii
         size = count_bytes(*staged, self._column.prefix, 0)
-        if size >= _MUCH and self._growth:  # nothing is counted twice if it grows as before
-            room = self._checked(int(size * self._growth) + size // 64 + _SPARE)
+        room = int(size * self._growth) + size // 64 + _SPARE
+        if size >= _MUCH and self._growth and room <= COLUMN_BYTES_MAX:  # it may grow as before
             offsets, out = _offsets(staged.rows), self._make_room(room + 3)
             total = take_mapped(*staged, *how, room, offsets, out)
             if total >= 0:

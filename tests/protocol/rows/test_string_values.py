@@ -92,6 +92,17 @@ def test_strings_are_copied_and_it_is_told_whether_they_are_ascii(values, pad):
     assert is_ascii == all(one.isascii() for one in wanted)
 
 
+def test_only_what_a_batch_really_has_is_too_much(monkeypatch):
+    """Room for as much as the batch before grew would be more than a column can have."""
+    column = SimpleNamespace(type=ColumnType.VARCHAR, prefix=2, length=2000)
+    layout = SimpleNamespace(column=column, special=None, charset="latin1", labels=None)
+    reader = StringReader(layout, ValuePolicy(), "t.c")
+    reader.read(Staged(*staged(["€".encode("cp1252") * 1500] * 1000, 2)))
+    monkeypatch.setattr("ibb.protocol.rows.string_reader.COLUMN_BYTES_MAX", 2_000_000)
+    _, out = reader.read(Staged(*staged([b"plain" * 300] * 1000, 2)))
+    assert len(out) == 1_500_000
+
+
 def test_a_batch_that_grows_more_than_the_one_before_is_read_as_well():
     texts = ["plain" * 300, "ä" * 1500, "€" * 1500, "", "plain" * 300]
     column = SimpleNamespace(type=ColumnType.VARCHAR, prefix=2, length=2000)
