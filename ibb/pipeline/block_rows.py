@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -15,7 +16,7 @@ from ibb.protocol.small_groups import NOT_PLAIN, RowsFinder
 from .found_rows import BlockRows, FoundEvents, TableRows, refuse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from ibb.protocol.fields import Buffer
     from ibb.protocol.rows.table_map import TableMap
@@ -63,12 +64,8 @@ class BlockFinder:
         finder = self._finder
         tables = [self._table_map(block, group, event) for group, event in finder.maps]
         if finder.count <= FEW:
-            for event in range(finder.count):
-                group, table = finder.groups[event], tables[finder.tables[event]]
-                if self._wanted.wants_rows(table, finder.ops[event] & NOT_PLAIN - 1):
-                    head = GtidEvent.parse(block.group(group).head)
-                    data = block.copied.data[finder.starts[event] : finder.ends[event]]
-                    yield TableRows(head, table, data, finder.positions[event], number + group)
+            data = block.copied.data
+            yield from self._singly(data, tables, number, partial(_head_of, block))
             return
         versions: dict[bytes, list[int]] = {}  # table maps may differ in their flags alone
         for place, table in enumerate(tables):
@@ -97,14 +94,23 @@ class BlockFinder:
         Raises:
             FormatError: a table map is damaged.
         """
-        view, finder, rows = memoryview(data), self._finder, []
-        tables = [self._wanted.table_map(event) for _, event in finder.maps]
+        tables = [self._wanted.table_map(event) for _, event in self._finder.maps]
+        return list(self._singly(memoryview(data), tables, number, lambda _: head))
+
+    def _singly(
+        self,
+        data: memoryview,
+        tables: list[TableMap],
+        number: int,
+        head_of: Callable[[int], GtidEvent],
+    ) -> Iterator[TableRows]:
+        """Yield the rows events one by one."""
+        finder = self._finder
         for event in range(finder.count):
-            table = tables[finder.tables[event]]
+            group, table = finder.groups[event], tables[finder.tables[event]]
             if self._wanted.wants_rows(table, finder.ops[event] & NOT_PLAIN - 1):
-                whole = view[finder.starts[event] : finder.ends[event]]
-                rows.append(TableRows(head, table, whole, finder.positions[event], number))
-        return rows
+                whole, place = data[finder.starts[event] : finder.ends[event]], finder.positions
+                yield TableRows(head_of(group), table, whole, place[event], number + group)
 
     def _rows(
         self, block: GroupBlock, table: TableMap, number: int, chosen: pa.UInt64Array | None
@@ -149,6 +155,10 @@ class BlockFinder:
             return self._wanted.table_map(event)
         except FormatError as error:
             refuse(error, block.gtid(group))
+
+
+def _head_of(block: GroupBlock, number: int) -> GtidEvent:
+    return GtidEvent.parse(block.group(number).head)
 
 
 def _numbers(values: memoryview, count: int) -> pa.Int64Array:

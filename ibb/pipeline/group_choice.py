@@ -5,14 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from ibb.storage.group_runs import GroupBlock, GroupRuns
 
+from .cuts import just_behind
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+
+    from ibb.storage.directory import BinlogDirectory
     from ibb.storage.group_reader import StoredGroup
-    from ibb.storage.group_runs import GroupBlock
     from ibb.storage.position import Position
 
     from .cuts import Cut
+    from .file_ranges import FileRange
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,3 +86,40 @@ class GroupChoice:
         if self.since is not None and timestamp < self.since:
             return False
         return self.before is None or timestamp < self.before
+
+
+def chosen_groups(
+    pages: BinlogDirectory, part: FileRange, choice: GroupChoice
+) -> Generator[StoredGroup | GroupBlock, None, Position | None]:
+    """
+    Yield the groups in a part of the files that count, many at a time where that can be.
+
+    Args:
+        pages: the files.
+        part: of them.
+        choice: which groups; each is used before the next is taken.
+
+    Returns:
+        Where the files end, if they do so before the part; else None.
+
+    Raises:
+        FormatError: the pages that have to be read are damaged.
+        DiskError: a file cannot be read.
+    """
+    start, end = part
+    runs = GroupRuns(pages, start)
+    while (found := runs.next()) is not None:
+        if isinstance(found, GroupBlock):
+            block = found.before(end)
+            if not len(block):
+                return None
+            yield from choice.parts(block)
+            last = block.position(block.stop - 1)
+            is_cut = len(block) < len(found)
+        else:
+            last, is_cut = found.position, found.position >= end
+            if not is_cut and choice.wants(found):
+                yield found
+        if is_cut or just_behind(last) == end:
+            return None
+    return runs.position if runs.position < end else None

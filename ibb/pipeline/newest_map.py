@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from ibb.protocol.event import EventType
 from ibb.protocol.event_splitter import EventSplitter
 from ibb.protocol.rows.table_map import TableMap
-from ibb.storage.group_runs import GroupBlock, GroupRuns
+from ibb.storage.group_runs import GroupBlock
 
 from .cuts import cut_at_beginning
 from .file_ranges import FileRange, cut_into_ranges
-from .group_choice import GroupChoice
+from .group_choice import GroupChoice, chosen_groups
 from .read_plan import groups_of, newest_view
 from .server_plan import parts_backwards
 
@@ -74,20 +74,14 @@ def _last_in_files(pages: BinlogDirectory, end: Cut, name: tuple[str, str]) -> F
     choice = GroupChoice(cut_at_beginning(pages), end)
     whole = FileRange(choice.start.place, end.end)
     for part in reversed(cut_into_ranges(pages, whole, bytes_max=LOOK_BYTES, count_min=1)):
-        found, runs = None, GroupRuns(pages, part.start)
-        while (one := runs.next()) is not None:
+        found = None
+        for one in chosen_groups(pages, part, choice):
+            backwards: Iterable[EventGroup]
             if isinstance(one, GroupBlock):
-                block = one.before(part.end)
-                for groups in choice.parts(block) if len(block) else ():
-                    numbers = reversed(range(groups.first, groups.stop))
-                    maps = (_map_in(groups.group(number), name) for number in numbers)
-                    found = next(filter(None, maps), found)
-                if len(block) < len(one):
-                    break
-            elif one.position >= part.end:
-                break
-            elif choice.wants(one):
-                found = _map_in(one, name) or found
+                backwards = map(one.group, reversed(range(one.first, one.stop)))
+            else:
+                backwards = (one,)
+            found = next(filter(None, (_map_in(group, name) for group in backwards)), found)
         if found is not None:
             return found
     return None

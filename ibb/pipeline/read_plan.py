@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Self
 from ibb.protocol.errors import FormatError, SqlError
 from ibb.protocol.gtid import GtidPosition
 from ibb.storage.group_reader import GroupReader
-from ibb.storage.group_runs import GroupBlock, GroupRuns
+from ibb.storage.group_runs import GroupBlock
 from ibb.storage.gtid_search import TooOld
 from ibb.storage.position import Position
 
-from .cuts import Cut, cut_at_beginning, cut_behind, just_behind
+from .cuts import Cut, cut_at_beginning, cut_behind
 from .directories import (
     DirectoryView,
     NamedDirectory,
@@ -29,7 +29,7 @@ from .directories import (
 )
 from .errors import OptionError
 from .file_ranges import FileRange, cut_into_ranges, within_times
-from .group_choice import GroupChoice
+from .group_choice import GroupChoice, chosen_groups
 from .options import EARLIEST, LATEST, SourceOptions
 from .prepared_groups import PreparedGroups
 from .server_plan import plan_server_read
@@ -115,25 +115,11 @@ class FileGroups:
     def runs(self) -> Iterator[EventGroup | GroupBlock]:
         """Yield the same, many at a time where that can be."""
         task = self._task
-        start, end = task.part
-        runs = GroupRuns(self._pages, start)
-        while (found := runs.next()) is not None:
-            if isinstance(found, GroupBlock):
-                block = found.before(end)
-                if len(block):
-                    yield from task.choice.parts(block)
-                is_last = len(block) < len(found)
-                last = block.position(block.stop - 1) if len(block) else end
-            else:
-                last, is_last = found.position, found.position >= end
-                if not is_last and task.choice.wants(found):
-                    yield found
-            if is_last or just_behind(last) == end:
-                return
-        if runs.position < end:
+        reached = yield from chosen_groups(self._pages, task.part, task.choice)
+        if reached is not None:
             raise FormatError(
-                f"{task.path} ends at {runs.position}, before {end} which this read was planned"
-                " for: its files were purged or begun anew, or are cut"
+                f"{task.path} ends at {reached}, before {task.part.end} which this read was"
+                " planned for: its files were purged or begun anew, or are cut"
             )
 
     def again(self, group: EventGroup) -> EventGroup:

@@ -92,17 +92,15 @@ class RowEvents:
     def _of_block(self, block: GroupBlock) -> Iterator[TableRows | BlockRows]:
         at = block.first
         while at < block.stop:
-            stop = at
             if self._takes_small:
                 stop = self._finder.look(block, at)
                 yield from self._finder.found(block, self._groups + 1 - at)
                 self._groups += stop - at
-                if self._finder.is_full:
-                    at = stop
+                at = stop
+                if self._finder.is_full or at == block.stop:
                     continue
-            if stop < block.stop:
-                yield from self.of(block.group(stop))
-            at = stop + 1
+            yield from self._of(block.group(at), may_be_small=False)
+            at += 1
 
     def of(self, group: EventGroup) -> Iterable[TableRows]:
         """
@@ -112,6 +110,9 @@ class RowEvents:
             FormatError: also while iterating: it is damaged, or it cannot be told what became of
                 its rows; names the GTID.
         """
+        return self._of(group, may_be_small=self._takes_small)
+
+    def _of(self, group: EventGroup, *, may_be_small: bool) -> Iterable[TableRows]:
         head = GtidEvent.parse(group.head)
         self._groups += 1
         if head.flags2 & _PREPARED_XA:
@@ -119,8 +120,8 @@ class RowEvents:
         try:
             pieces = group.pieces()
             first = next(pieces, b"")
-            is_small = self._takes_small and len(first) <= SMALL_BYTES_MAX
-            if is_small and self._finder.look_at_group(first):
+            is_short = len(first) <= SMALL_BYTES_MAX
+            if may_be_small and is_short and self._finder.look_at_group(first):
                 first = bytes(first)  # which the next piece may write over
                 second = next(pieces, None)
                 if second is None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ibb.storage.group_runs import GroupBlock, GroupRuns
+from ibb.storage.group_runs import GroupBlock
 
 from .cuts import just_behind
-from .group_choice import GroupChoice
+from .file_ranges import FileRange
+from .group_choice import GroupChoice, chosen_groups
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -62,16 +63,11 @@ def limited_end(
         FormatError: the pages that have to be read are damaged.
     """
     taken = _Taken(position, groups_max, bytes_max)
-    choice, runs = GroupChoice(start, end), GroupRuns(pages, start.place)
-    has_room, is_last = True, False
-    while has_room and not is_last and (found := runs.next()) is not None:
-        if isinstance(found, GroupBlock):
-            block = found.before(end.end)
-            is_last = len(block) < len(found)
-            has_room = not len(block) or all(map(taken.add_block, choice.parts(block)))
-        else:
-            is_last = found.position >= end.end
-            has_room = is_last or not choice.wants(found) or taken.add(found)
+    part = FileRange(start.place, end.end)
+    for found in chosen_groups(pages, part, GroupChoice(start, end)):
+        has_room = taken.add_block(found) if isinstance(found, GroupBlock) else taken.add(found)
+        if not has_room:
+            break
     return taken.reached()
 
 

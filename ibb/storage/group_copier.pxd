@@ -11,10 +11,10 @@ cdef long long _group_bytes_max, _wanted, _groups_max, _gtid_size_min, _head_siz
 cdef class GroupCopier:
     cdef readonly RecordWalker walker
     cdef readonly long long border, count, used
-    cdef readonly object data, offsets, starts, ends, domains, servers, numbers, times, flags
+    cdef readonly object data, offsets, starts, ends, domains, servers, numbers, times
     cdef unsigned char[::1] _out, _list
-    cdef long long[::1] _offsets, _starts, _ends, _domains, _servers, _numbers, _times, _flags
-    cdef long long _list_bytes
+    cdef long long[::1] _offsets, _starts, _ends, _domains, _servers, _numbers, _times
+    cdef long long _list_bytes, _copied
     cdef bint _has_list
 
     cpdef seek(self, long long file_no, long long offset)
@@ -26,14 +26,14 @@ cdef class GroupCopier:
     @cython.locals(code=int)
     cdef int _run(self) noexcept nogil
 
-    @cython.locals(code=int, is_node=bint, room="long long", end="long long", size="long long")
+    @cython.locals(code=int, is_node=bint, room="long long")
     cdef int _copy_node(self) noexcept nogil
 
     @cython.locals(code=int, begin="long long", room="long long", end="long long", size="long long")
     cdef int _copy_group(self) noexcept nogil
 
-    @cython.locals(part="long long")
-    cdef void _take(self, unsigned char[::1] out, long long to, long long size) noexcept nogil
+    @cython.locals(at="long long", end="long long", size="long long", part="long long", code=int)
+    cdef int _copy_rest(self, unsigned char[::1] out, long long to, long long room) noexcept nogil
 
     @cython.locals(at="long long", count="long long", data="unsigned char*", size="long long", number="long long")
     cdef bint _note_head(self, long long end) noexcept nogil

@@ -37,9 +37,9 @@ class GroupCopier:
     """
     Copies groups of one file.
 
-    `offsets`, `starts`, `ends`, `domains`, `servers`, `numbers`, `times` and `flags` have an entry
-    a group: where its commit record begins in the file, where its bytes begin and end in `data`,
-    its GTID, seconds since 1970, and flags2 of its GTID event. They hold until the next `run`.
+    `offsets`, `starts`, `ends`, `domains`, `servers`, `numbers` and `times` have an entry a group:
+    where its commit record begins in the file, where its bytes begin and end in `data`, its GTID,
+    and the seconds since 1970 in its GTID event. They hold until the next `run`.
 
     Attributes:
         walker: where it is; takes pages.
@@ -51,15 +51,15 @@ class GroupCopier:
     def __init__(self) -> None:
         self.walker = record_walker.RecordWalker()
         self.border = self.count = self.used = 0
-        self._list_bytes, self._has_list = 0, False
+        self._list_bytes, self._has_list, self._copied = 0, False, 0
         self.data = memoryview(bytearray(_wanted + _group_bytes_max))
         self._out = self.data
         self._list = memoryview(bytearray(_group_bytes_max))
-        columns = [memoryview(array("q", bytes(8 * _groups_max))) for _ in range(8)]
+        columns = [memoryview(array("q", bytes(8 * _groups_max))) for _ in range(7)]
         self.offsets, self.starts, self.ends, self.domains = columns[:4]
-        self.servers, self.numbers, self.times, self.flags = columns[4:]
+        self.servers, self.numbers, self.times = columns[4:]
         self._offsets, self._starts, self._ends, self._domains = columns[:4]
-        self._servers, self._numbers, self._times, self._flags = columns[4:]
+        self._servers, self._numbers, self._times = columns[4:]
 
     def seek(self, file_no: int, offset: int) -> None:
         """Go to where a record ends in a file; no page of before is known any more."""
@@ -110,22 +110,12 @@ class GroupCopier:
             if code == _ok:
                 self.walker.end_node(is_node)
             return code
-        room, end = _group_bytes_max - self._list_bytes, self._list_bytes
-        while True:
-            size = self.walker.left
-            if size > room:
-                return _odd  # too large; its commit record is for who reads on
-            self._take(self._list, end, size)
-            end += size
-            room -= size
-            if self.walker.ends:
-                break
-            code = self.walker.next_part()
-            if code != _ok:
-                return code
-        self._list_bytes = end
-        self._has_list = self.walker.end_node(code == _ok)
-        return _ok
+        room = _group_bytes_max - self._list_bytes
+        code = self._copy_rest(self._list, self._list_bytes, room)
+        if code == _ok:
+            self._list_bytes, is_node = self._list_bytes + self._copied, True
+            self._has_list = self.walker.end_node(is_node)
+        return code
 
     def _copy_group(self) -> int:
         """Copy what a commit record holds, and its list behind that."""
@@ -134,20 +124,12 @@ class GroupCopier:
             return code
         if self.walker.list_count and not self._has_list:
             return _odd
-        end, begin = self.used, self.walker.begin
+        begin = self.walker.begin
         room = _group_bytes_max - (self._list_bytes if self.walker.list_count else 0)
-        while True:
-            size = self.walker.left
-            if size > room:
-                return _odd
-            self._take(self._out, end, size)
-            end += size
-            room -= size
-            if self.walker.ends:
-                break
-            code = self.walker.next_part()
-            if code != _ok:
-                return code
+        code = self._copy_rest(self._out, self.used, room)
+        if code != _ok:
+            return code
+        end = self.used + self._copied
         if not self._note_head(end):
             return _odd
         if self.walker.list_count:
@@ -166,18 +148,28 @@ class GroupCopier:
         self.used = end
         return _ok
 
-    def _take(self, out: memoryview, to: int, size: int) -> None:
-        """Copy all that the present chunk of the record has."""
-        part = self.walker.part
-        if size > 0:
-            if cython.compiled:
-                memcpy(  # noqa: F821
-                    cython.address(out[to]), cython.address(self.walker.data[part]), size
-                )
-            else:
-                out[to : to + size] = self.walker.data[part : part + size]
-        self.walker.part = part + size
-        self.walker.left = 0
+    def _copy_rest(self, out: memoryview, to: int, room: int) -> int:
+        """Copy the rest of a record, `_copied` bytes; ODD: they are more than there is room for."""
+        at, end = to, to + room
+        while True:
+            size, part = self.walker.left, self.walker.part
+            if size > end - at:
+                return _odd  # for who reads on from its commit record
+            if size > 0:
+                if cython.compiled:
+                    memcpy(  # noqa: F821
+                        cython.address(out[at]), cython.address(self.walker.data[part]), size
+                    )
+                else:
+                    out[at : at + size] = self.walker.data[part : part + size]
+            at += size
+            self.walker.part, self.walker.left = part + size, 0
+            if self.walker.ends:
+                self._copied = at - to
+                return _ok
+            code = self.walker.next_part()
+            if code != _ok:
+                return code
 
     def _note_head(self, end: int) -> bool:
         """Note whose group it is that was copied up to *end*; False: it begins with no GTID."""
@@ -191,7 +183,6 @@ class GroupCopier:
         number = number << 32 | _u32(data, at + 19)
         self._times[count], self._servers[count] = _u32(data, at), _u32(data, at + 5)
         self._domains[count], self._numbers[count] = _u32(data, at + 27), number
-        self._flags[count] = data[at + 31]
         return number != 0
 
 

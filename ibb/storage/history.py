@@ -19,12 +19,23 @@ class BinlogFileInfo(NamedTuple):
     size: int
 
 
-class History(Protocol):
-    """A history of event groups that can be served. Safe to use from several threads."""
+class PagedHistory(Protocol):
+    """A history as far as its pages are concerned. Safe to use from several threads."""
 
     @property
     def pages(self) -> PageSource:
         """The pages, up to what is durable."""
+
+    @property
+    def generation(self) -> int:
+        """How often it was begun anew under its readers' hands; then nothing fits what they had."""
+
+    def end(self) -> Position:
+        """Return the durable end."""
+
+
+class History(PagedHistory, Protocol):
+    """A history of event groups that can be served."""
 
     @property
     def formats(self) -> FormatCatalogue:
@@ -35,13 +46,6 @@ class History(Protocol):
 
     def files(self) -> list[BinlogFileInfo]:
         """Return the files, oldest first, the empty preallocated one too."""
-
-    def end(self) -> Position:
-        """Return the durable end."""
-
-    @property
-    def generation(self) -> int:
-        """How often it was begun anew under its readers' hands; then nothing fits what they had."""
 
     def is_still(self, generation: int) -> bool:
         """Tell whether all that was read until now was of *generation*, if it was that before."""

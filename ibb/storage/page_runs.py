@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ibb.protocol.errors import FormatError
 
@@ -23,8 +23,8 @@ from .record_walker import count_good
 
 if TYPE_CHECKING:
     from .file_header import FileHeader
+    from .history import PagedHistory
     from .open_files import OpenFiles
-    from .page_source import PageSource
 
 RUN_BYTES: Final = 256 << 10  # read at a time
 LONG_RUNS: Final = 4  # times as much, for a record that does not fit into that, or one reader
@@ -50,21 +50,6 @@ class PageRun(NamedTuple):
     first: int
     pages: int
     visible: int
-
-
-class PagedHistory(Protocol):
-    """What runs of pages want of a `History`."""
-
-    @property
-    def pages(self) -> PageSource:
-        """The pages."""
-
-    @property
-    def generation(self) -> int:
-        """How often it was begun anew."""
-
-    def end(self) -> Position:
-        """Return where it ends."""
 
 
 class PageRuns:

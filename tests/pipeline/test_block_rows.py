@@ -7,7 +7,7 @@ import struct
 import pyarrow as pa
 import pytest
 
-from ibb.pipeline import change_rows, read_plan, row_events
+from ibb.pipeline import change_rows, group_choice, row_events
 from ibb.pipeline.options import SourceOptions
 from ibb.pipeline.read_plan import plan_read
 from ibb.pipeline.row_tags import RowTags
@@ -144,7 +144,7 @@ def both_ways(monkeypatch, options, begun=None):
     """Read both ways; return what came."""
     found = read(options, begun)
     with monkeypatch.context() as patch:
-        patch.setattr(read_plan, "GroupRuns", OneByOne)
+        patch.setattr(group_choice, "GroupRuns", OneByOne)
         patch.setattr(row_events, "SMALL_BYTES_MAX", -1)
         assert read(options, begun) == found
     return found
