@@ -67,13 +67,9 @@ class BlockFinder:
             data = block.copied.data
             yield from self._singly(data, tables, number, partial(_head_of, block))
             return
-        versions: dict[bytes, list[int]] = {}  # table maps may differ in their flags alone
         for place, table in enumerate(tables):
-            versions.setdefault(table.layout, []).append(place)
-        for places in versions.values():
-            table = tables[places[0]]
             if self._wanted.wants(table.database, table.table):
-                chosen = self._chosen(places, is_all=len(versions) == 1)
+                chosen = self._chosen(place, is_all=len(tables) == 1)
                 rows = self._rows(block, table, number, chosen)
                 if rows.number:
                     yield rows
@@ -137,13 +133,13 @@ class BlockFinder:
         events = FoundEvents(copied.data, _view(starts), _view(ends), _view(ops))
         return BlockRows(table, events, len(groups), tags, size)
 
-    def _chosen(self, places: list[int], *, is_all: bool) -> pa.UInt64Array | None:
-        """Return which of the events have one of some table maps, and are wanted; None: all."""
+    def _chosen(self, table: int, *, is_all: bool) -> pa.UInt64Array | None:
+        """Return which of the events are of a table, by its table map, and wanted; None: all."""
         finder, ops = self._finder, self._wanted.ops
         if is_all and not ops:
             return None
         tables = _numbers(finder.tables, finder.count)
-        chosen = pc.is_in(tables, pa.array(places, pa.int64()))
+        chosen = pc.equal(tables, table)
         if ops:
             kinds = pc.bit_wise_and(_numbers(finder.ops, finder.count), NOT_PLAIN - 1)
             wanted = pa.array(sorted(ops), pa.int64())

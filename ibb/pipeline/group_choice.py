@@ -110,12 +110,10 @@ def chosen_groups(
     runs = GroupRuns(pages, start)
     while (found := runs.next()) is not None:
         if isinstance(found, GroupBlock):
-            block = found.before(end)
-            if not len(block):
-                return None
-            yield from choice.parts(block)
-            last = block.position(block.stop - 1)
+            block, last = found.before(end), found.position(found.stop - 1)
             is_cut = len(block) < len(found)
+            if len(block):
+                yield from choice.parts(block)
         else:
             last, is_cut = found.position, found.position >= end
             if not is_cut and choice.wants(found):

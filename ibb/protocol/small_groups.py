@@ -80,7 +80,8 @@ class RowsFinder:
     Attributes:
         count: how many rows events were found.
         is_full: there is no room for those of the group where the last look ended.
-        maps: the group and the bytes of each table map that differs from the others.
+        maps: the group and the bytes of each table map that differs from the others in more than
+            number and flags.
     """
 
     def __init__(self) -> None:
@@ -189,11 +190,11 @@ class RowsFinder:
         return True
 
     def _is_same(self, view: Buffer, at: int, length: int, place: int) -> bool:
-        """Tell whether a table map says the same as a known one, but for its number."""
+        """Tell whether a table map says the same as a known one, but for number and flags."""
         start = self._map_start[place]
         if self._map_end[place] - start != length:
             return False
-        rest = _header_size + 6
+        rest = _header_size + 8
         if cython.compiled:
             one, other = cython.address(view[start + rest]), cython.address(view[at + rest])
             return memcmp(one, other, length - rest) == 0  # noqa: F821

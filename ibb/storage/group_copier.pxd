@@ -15,7 +15,6 @@ cdef class GroupCopier:
     cdef unsigned char[::1] _out, _list
     cdef long long[::1] _offsets, _starts, _ends, _domains, _servers, _numbers, _times
     cdef long long _list_bytes, _copied
-    cdef bint _has_list
 
     cpdef seek(self, long long file_no, long long offset)
     cpdef void clear(self) noexcept nogil

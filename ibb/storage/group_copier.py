@@ -51,7 +51,7 @@ class GroupCopier:
     def __init__(self) -> None:
         self.walker = record_walker.RecordWalker()
         self.border = self.count = self.used = 0
-        self._list_bytes, self._has_list, self._copied = 0, False, 0
+        self._list_bytes = self._copied = 0
         self.data = memoryview(bytearray(_wanted + _group_bytes_max))
         self._out = self.data
         self._list = memoryview(bytearray(_group_bytes_max))
@@ -66,7 +66,6 @@ class GroupCopier:
         self.walker.seek(file_no, offset)
         self.border = offset
         self.count = self.used = self._list_bytes = 0
-        self._has_list = False
 
     def clear(self) -> None:
         """Forget the groups that lie ready."""
@@ -100,21 +99,17 @@ class GroupCopier:
     def _copy_node(self) -> int:
         """Copy the piece of a list that an out-of-band record has."""
         code = self.walker.begin_node()
-        if code == _need or code == _odd:  # noqa: PLR1714, SIM109 - C has no sets
-            return code
-        if code == _ok and self.walker.links[0] == 0:
-            self._has_list, self._list_bytes = True, 0
-        if code != _ok or not self._has_list:
-            self._has_list = False
-            is_node, code = code == _ok, self.walker.skip()
-            if code == _ok:
-                self.walker.end_node(is_node)
-            return code
-        room = _group_bytes_max - self._list_bytes
-        code = self._copy_rest(self._list, self._list_bytes, room)
+        is_node = code == _ok
+        if is_node:
+            if self.walker.links[0] == 0 or self.walker.count == 0:
+                self._list_bytes = 0  # of a list that begins, or goes on from where nobody knows
+            room = _group_bytes_max - self._list_bytes
+            code = self._copy_rest(self._list, self._list_bytes, room)
+            self._list_bytes += self._copied
+        elif code != _need and code != _odd:  # noqa: PLR1714 - C has no sets
+            code = self.walker.skip()
         if code == _ok:
-            self._list_bytes, is_node = self._list_bytes + self._copied, True
-            self._has_list = self.walker.end_node(is_node)
+            self.walker.end_node(is_node)
         return code
 
     def _copy_group(self) -> int:
@@ -122,8 +117,6 @@ class GroupCopier:
         code = self.walker.read_list()
         if code != _ok:
             return code
-        if self.walker.list_count and not self._has_list:
-            return _odd
         begin = self.walker.begin
         room = _group_bytes_max - (self._list_bytes if self.walker.list_count else 0)
         code = self._copy_rest(self._out, self.used, room)
@@ -141,7 +134,6 @@ class GroupCopier:
             else:
                 self._out[end : end + size] = self._list[:size]
             end += size
-            self._has_list = False
         self._offsets[self.count] = begin
         self._starts[self.count], self._ends[self.count] = self.used, end
         self.count += 1
@@ -150,7 +142,7 @@ class GroupCopier:
 
     def _copy_rest(self, out: memoryview, to: int, room: int) -> int:
         """Copy the rest of a record, `_copied` bytes; ODD: they are more than there is room for."""
-        at, end = to, to + room
+        at, end, self._copied = to, to + room, 0
         while True:
             size, part = self.walker.left, self.walker.part
             if size > end - at:
@@ -183,7 +175,7 @@ class GroupCopier:
         number = number << 32 | _u32(data, at + 19)
         self._times[count], self._servers[count] = _u32(data, at), _u32(data, at + 5)
         self._domains[count], self._numbers[count] = _u32(data, at + 27), number
-        return number != 0
+        return True
 
 
 def _u32(data: memoryview, at: int) -> int:

@@ -6,11 +6,12 @@ import pytest
 
 from ibb.protocol.errors import FormatError
 from ibb.protocol.gtid import Gtid
+from ibb.protocol.gtid_event import GtidEvent
 from ibb.storage import Store, StoreOptions, page_runs
 from ibb.storage.directory import BinlogDirectory
 from ibb.storage.group_copier import GROUP_BYTES_MAX, GROUPS_MAX
-from ibb.storage.group_reader import GroupReader
-from ibb.storage.group_runs import GroupBlock, GroupRuns
+from ibb.storage.group_reader import GroupReader, StoredGroup
+from ibb.storage.group_runs import GroupBlock, GroupRuns, places_from
 from ibb.storage.position import Position
 
 from ..faults.sim_disk import SimDisk
@@ -82,14 +83,27 @@ def test_any_history_is_read_as_ever(seed):
         assert_same(life.disk, Position(position.file_no, position.offset // 4096 * 4096))
 
 
-def written(sizes, **options):
+def written(sizes, *, max_binlog_size=16 << 20, **options):
     """Return a disk with a group of each of the sizes in bytes."""
-    disk = SimDisk()
-    with Store.open(DIRECTORY, StoreOptions(**options), disk=disk) as store:
+    disk, options = SimDisk(), StoreOptions(max_binlog_size=max_binlog_size, **options)
+    with Store.open(DIRECTORY, options, disk=disk) as store:
         for number, size in enumerate(sizes, 1):
             with store.begin() as group:
-                group.write(transaction(f"{number}", size))
+                group.write(transaction(f"{number:05}", size))
                 group.commit(Gtid(0, 1, number), wait=False)
+    return disk
+
+
+SMALL = GtidEvent(Gtid(0, 1, 1), 7, 0).encode() + transaction("x", 30)
+
+
+def committed(payloads):
+    """Return a disk with commit records of these contents, whatever they are."""
+    disk = SimDisk()
+    with Store.open(DIRECTORY, StoreOptions(max_binlog_size=1 << 20), disk=disk) as store:
+        for number, payload in enumerate(payloads, 1):
+            store.commits.commit_group(object(), Gtid(0, 1, number), [], payload)
+        store.sync()
     return disk
 
 
@@ -113,13 +127,80 @@ def test_damage_ends_it_as_ever(seed):
 @pytest.mark.kernel
 @pytest.mark.roomy
 def test_groups_that_are_too_large_or_too_many_for_a_block():
-    head = 400  # about, of what is around the statement
-    near = [GROUP_BYTES_MAX + more for more in range(-2 * head, 2, head // 4)]
-    disk = written([30] * (GROUPS_MAX + 1000) + [*near, 3 << 20, 30, 30])
-    groups, copied = assert_same(disk)
+    around = len(assert_same(written([5000]))[0][-1][-1]) - 5000
+    near = [GROUP_BYTES_MAX - around + more for more in (-1, 0, 1, 2)]
+    rest = [size for large in (*near, 3 << 20) for size in (large, 30, 30)]
+    groups, copied = assert_same(written([30] * (GROUPS_MAX + 1000) + rest))
     large = sum(len(data) > GROUP_BYTES_MAX for *_, data in groups)
-    assert 2 <= large < len(near)
-    assert len(groups) - copied < large + 12
+    assert large == 3
+    assert copied == len(groups) - large - 1  # which is the format description record
+
+
+BAD = {
+    "no event": b"\1\2\3",
+    "cut": SMALL[:31],
+    "no GTID event": SMALL[:4] + b"\xa3" + SMALL[5:],
+    "longer than the group": SMALL[:9] + b"\xff\1" + SMALL[11:],
+    "shorter than its contents": SMALL[:9] + b"\x1f" + SMALL[10:],
+    "number 0": SMALL[:19] + bytes(8) + SMALL[27:],
+    "number of 64 bits": SMALL[:26] + b"\x80" + SMALL[27:],
+}
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("bad", BAD)
+def test_a_group_with_a_damaged_head_ends_it_as_ever(bad):
+    assert_same(committed([SMALL, SMALL, BAD[bad], SMALL]))
+
+
+@pytest.mark.kernel
+@pytest.mark.usefixtures("run_bytes")
+def test_groups_that_were_written_in_turns_come_one_by_one():
+    disk = SimDisk()
+    with Store.open(DIRECTORY, StoreOptions(max_binlog_size=16 << 20), disk=disk) as store:
+        for number in range(1, 101, 10):
+            with store.begin() as one, store.begin() as other, store.begin() as given_up:
+                events = [transaction(f"{number + more}", 200_000) for more in range(3)]
+                for at in range(0, 201_000, 40_000):
+                    for writer, data in zip((one, given_up, other), events, strict=True):
+                        writer.write(data[at : at + 40_000])
+                one.commit(Gtid(0, 1, number), wait=False)
+                other.commit(Gtid(0, 1, number + 1), wait=False)
+            for more in range(2, 10):
+                with store.begin() as alone:
+                    alone.write(transaction("alone", 50_000))
+                    alone.commit(Gtid(0, 1, number + more), wait=False)
+    groups, copied = assert_same(disk)
+    assert len(groups) == 101
+    assert 50 <= copied <= 80  # of those alone
+
+
+@pytest.mark.kernel
+def test_the_page_where_it_begins_may_begin_inside_a_record():
+    disk = written([30, 12_000, 30, 30], page_size=4096)
+    pages = BinlogDirectory(disk, DIRECTORY)
+    for page in range(1, 5):
+        start = Position(0, 4096 * page)
+        runs = GroupRuns(pages, start)
+        runs._turns = 0  # as where a reader has found nothing yet
+        found = []
+        while (one := runs.next()) is not None:
+            alone = isinstance(one, StoredGroup)
+            groups = [one] if alone else map(one.group, range(one.first, one.stop))
+            found += map(told, groups)
+        assert found == one_by_one(pages, start)[0]
+    pages.close()
+
+
+def test_places_are_those_of_the_groups():
+    life = RandomHistory(1)
+    life.run()
+    pages = BinlogDirectory(life.disk, DIRECTORY)
+    groups, _ = one_by_one(pages, BEGINNING)
+    with_gtid = [group[:3] for group in groups if group[0] is not None]
+    assert len(with_gtid) < len(groups)
+    assert list(places_from(pages, BEGINNING)) == with_gtid
+    pages.close()
 
 
 def test_a_block_may_be_cut():
@@ -131,4 +212,10 @@ def test_a_block_may_be_cut():
     part = block.part(block.first + 3, block.first + 5)
     groups, _ = one_by_one(pages, part.position(part.first))
     assert [told(part.group(number)) for number in range(part.first, part.stop)] == groups[:2]
+    second = part.position(part.first + 1)
+    sizes = [len(part.before(end)) for end in (second, second._replace(offset=second.offset + 1))]
+    assert sizes == [1, 2]
+    assert len(part.before(Position(1, 0))) == 2
+    later = GroupBlock(1, part.copied, part.first, part.stop)
+    assert [len(later.before(end)) for end in (Position(0, 1 << 40), Position(1, 0))] == [0, 0]
     pages.close()
