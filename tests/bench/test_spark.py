@@ -16,6 +16,7 @@ pytestmark = [*SPARK, pytest.mark.slow, pytest.mark.timeout(600)]
 def test_every_row_is_read_and_a_read_that_lacks_some_is_no_figure(tmp_path, monkeypatch):
     monkeypatch.setattr(spark, "STREAM_BATCHES", 2)
     monkeypatch.setattr(spark, "SMALL_BATCHES", 2)
+    monkeypatch.setattr(spark, "WARM_READS_MAX", 1)
     with Workbench(TINY, tmp_path, None) as bench:
         data = bench.data("one-row")
         with SparkReader(bench, data) as reader:

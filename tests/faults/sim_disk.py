@@ -19,6 +19,7 @@ from typing import NamedTuple
 from ibb.storage.errors import DiskError, StoreLocked
 
 SECTOR = 512
+ZEROS = bytes(1 << 16)
 Buffer = bytes | bytearray | memoryview
 Lie = Callable[[str, int, bytes], bytes]  # path, offset, what is there -> what is returned
 
@@ -348,9 +349,11 @@ class SimFile:
 
     def next_data(self, offset: int) -> int | None:
         self._step("read")
-        data = self._inode.current[offset:]
-        zeros = len(data) - len(data.lstrip(b"\0"))
-        return None if zeros == len(data) else offset + zeros
+        for at in range(offset, len(self._inode.current), len(ZEROS)):
+            data = self._inode.current[at : at + len(ZEROS)]
+            if not ZEROS.startswith(data):
+                return at + len(data) - len(data.lstrip(b"\0"))
+        return None
 
     def is_removed(self) -> bool:
         return all(inode is not self._inode for inode in self._disk._names.values())

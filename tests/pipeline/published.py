@@ -5,7 +5,9 @@ from ibb.protocol.gtid import Gtid
 from ibb.protocol.gtid_event import GtidFlag, encode_gtid_event
 from ibb.storage import Store, StoreOptions
 
-OPTIONS = StoreOptions(page_size=4096, max_binlog_size=256 << 10, state_interval=16 << 10)
+OPTIONS = StoreOptions(
+    page_size=4096, max_binlog_size=256 << 10, state_interval=16 << 10, redo_segment_size=1 << 20
+)
 
 
 def publish(store, count, *, skip=0):

@@ -16,6 +16,7 @@ DOMAINS = 8000
 OPTIONS = StoreOptions(
     max_binlog_size=2 << 20,
     state_interval=256 << 10,
+    redo_segment_size=8 << 20,
     format_description="upstream",
     background=False,
 )
