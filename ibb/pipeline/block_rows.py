@@ -105,8 +105,9 @@ class BlockFinder:
         for event in range(finder.count):
             group, table = finder.groups[event], tables[finder.tables[event]]
             if self._wanted.wants_rows(table, finder.ops[event] & NOT_PLAIN - 1):
-                whole, place = data[finder.starts[event] : finder.ends[event]], finder.positions
-                yield TableRows(head_of(group), table, whole, place[event], number + group)
+                whole = data[finder.starts[event] : finder.ends[event]]
+                position = finder.positions[event]
+                yield TableRows(head_of(group), table, whole, position, number + group)
 
     def _rows(
         self, block: GroupBlock, table: TableMap, number: int, chosen: pa.UInt64Array | None

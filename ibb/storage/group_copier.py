@@ -175,7 +175,7 @@ class GroupCopier:
         number = number << 32 | _u32(data, at + 19)
         self._times[count], self._servers[count] = _u32(data, at), _u32(data, at + 5)
         self._domains[count], self._numbers[count] = _u32(data, at + 27), number
-        return True
+        return number != 0
 
 
 def _u32(data: memoryview, at: int) -> int:

@@ -35,7 +35,7 @@ class PagedHistory(Protocol):
 
 
 class History(PagedHistory, Protocol):
-    """A history of event groups that can be served."""
+    """A history of event groups that can be served. Safe to use from several threads."""
 
     @property
     def formats(self) -> FormatCatalogue:

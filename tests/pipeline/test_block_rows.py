@@ -269,8 +269,24 @@ def test_so_is_a_table_map(bad, tmp_path, monkeypatch):
     groups = [[whole, insert(number)] for number in range(1, 201)]
     groups[bad - 1][0] = whole[:9] + (len(whole) - 20).to_bytes(4, "little") + whole[13:-20]
     publish(tmp_path, groups)
+    for columns in ({}, {"columns": CHANGES}):  # with the statement, too: group by group
+        options = {"path": str(tmp_path), "mode": "changes", **columns}
+        assert both_ways(monkeypatch, options).startswith(f"group 0-1-{bad}: Table_map event: ")
+
+
+@pytest.mark.parametrize("bad", [3, 150])
+def test_a_group_without_a_number_ends_the_read(bad, tmp_path, monkeypatch):
+    with Store.open(tmp_path, OPTIONS) as store:
+        for number in range(1, 201):
+            gtid, events = Gtid(0, 1, number), (enc.table_map(TABLES[b"a"]), insert(number))
+            group = small_group(gtid, *events)
+            if number == bad:
+                group = group[:19] + bytes(8) + group[27:]
+            store.commits.commit_group(object(), gtid, [], group)
+        store.sync()
     options = {"path": str(tmp_path), "mode": "changes", "columns": CHANGES}
-    assert both_ways(monkeypatch, options).startswith(f"group 0-1-{bad}: Table_map event: ")
+    error = both_ways(monkeypatch, options)
+    assert error == "GTID event with sequence number 0 in domain 0"
 
 
 @pytest.mark.parametrize(("begun", "reads"), [("0-1-60", False), ("0-1-200", True)])

@@ -84,11 +84,16 @@ def test_any_history_is_read_as_ever(seed):
         assert_same(life.disk, Position(position.file_no, position.offset // 4096 * 4096))
 
 
-def written(sizes, *, max_binlog_size=16 << 20, **options):
+def opened(disk, *, max_binlog_size=16 << 20, **options):
+    """Return a store on a disk."""
+    options = StoreOptions(max_binlog_size=max_binlog_size, redo_segment_size=LOG, **options)
+    return Store.open(DIRECTORY, options, disk=disk)
+
+
+def written(sizes, **options):
     """Return a disk with a group of each of the sizes in bytes."""
     disk = SimDisk()
-    options = StoreOptions(max_binlog_size=max_binlog_size, redo_segment_size=LOG, **options)
-    with Store.open(DIRECTORY, options, disk=disk) as store:
+    with opened(disk, **options) as store:
         for number, size in enumerate(sizes, 1):
             with store.begin() as group:
                 group.write(transaction(f"{number:05}", size))
@@ -102,9 +107,7 @@ SMALL = GtidEvent(Gtid(0, 1, 1), 7, 0).encode() + transaction("x", 30)
 def committed(payloads):
     """Return a disk with commit records of these contents, whatever they are."""
     disk = SimDisk()
-    with Store.open(
-        DIRECTORY, StoreOptions(max_binlog_size=1 << 20, redo_segment_size=LOG), disk=disk
-    ) as store:
+    with opened(disk, max_binlog_size=1 << 20) as store:
         for number, payload in enumerate(payloads, 1):
             store.commits.commit_group(object(), Gtid(0, 1, number), [], payload)
         store.sync()
@@ -161,9 +164,7 @@ def test_a_group_with_a_damaged_head_ends_it_as_ever(bad):
 @pytest.mark.usefixtures("run_bytes")
 def test_groups_that_were_written_in_turns_come_one_by_one():
     disk = SimDisk()
-    with Store.open(
-        DIRECTORY, StoreOptions(max_binlog_size=16 << 20, redo_segment_size=LOG), disk=disk
-    ) as store:
+    with opened(disk) as store:
         for number in range(1, 101, 10):
             with store.begin() as one, store.begin() as other, store.begin() as given_up:
                 events = [transaction(f"{number + more}", 200_000) for more in range(3)]

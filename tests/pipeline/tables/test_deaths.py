@@ -13,7 +13,6 @@ from .modelled import Source, table
 
 A, B, C = ({"id": number, "name": name} for number, name in ((1, "a"), (2, "b"), (3, "c")))
 ONE, TWO = {"n": 1}, {"n": 2}
-THIRDS = 3
 WIDE_T = table("id name n", "id")
 CREATE_T = "CREATE TABLE t (id INT PRIMARY KEY, name VARCHAR(9))"
 CREATE_BAG = "CREATE TABLE bag (n INT)"
@@ -140,17 +139,13 @@ TOPICS = (
 
 
 def try_disks(deaths, disks, cuts, lives):
-    """
-    Run a process on each of *disks*, of which the batches are cut so; then on what it left.
-
-    Of what it left a third is tried, another third on the next disk.
-    """
-    for number, disk in enumerate(disks):
+    """Run a process on each of *disks*, of which the batches are cut so; then on what it left."""
+    for disk in disks:
         deaths.source.batch_groups = cuts[lives % 2]
         left = deaths.run(disk, dies=lives > 0)
         deaths.check(disk)
         if lives:
-            try_disks(deaths, left[number % THIRDS :: THIRDS], cuts, lives - 1)
+            try_disks(deaths, left, cuts, lives - 1)
         shutil.rmtree(disk)
 
 
