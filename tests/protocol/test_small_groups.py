@@ -46,9 +46,14 @@ OTHERS = st.builds(event, st.sampled_from(PASSED), st.binary(max_size=40))
 
 class Found(NamedTuple):
     position: int
-    map_event: bytes
+    said: bytes  # by the table map, behind its number and its flags
     start: int
     end: int
+
+
+def said(map_event):
+    """Return a table map's event behind number and flags, by which tables are told apart."""
+    return bytes(map_event[27:])
 
 
 def look(finder, groups, first=0):
@@ -61,14 +66,14 @@ def look(finder, groups, first=0):
 
 
 def events_of(finder):
-    """Return group, position, table map, start and end of each rows event that was found."""
-    maps = [event for _, event in finder.maps]
+    """Return group, position, what the table map says, start and end of each rows event found."""
+    maps = [said(event) for _, event in finder.maps]
     return [
         (
             finder.groups[number],
             Found(
                 finder.positions[number],
-                maps[finder.tables[number]][25:],
+                maps[finder.tables[number]],
                 finder.starts[number],
                 finder.ends[number],
             ),
@@ -99,7 +104,7 @@ def wanted(data):
             if number not in maps:
                 return None
             start, map_end = maps[number]
-            found.append((position, data[start:map_end][25:], at, end))
+            found.append((position, said(data[start:map_end]), at, end))
         at = end
     return found
 
@@ -118,7 +123,7 @@ def test_the_last_table_map_of_a_number_counts():
     again = of_table(EventType.TABLE_MAP, more=b"\1\0longer than the other")
     other = of_table(EventType.TABLE_MAP, NUMBERS[1])
     (row,) = find_rows(b"".join((GTID, MAP, again, other, WRITE, XID)))
-    assert row.map_event == again[25:]
+    assert row.said == said(again)
 
 
 @pytest.mark.kernel
@@ -162,7 +167,7 @@ def test_damage_is_found_by_others(rubbish, at, byte):
         for row in find_rows(changed) or ():
             assert 0 < row.start < row.end <= len(changed)
             assert changed[row.start + 4] in ROWS
-            assert 0 <= changed.find(row.map_event) < row.start
+            assert 0 <= changed.find(row.said) < row.start
 
 
 def transaction(*events, head=GTID):
@@ -187,17 +192,18 @@ def test_many_groups_are_looked_through_up_to_one_that_is_odd(lists, first):
 
 
 @pytest.mark.kernel
-def test_table_maps_that_differ_by_their_number_alone_are_one():
+def test_table_maps_that_differ_by_number_and_flags_alone_are_one():
     groups = [
         transaction(of_table(EventType.TABLE_MAP, name), of_table(EventType.WRITE_ROWS_V1, name))
         for name in NUMBERS
     ]
     other = of_table(EventType.TABLE_MAP, more=b"\1\0REST")
+    flagged = transaction(of_table(EventType.TABLE_MAP, more=b"\0\1rest"), WRITE)
     finder = RowsFinder()
-    assert look(finder, [*groups, transaction(other, WRITE), groups[0]]) == 5
+    assert look(finder, [*groups, transaction(other, WRITE), flagged, groups[0]]) == 6
     assert [group for group, _ in finder.maps] == [0, 3]
     assert [event for _, event in finder.maps] == [MAP, other]
-    assert list(finder.tables[:5]) == [0, 0, 0, 1, 0]
+    assert list(finder.tables[:6]) == [0, 0, 0, 1, 0, 0]
 
 
 @pytest.mark.kernel
