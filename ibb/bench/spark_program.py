@@ -42,14 +42,27 @@ def _answer(found: dict[str, Any]) -> None:
 
 def _batch(spark: SparkSession, options: dict[str, str]) -> dict[str, Any]:
     """Read everything, with all columns, for nobody."""
-    from pyspark.sql import Observation  # noqa: PLC0415 - as above
-    from pyspark.sql.functions import count, lit  # noqa: PLC0415 - as above
-
-    seen = Observation("seen")
     begun = time.perf_counter()
     rows = spark.read.format("ibb").options(**options).load()
-    rows.observe(seen, count(lit(1)).alias("rows")).write.format("noop").mode("overwrite").save()
-    return {"rows": seen.get["rows"], "seconds": time.perf_counter() - begun}
+    rows.write.format("noop").mode("overwrite").save()
+    seconds = time.perf_counter() - begun
+    return {"rows": _rows_read(spark), "seconds": seconds}
+
+
+def _rows_read(spark: SparkSession) -> int:
+    """
+    Return how many rows the last execution took from its source, by Spark's own count of them.
+
+    An `Observation` counts them once more, within the read: a fifteenth of its time.
+    """
+    context: Any = spark.sparkContext._jsc.sc()  # noqa: SLF001 - PySpark shows none of its metrics
+    state: Any = spark._jsparkSession.sharedState()  # noqa: SLF001 - as above
+    context.listenerBus().waitUntilEmpty()
+    stages = state.statusStore().executionsList().last().stages().iterator()
+    rows = 0
+    while stages.hasNext():
+        rows += context.statusStore().lastStageAttempt(stages.next()).inputRecords()
+    return rows
 
 
 def _stream(spark: SparkSession, options: dict[str, str]) -> dict[str, Any]:
