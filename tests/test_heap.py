@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ibb.heap import DELTA_HEAP, malloc_trim
+from ibb.heap import ARROW_HEAP, DELTA_HEAP, malloc_trim
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library")
@@ -30,8 +30,8 @@ def test_the_c_library_gives_back_what_lies_free():
 def options_of_delta_heap(**environment):
     """Return how the heap of delta-rs is in a program that keeps change tables."""
     program = (
-        "import os; from ibb.heap import DELTA_HEAP, keep_delta_heap_small\n"
-        "keep_delta_heap_small(); os.environ[DELTA_HEAP] += ',stats_print:true'\n"
+        "import os; from ibb.heap import DELTA_HEAP, keep_heaps_small\n"
+        "keep_heaps_small(); os.environ[DELTA_HEAP] += ',stats_print:true'\n"
         "import deltalake"
     )
     kept = {name: value for name, value in os.environ.items() if name != DELTA_HEAP}
@@ -49,3 +49,19 @@ def test_the_heap_of_delta_rs_is_kept_small_unless_told_otherwise():
     assert (small["opt.dirty_decay_ms"], small["opt.muzzy_decay_ms"]) == ("200", "0")
     told = options_of_delta_heap(**{DELTA_HEAP: "narenas:3"})
     assert (told["opt.narenas"], told["opt.tcache"]) == ("3", "true")
+
+
+def heap_of_arrow(**environment):
+    """Return which heap Arrow has in a program that keeps change tables."""
+    program = (
+        "from ibb.heap import keep_heaps_small\nkeep_heaps_small()\n"
+        "import pyarrow; print(pyarrow.default_memory_pool().backend_name)"
+    )
+    kept = {name: value for name, value in os.environ.items() if name != ARROW_HEAP}
+    command = [sys.executable, "-c", program]
+    return subprocess.check_output(command, env=kept | environment, text=True, timeout=60).strip()
+
+
+def test_arrow_has_the_c_librarys_heap_unless_told_otherwise():
+    assert heap_of_arrow() == "system"
+    assert heap_of_arrow(**{ARROW_HEAP: "mimalloc"}) == "mimalloc"

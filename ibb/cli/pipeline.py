@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ibb.heap import keep_delta_heap_small
+from ibb.heap import keep_heaps_small
 from ibb.protocol.gtid import GtidPosition
 
 from .spark_extra import entry_of
@@ -53,7 +53,7 @@ def run(config: str, snapshot: tuple[str, ...], *, once: bool) -> None:
 
     Exit status 0: stopped, or done; 2: it cannot go on, stderr says why in one line.
     """  # noqa: D301 - as above
-    keep_delta_heap_small()
+    keep_heaps_small()
     tables = entry_of("tables")
     stop = threading.Event()
 
