@@ -39,6 +39,7 @@ KERNELS: Final = (
     "ibb.server.dump.event_packets",
     "ibb.server.dump.run_encoder",
     "ibb.server.dump.sequence_ids",
+    "ibb.storage.commit_scan",
     "ibb.storage.group_copier",
     "ibb.storage.record_run",
     "ibb.storage.record_walker",

@@ -14,6 +14,7 @@ from ibb.protocol.errors import FormatError
 from ibb.protocol.gtid import Gtid
 
 from .chunk import CONTINUATION, FILLER, TYPE_MASK, UNUSED, last_chunk_start, read_chunk
+from .commit_scan import find_commit
 from .errors import DiskError
 from .file_header import MAJOR_FINAL
 from .group_head import peek_gtid, read_head
@@ -78,18 +79,28 @@ class _PageSearch:
                 low, before = page, first[1].seq
             else:
                 high, last = middle, first[1].seq
-        for offset, found in self._commits(low):
+        for offset, found in self._commits(low, gtid):
             if found == gtid:
                 reader = RecordReader(self._source, Position(self._file_no, offset))
                 return None if reader.next() is None else reader.position
         return None
 
-    def _commits(self, page_no: int) -> Iterator[tuple[int, Gtid]]:
-        """Yield offset in the file, and GTID, of the groups whose record begins in a page."""
+    def _commits(self, page_no: int, wanted: Gtid | None = None) -> Iterator[tuple[int, Gtid]]:
+        """
+        Yield offset in the file, and GTID, of the groups whose record begins in a page.
+
+        Args:
+            page_no: of the page.
+            wanted: those that are surely others may be left out; None: all.
+        """
         read = self._source.read_page(self._file_no, page_no)
         page, end = read.data, read.end
         start, last = 0, min(last_chunk_start(self._page_size), end - 1)
         while start <= last and page[start] not in (FILLER, UNUSED):
+            if wanted is not None:
+                start = find_commit(page, start, end, wanted)
+                if start < 0:
+                    return
             chunk = read_chunk(page, start, end)
             if chunk is None:
                 return

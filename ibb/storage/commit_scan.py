@@ -1,0 +1,68 @@
+"""
+The search of a page for a group, by its commit record: a kernel.
+
+Who looks for a place passes over half a page of groups of which nothing but a number is wanted.
+Runs as plain Python, too; `commit_scan.pxd` gives it C types. Source: ibb-format 4, 5.1.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ibb.protocol.event import EventType
+from ibb.protocol.gtid import Gtid
+
+from .chunk import CHUNK_HEADER_SIZE, CONTINUATION, FILLER, TYPE_MASK, UNUSED, last_chunk_start
+from .group_head import GTID_EVENT_SIZE_MIN
+from .record import NO_LISTS, RecordType
+
+_TYPE_AT: Final = 4  # in an event
+_SERVER_AT: Final = 5
+_SEQ_AT: Final = 19  # in a GTID event
+_DOMAIN_AT: Final = 27
+
+_type_at, _server_at, _seq_at, _domain_at = _TYPE_AT, _SERVER_AT, _SEQ_AT, _DOMAIN_AT
+_filler, _unused, _chunk_header = FILLER, UNUSED, CHUNK_HEADER_SIZE
+_kind_bits, _commit = TYPE_MASK | CONTINUATION, int(RecordType.COMMIT)
+(_no_lists,) = NO_LISTS
+_whole, _gtid_type = len(NO_LISTS) + GTID_EVENT_SIZE_MIN, int(EventType.GTID)
+
+
+def find_commit(page: bytes, first: int, end: int, gtid: Gtid) -> int:
+    """
+    Return where a commit record begins that is, or may be, a group's; -1: none in this page does.
+
+    Args:
+        page: the page image.
+        first: offset of a chunk's type byte, from which on it is looked for.
+        end: the end of what can be read of the page.
+        gtid: of the group. It may be that of a record whose beginning does not tell one by itself.
+    """
+    return _find(page, first, end, last_chunk_start(len(page)), gtid.domain, gtid.server, gtid.seq)
+
+
+def _find(page: bytes, at: int, end: int, last: int, domain: int, server: int, seq: int) -> int:
+    view, end = page, min(end, len(page))
+    while 0 <= at <= last and view[at] != _filler and view[at] != _unused:
+        data = at + _chunk_header
+        size = view[at + 1] | view[at + 2] << 8
+        if size == 0 or data + size > end:
+            break
+        if view[at] & _kind_bits == _commit:
+            event = data + 1
+            if size < _whole or view[data] != _no_lists or view[event + _type_at] != _gtid_type:
+                return at
+            if _number(view, event + _seq_at, 8) == seq:
+                is_domain = _number(view, event + _domain_at, 4) == domain
+                if is_domain and _number(view, event + _server_at, 4) == server:
+                    return at
+        at = data + size
+    return -1
+
+
+def _number(view: bytes, at: int, size: int) -> int:
+    value = 0
+    for place in range(size - 1, -1, -1):
+        byte = view[at + place]
+        value = value << 8 | byte
+    return value
