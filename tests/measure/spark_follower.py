@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
 
 EVERY = "5 seconds"  # a micro-batch
+# Java's finalizer has a connection to Python of its own, from the first collected garbage on. Spark
+# has that collected every half hour, where a soak would take it for something that grows.
+COLLECT_EVERY = "1min"
 LOOK_SECONDS = 0.5
 AGAIN_SECONDS = 1.0
 
@@ -36,6 +39,7 @@ def follow(port: int, folder: Path, stop: threading.Event) -> None:
         cores=1,
         spark__ui__enabled="false",
         spark__driver__memory="512m",
+        spark__cleaner__periodicGC__interval=COLLECT_EVERY,
         spark__driver__extraJavaOptions=f"-Djava.io.tmpdir={folder}",
         spark__local__dir=str(folder),
         spark__sql__warehouse__dir=str(folder / "warehouse"),
