@@ -125,9 +125,6 @@ class FsspecFile:
     def forget_cached(self, offset: int, size: int) -> None:
         """Do nothing: what comes from far is checked on its way."""
 
-    def bypass_cache(self) -> None:
-        """Do nothing: nothing is written."""
-
     def write_at(self, offset: int, data: Buffer | Sequence[Buffer]) -> None:  # noqa: ARG002
         """Refuse."""
         _refuse("write", self._path)

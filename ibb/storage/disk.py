@@ -10,7 +10,6 @@ before a failed sync reached the disk is then unknown for ever.
 from collections.abc import Sequence
 from typing import Protocol, TypeAlias
 
-BLOCK_BYTES = 4096  # of a file, of which every disk can write one alone
 Buffer: TypeAlias = bytes | bytearray | memoryview
 Names: TypeAlias = list[str]
 
@@ -40,13 +39,6 @@ class File(Protocol):
 
     def forget_cached(self, offset: int, size: int) -> None:
         """Have these bytes come from the device when they are read next, not from a cache."""
-
-    def bypass_cache(self) -> None:
-        """
-        Have large writes of whole blocks, at a block's beginning, leave the cache alone; a hint.
-
-        For a file that one thread at a time writes, and that is not read soon.
-        """
 
     def write_at(self, offset: int, data: Buffer | Sequence[Buffer]) -> None:
         """Write all of *data*, one buffer or several one behind the other, at byte *offset*."""

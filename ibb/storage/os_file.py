@@ -5,7 +5,6 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from .direct_writer import DirectWriter
 from .disk import Buffer
 from .errors import DiskError
 
@@ -25,7 +24,6 @@ class OsFile:
     def __init__(self, path: str, descriptor: int) -> None:
         self._path = path
         self._descriptor: int | None = descriptor
-        self._direct: DirectWriter | None = None
 
     def _open_descriptor(self) -> int:
         assert self._descriptor is not None, f"{self._path} is closed"
@@ -76,18 +74,10 @@ class OsFile:
         with suppress(OSError):  # a hint: without it the next read may tell the same again
             os.posix_fadvise(descriptor, start, end - start, os.POSIX_FADV_DONTNEED)
 
-    def bypass_cache(self) -> None:
-        """Have large writes of whole blocks go past the page cache, if the system does that."""
-        self._direct = DirectWriter(self._open_descriptor())
-
     def write_at(self, offset: int, data: Buffer | Sequence[Buffer]) -> None:
         """Write all of *data* at byte *offset*, in as few calls as can be."""
         descriptor = self._open_descriptor()
         try:
-            written = 0 if self._direct is None else self._direct.write(offset, data)
-            if written:
-                whole = [data] if isinstance(data, (bytes, bytearray, memoryview)) else data
-                data, offset = _unwritten(list(whole), written), offset + written
             if isinstance(data, (bytes, bytearray, memoryview)):
                 written = os.pwrite(descriptor, data, offset)
                 buffers = [] if written == len(data) else _unwritten([data], written)
@@ -138,8 +128,6 @@ class OsFile:
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             with reported("close", self._path):
-                if self._direct is not None:
-                    self._direct.close()
                 os.close(descriptor)
 
 

@@ -88,9 +88,6 @@ class ReadOnlyFile:
         self.size = file.size
         self.is_removed = file.is_removed
 
-    def bypass_cache(self) -> None:
-        """Do nothing: nothing is written."""
-
     def write_at(self, offset: int, data: Buffer | Sequence[Buffer]) -> None:
         """Refuse."""
         del data

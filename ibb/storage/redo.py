@@ -17,7 +17,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from .disk import BLOCK_BYTES, Buffer, Disk, File
+from .disk import Buffer, Disk, File
 from .errors import DiskError, StoreFailed, StoreFull
 from .log_turns import LogTurns
 from .position import Position
@@ -43,7 +43,6 @@ _log = logging.getLogger(__name__)
 SMALL_GROUP_SIZE_MAX = (1 << 16) + GROUP_HEADER_SIZE + CHANGE_HEADER_SIZE  # one change of a page
 _BUFFER_BYTES_MAX = 4 << 20  # appended and not yet handed to the disk
 _BLANK_BYTES = 1 << 20  # zeros written at a time in front of the log's end
-_LARGE_BYTES = _BLANK_BYTES // 4  # of a write: it needs no zeros, and is one of whole blocks
 
 
 class RedoLog:
@@ -75,7 +74,6 @@ class RedoLog:
         self._mutex = threading.Lock()
         self._turns = LogTurns()
         self._used = [0, 0]  # end of what was written in each segment file since the opening
-        self._last_block: bytes | None = None  # what it has, if that is known: it is not full
         self.failure: BaseException | None = None
         self.next_lsn = FIRST_LSN
         self.synced_lsn = FIRST_LSN
@@ -94,7 +92,6 @@ class RedoLog:
             for slot in MAKING_ORDER:
                 path = f"{self._directory}/{SEGMENT_NAMES[slot]}"
                 file = self._files[slot] = self._disk.open(path, create=True)
-                file.bypass_cache()
                 file.allocate(self._segment_size)
                 # After a failed sync a length may be in the cache alone, and no sync would bring
                 # it to the disk: only what changes does.
@@ -129,7 +126,7 @@ class RedoLog:
         except DiskError as error:
             self.fail(error)
             raise
-        self._file, self._offset, self._last_block = file, SEGMENT_DATA_OFFSET, b""
+        self._file, self._offset = file, SEGMENT_DATA_OFFSET
         self._sequence = sequence
         self._slot = sequence % 2
         self.next_lsn = self._written_lsn = self.synced_lsn = self._announced_lsn = first_lsn
@@ -251,14 +248,15 @@ class RedoLog:
             with self._mutex:
                 parts, self._buffer = self._buffer, []
                 size, target = self._buffered, self.next_lsn
+            end = self._offset + size
             if parts:
-                is_large = sync and size >= _LARGE_BYTES  # the cache is there for who waits less
-                if not (is_large and self._put_blocks(parts, size)):
-                    self._put(parts, size)
+                if end > self._used[self._slot]:
+                    parts.append(self._blank_behind(end, size))
+                self._file.write_at(self._offset, parts[0] if len(parts) == 1 else parts)
             if sync:
                 self._file.sync()
             with self._mutex:
-                self._offset += size
+                self._offset = end
                 self._buffered -= size
                 self._written_lsn = target
             if sync:
@@ -272,45 +270,16 @@ class RedoLog:
             self.fail(error)  # interrupted: what was taken from the buffer may be nowhere
             raise
 
-    def _put(self, parts: list[Buffer], size: int) -> None:
+    def _blank_behind(self, end: int, size: int) -> bytes:
         """
-        Write *size* bytes at the log's end, and zeros behind where the file was never written.
+        Return zeros to write behind *size* bytes that end where the file was never written.
 
         A file system keeps a note of which reserved blocks were written; changing it makes a sync
         take longer. So small writes go where one write of zeros has been before.
         """
-        assert self._file is not None
-        end = self._offset + size
-        if end > self._used[self._slot]:
-            blank = 0 if size > _LARGE_BYTES else min(_BLANK_BYTES, self._segment_size - end)
-            self._used[self._slot] = end + blank
-            parts.append(bytes(blank))
-        self._file.write_at(self._offset, parts[0] if len(parts) == 1 else parts)
-        self._last_block = None
-
-    def _put_blocks(self, parts: list[Buffer], size: int) -> bool:
-        """
-        Write *size* bytes at the log's end with what else their first and last blocks have.
-
-        The first begins with what is there, the last ends with zeros. Whole blocks can go past the
-        system's cache: nobody reads a log but who opens it. Returns whether it was done.
-        """
-        assert self._file is not None
-        inside, end = self._offset % BLOCK_BYTES, self._offset + size
-        start, behind = self._offset - inside, -end % BLOCK_BYTES
-        if end + behind > self._segment_size:
-            return False
-        head = self._last_block
-        if head is None:
-            try:
-                head = self._file.read_at(start, inside)
-            except DiskError:
-                return False  # nothing is known of what cannot be read, but it need not be either
-        whole = [head, *parts, bytes(behind)]
-        self._file.write_at(start, whole)
-        self._last_block = _last_bytes(whole[:-1], end % BLOCK_BYTES)
-        self._used[self._slot] = max(self._used[self._slot], end + behind)
-        return True
+        blank = 0 if size > _BLANK_BYTES // 4 else min(_BLANK_BYTES, self._segment_size - end)
+        self._used[self._slot] = end + blank
+        return bytes(blank)
 
     def fail(self, error: BaseException) -> None:
         """Take nothing more: memory holds what the log would not bring back."""
@@ -336,14 +305,3 @@ class RedoLog:
     def _check(self) -> None:
         if self.failure is not None:
             raise StoreFailed(self.failure) from self.failure
-
-
-def _last_bytes(parts: list[Buffer], count: int) -> bytes:
-    """Return the last *count* bytes of several buffers, one behind the other."""
-    last: list[Buffer] = []
-    for part in reversed(parts):
-        if count <= 0:
-            break
-        last.append(memoryview(part)[-count:])
-        count -= len(part)
-    return b"".join(reversed(last))

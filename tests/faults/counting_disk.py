@@ -35,7 +35,6 @@ class _CountingFile:
         self._disk = disk
         self.read_at, self.write_at, self.close = file.read_at, file.write_at, file.close
         self.size, self.truncate, self.allocate = file.size, file.truncate, file.allocate
-        self.bypass_cache = file.bypass_cache
 
     def sync(self) -> None:
         self._disk.syncs[self._name] += 1

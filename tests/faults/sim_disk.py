@@ -22,6 +22,8 @@ SECTOR = 512
 ZEROS = bytes(1 << 16)
 Buffer = bytes | bytearray | memoryview
 Lie = Callable[[str, int, bytes], bytes]  # path, offset, what is there -> what is returned
+
+
 PASSING = frozenset({errno.ENOSPC, errno.EMFILE})
 TRIED_AGAIN = frozenset({"open", "allocate"})
 
@@ -359,11 +361,9 @@ class SimFile:
     def forget_cached(self, offset: int, size: int) -> None:
         """There is no cache; a disk lies for as long as it is told to."""
 
-    def bypass_cache(self) -> None:
-        """There is no cache."""
-
     def write_at(self, offset: int, data: Buffer | Sequence[Buffer]) -> None:
-        joined = b"".join([data] if isinstance(data, bytes | bytearray | memoryview) else data)
+        parts = [data] if isinstance(data, bytes | bytearray | memoryview) else data
+        joined = b"".join(parts)
         try:
             self._step("write")
         except DiskError:  # a write that failed may have got somewhere

@@ -160,9 +160,6 @@ class SparseFile:
     def forget_cached(self, offset: int, size: int) -> None:
         """There is no cache."""
 
-    def bypass_cache(self) -> None:
-        """There is no cache."""
-
     def write_at(self, offset: int, data: Buffer | Sequence[Buffer]) -> None:
         parts = [data] if isinstance(data, bytes | bytearray | memoryview) else data
         self._image.write(offset, b"".join(bytes(part) for part in parts))

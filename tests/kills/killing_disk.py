@@ -70,7 +70,6 @@ class _KillingFile:
         self.read_at, self.size, self.close = file.read_at, file.size, file.close
         self.next_data, self.forget_cached = file.next_data, file.forget_cached
         self.is_removed = file.is_removed
-        self.bypass_cache = file.bypass_cache
 
     def write_at(self, offset, data) -> None:
         if self._disk.strikes("write"):

@@ -176,9 +176,6 @@ class _ShadowFile:
         if self._real is not None:
             self._real.forget_cached(offset, size)
 
-    def bypass_cache(self) -> None:
-        """What is written is kept in memory."""
-
     def write_at(self, offset: int, data: Buffer | Sequence[Buffer]) -> None:
         new = bytes(data) if isinstance(data, (bytes, bytearray, memoryview)) else b"".join(data)
         beneath = b"" if self._real is None else self._real.read_at(offset, len(new))
