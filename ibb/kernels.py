@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 KERNELS: Final = (
     "ibb.protocol.fast_checksum",
     "ibb.protocol.group_run",
+    "ibb.protocol.little_endian",
     "ibb.protocol.plain_events",
     "ibb.protocol.small_groups",
     "ibb.protocol.rows.moment_values",

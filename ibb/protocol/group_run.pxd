@@ -1,6 +1,7 @@
 cimport cython
 
 from .fast_checksum cimport crc32_at
+from .little_endian cimport number_at
 
 
 cdef class GroupRun:
@@ -40,7 +41,3 @@ cdef class GroupRun:
 
     @cython.locals(text=Py_ssize_t, letter=int)
     cdef bint _goes_on(self, const unsigned char[::1] data, Py_ssize_t at, Py_ssize_t size)
-
-
-@cython.locals(number="unsigned long long", index=int)
-cdef unsigned long long _number(const unsigned char[::1] data, Py_ssize_t at, int size)

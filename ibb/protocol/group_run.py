@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from .fields import Buffer
+if not cython.compiled:  # else the .pxd names it
+    from .little_endian import number_at
 
 RUN_BYTES_MAX: Final = 256 << 10  # of the events of one run
 GROUPS_MAX: Final = RUN_BYTES_MAX // 64  # of one run: none is as small as that
@@ -250,10 +252,10 @@ class GroupRun:
             return False
         if extra and rest + 1 + (1 if extra & 1 else 0) + (4 if extra & 16 else 0) > end:
             return False
-        self._number = _number(data, at + 19, 8)
-        self._domain = _number(data, at + 27, 4)
-        self._server = _number(data, at + 5, 4)
-        self.timestamp = _number(data, at, 4)
+        self._number = number_at(data, at + 19, 8)
+        self._domain = number_at(data, at + 27, 4)
+        self._server = number_at(data, at + 5, 4)
+        self.timestamp = number_at(data, at, 4)
         return self._number != 0
 
     def _goes_on(self, data: Buffer, at: int, size: int) -> bool:
@@ -265,11 +267,3 @@ class GroupRun:
             return text <= size
         letter = data[at + text] | 32
         return letter not in (99, 114)  # c and r: COMMIT, ROLLBACK
-
-
-def _number(data: Buffer, at: int, size: int) -> int:
-    """Return the little-endian number of *size* bytes at *at*."""
-    number = 0
-    for index in range(size - 1, -1, -1):
-        number = number << 8 | data[at + index]
-    return number

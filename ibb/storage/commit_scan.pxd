@@ -1,10 +1,9 @@
 cimport cython
 
+from ibb.protocol.little_endian cimport number_at
+
 cdef Py_ssize_t _type_at, _server_at, _seq_at, _domain_at, _chunk_header, _whole
 cdef int _filler, _unused, _kind_bits, _commit, _no_lists, _gtid_type
 
 @cython.locals(view="const unsigned char[::1]", data=Py_ssize_t, size=Py_ssize_t, event=Py_ssize_t, is_domain=bint)
 cdef Py_ssize_t _find(page, Py_ssize_t at, Py_ssize_t end, Py_ssize_t last, unsigned long long domain, unsigned long long server, unsigned long long seq) except -2
-
-@cython.locals(value="unsigned long long", place=Py_ssize_t, byte="unsigned char")
-cdef unsigned long long _number(const unsigned char[::1] view, Py_ssize_t at, Py_ssize_t size) noexcept

@@ -9,12 +9,20 @@ from __future__ import annotations
 
 from typing import Final
 
+try:
+    import cython
+except ImportError:  # nothing needs it to run
+    from ibb import uncompiled as cython
+
 from ibb.protocol.event import EventType
 from ibb.protocol.gtid import Gtid
 
 from .chunk import CHUNK_HEADER_SIZE, CONTINUATION, FILLER, TYPE_MASK, UNUSED, last_chunk_start
 from .group_head import GTID_EVENT_SIZE_MIN
 from .record import NO_LISTS, RecordType
+
+if not cython.compiled:  # else the .pxd names it
+    from ibb.protocol.little_endian import number_at
 
 _TYPE_AT: Final = 4  # in an event
 _SERVER_AT: Final = 5
@@ -52,17 +60,9 @@ def _find(page: bytes, at: int, end: int, last: int, domain: int, server: int, s
             event = data + 1
             if size < _whole or view[data] != _no_lists or view[event + _type_at] != _gtid_type:
                 return at
-            if _number(view, event + _seq_at, 8) == seq:
-                is_domain = _number(view, event + _domain_at, 4) == domain
-                if is_domain and _number(view, event + _server_at, 4) == server:
+            if number_at(view, event + _seq_at, 8) == seq:
+                is_domain = number_at(view, event + _domain_at, 4) == domain
+                if is_domain and number_at(view, event + _server_at, 4) == server:
                     return at
         at = data + size
     return -1
-
-
-def _number(view: bytes, at: int, size: int) -> int:
-    value = 0
-    for place in range(size - 1, -1, -1):
-        byte = view[at + place]
-        value = value << 8 | byte
-    return value

@@ -16,6 +16,9 @@ except ImportError:  # nothing needs it to run
 
 from .redo_record import MAGIC
 
+if not cython.compiled:  # else the .pxd names it
+    from ibb.protocol.little_endian import number_at
+
 _LSN_AT: Final = 8  # in a group's head
 _SYNCED_AT: Final = 16
 _HEAD_BYTES: Final = 24
@@ -46,16 +49,8 @@ def find_due(data: bytes, first: int, lsn: int, synced: int) -> int:
             at = data.find(MAGIC, at, end + len(MAGIC))
             if at < 0:
                 return -1
-        is_due = _number(view, at, 4) == _magic and _number(view, at + _lsn_at, 8) == lsn + at
-        if is_due and _number(view, at + _synced_at, 8) > synced:
+        is_due = number_at(view, at, 4) == _magic and number_at(view, at + _lsn_at, 8) == lsn + at
+        if is_due and number_at(view, at + _synced_at, 8) > synced:
             return at
         at += 1
     return -1
-
-
-def _number(view: bytes, at: int, size: int) -> int:
-    value = 0
-    for place in range(size - 1, -1, -1):
-        byte = view[at + place]
-        value = value << 8 | byte
-    return value
