@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 KERNELS: Final = (
+    "ibb.protocol.compint",
     "ibb.protocol.fast_checksum",
     "ibb.protocol.group_run",
     "ibb.protocol.little_endian",
@@ -42,6 +43,9 @@ KERNELS: Final = (
     "ibb.server.dump.sequence_ids",
     "ibb.storage.commit_scan",
     "ibb.storage.group_copier",
+    "ibb.storage.oob_forest",
+    "ibb.storage.oob_run",
+    "ibb.storage.page_seal",
     "ibb.storage.record_run",
     "ibb.storage.record_walker",
     "ibb.storage.redo_scan",

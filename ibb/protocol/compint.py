@@ -1,9 +1,9 @@
 """
-Compressed unsigned integers: 0 to 2**64 - 1 in 1 to 7 bytes, or 9.
+Compressed unsigned integers, 0 to 2**64 - 1 in 1 to 7 bytes, or 9: a kernel for the other kernels.
 
 The bytes are `value << 3 | tag`, little-endian. Tags 0 to 6 mean tag + 1 bytes, so 5, 13, ... 53
-bits of value; tag 7 means 9 bytes. No form takes 8.
-Source: ibb-format 2.
+bits of value; tag 7 means 9 bytes. No form takes 8. Runs as plain Python, too; `compint.pxd` gives
+it C types. Source: ibb-format 2.
 """
 
 from __future__ import annotations
@@ -32,6 +32,29 @@ def encode(value: int) -> bytes:
     if size < 8:
         return (value << _TAG_BITS | size - 1).to_bytes(size, "little")
     return (value << _TAG_BITS | 7).to_bytes(SIZE_MAX, "little")
+
+
+def put(out: bytearray, at: int, value: int) -> int:
+    """
+    Write what `encode` returns into a buffer; return the offset behind it.
+
+    Args:
+        out: has room for `SIZE_MAX` bytes from *at* on.
+        at: where to begin.
+        value: 0 to `VALUE_MAX`.
+    """
+    rest, more = value >> 5, 0
+    while rest and more < 7:
+        rest >>= 8
+        more += 1
+    out[at] = (value & 31) << 3 | more
+    if more == 7:
+        more = 8  # no form takes 8 bytes
+    rest = value >> 5
+    for place in range(at + 1, at + 1 + more):
+        out[place] = rest & 255
+        rest >>= 8
+    return at + 1 + more
 
 
 def decode(data: bytes | bytearray | memoryview, offset: int) -> tuple[int, int]:

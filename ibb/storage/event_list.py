@@ -13,7 +13,7 @@ from ibb.protocol.event_splitter import EventPart, EventSplitter
 from ibb.protocol.plain_events import clear_positions, count_others, count_plain
 
 from .group_shape import GroupShape
-from .oob import ForestMark, OobForest
+from .oob_forest import ForestMark, OobForest
 
 _LOG_POS = slice(LOG_POS_OFFSET, LOG_POS_OFFSET + 4)
 _NO_LOG_POS = bytes(4)

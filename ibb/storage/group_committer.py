@@ -16,7 +16,7 @@ from .commit_position import CommitPosition
 from .engine import Engine
 from .errors import GroupError
 from .new_record import Appended, NewRecord
-from .oob import OobForest
+from .oob_forest import OobForest
 from .oob_run import plan_run
 from .record import (
     NO_LISTS,
@@ -94,8 +94,7 @@ class GroupCommitter:
         )
 
         def note_places() -> None:
-            for place in planned.starts[: run.next]:
-                forest.add(place)
+            forest.add_run(planned.file_no, planned.starts, run.next)
 
         if engine.append_run(run, bound, note_places) is None:
             return 0

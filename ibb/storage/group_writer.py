@@ -23,7 +23,7 @@ from .errors import GroupError
 from .event_list import EventList, ListMark, without_position
 from .group_head import check_gtid, check_head, check_xid
 from .group_shape import TRANSACTION_FLAGS2, GroupShape, is_whole_transaction
-from .oob import OobForest
+from .oob_forest import OobForest
 from .record import OobReference, Xid
 
 SAVEPOINTS_MAX = 10_000  # of one group

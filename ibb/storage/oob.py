@@ -1,14 +1,11 @@
 """
-Out-of-band trees: how the pieces of a large event group are linked, and how they are put in order.
+Out-of-band trees as they are read: how the pieces of a large event group are put in order.
 
-A list of pieces is a forest of perfect binary trees, built from left to right without ever
-changing a node that was written: an inner node joins the last two trees when they have equal
-height, a leaf begins a new one and remembers the tree before it. Bytes come in the order of node
-indexes: prior trees, left subtree, right subtree, the node itself. Source: ibb-format 6.
+They are built as `oob_forest.py` says. Bytes come in the order of node indexes: prior trees, left
+subtree, right subtree, the node itself. Source: ibb-format 6.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Protocol
 
@@ -18,86 +15,6 @@ from .position import NOWHERE, Position
 from .record import OobHeader, OobReference
 
 TREE_DEPTH_MAX = 1024  # entries on the stack of a walk; 2**32 nodes need fewer than 600
-
-
-@dataclass(frozen=True, slots=True)
-class Root:
-    """A tree of the forest: where its root is, the root's node index and the tree's height."""
-
-    position: Position
-    index: int
-    height: int
-
-
-@dataclass(frozen=True, slots=True)
-class ForestMark:
-    """A savepoint of a forest; node 0 is the same as long as any node of it remains."""
-
-    roots: tuple[Root, ...]
-
-
-class OobForest:
-    """
-    The forest of one list while it is being written: what the next node is, and what the end is.
-
-    The number of roots is logarithmic in the number of nodes.
-    """
-
-    def __init__(self) -> None:
-        self._roots: list[Root] = []
-        self._first = NOWHERE
-
-    def copy(self) -> "OobForest":
-        """Return a forest of the same nodes that grows by itself."""
-        forest = OobForest()
-        forest._roots, forest._first = list(self._roots), self._first
-        return forest
-
-    @property
-    def count(self) -> int:
-        """Number of nodes that take part, rolled-back ones not counted."""
-        return self._roots[-1].index + 1 if self._roots else 0
-
-    @property
-    def roots(self) -> tuple[Root, ...]:
-        """The trees, oldest first."""
-        return tuple(self._roots)
-
-    def next_node(self) -> OobHeader:
-        """Return the header that the next node must have; asking changes nothing."""
-        roots = self._roots
-        if self._joins():
-            return OobHeader(self.count, roots[-2].position, roots[-1].position)
-        return OobHeader(self.count, NOWHERE, roots[-1].position if roots else NOWHERE)
-
-    def add(self, position: Position) -> None:
-        """Take note that the next node was written at *position*."""
-        assert not self._roots or position > self._roots[-1].position
-        index = self.count
-        if index == 0:
-            self._first = position
-        height = 1
-        if self._joins():
-            height = self._roots[-1].height + 1
-            del self._roots[-2:]
-        self._roots.append(Root(position, index, height))
-
-    def reference(self) -> OobReference:
-        """Return what the commit record says of this list, which must not be empty."""
-        assert self._roots
-        return OobReference(self.count, self._first, self._roots[-1].position)
-
-    def save(self) -> ForestMark:
-        """Return a savepoint."""
-        return ForestMark(tuple(self._roots))
-
-    def restore(self, mark: ForestMark) -> None:
-        """Go back to a savepoint: what was written since is garbage, and indexes repeat."""
-        self._roots = list(mark.roots)
-
-    def _joins(self) -> bool:
-        """Tell whether the next node joins the last two trees."""
-        return len(self._roots) >= 2 and self._roots[-1].height == self._roots[-2].height
 
 
 class OobNode(Protocol):

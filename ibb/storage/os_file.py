@@ -85,9 +85,13 @@ class OsFile:
             else:
                 buffers = list(data)
             while buffers:
-                written = os.pwritev(descriptor, buffers[:WRITE_BUFFERS_MAX], offset)
+                some = buffers[:WRITE_BUFFERS_MAX]
+                written = os.pwritev(descriptor, some, offset)
                 offset += written
-                buffers = _unwritten(buffers, written)
+                if written == sum(map(len, some)):
+                    del buffers[:WRITE_BUFFERS_MAX]
+                else:
+                    buffers = _unwritten(buffers, written)
         except OSError as error:
             raise disk_error(error, "write", self._path, offset) from error
 

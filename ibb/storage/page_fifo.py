@@ -23,6 +23,7 @@ class FifoPage:
 
     Attributes:
         data: the image, `page_size` bytes, checksum not yet in place.
+        end: first byte of the checksum.
         used: bytes of content so far; the rest up to the checksum is zero.
         last_lsn: end of the last redo group that changed the page; it may be written once the
             redo log is durable up to there.
@@ -31,21 +32,19 @@ class FifoPage:
             redo-log the whole page.
     """
 
-    __slots__ = ("complete", "data", "file_no", "flushed_clean", "last_lsn", "page_no", "used")
+    __slots__ = (
+        "complete", "data", "end", "file_no", "flushed_clean", "last_lsn", "page_no", "used"
+    )  # fmt: skip
 
     def __init__(self, file_no: int, page_no: int, page_size: int) -> None:
         self.file_no = file_no
         self.page_no = page_no
         self.data = bytearray(page_size)
+        self.end = page_size - CHECKSUM_SIZE
         self.used = 0
         self.last_lsn = 0
         self.complete = False
         self.flushed_clean = False
-
-    @property
-    def end(self) -> int:
-        """First byte of the checksum."""
-        return len(self.data) - CHECKSUM_SIZE
 
     @property
     def room(self) -> int:
@@ -80,12 +79,7 @@ class PageFifo:
         """Add the next page at the tail and return it."""
         page = FifoPage(file_no, page_no, page_size)
         with self._mutex:
-            if self._queue:
-                tail = self._queue[-1]
-                assert (file_no, page_no) in (
-                    (tail.file_no, tail.page_no + 1),
-                    (tail.file_no + 1, 0),
-                )
+            assert not self._queue or _follows(self._queue[-1], page)
             self._queue.append(page)
             self._by_place[file_no, page_no] = page
         return page
@@ -126,3 +120,9 @@ class PageFifo:
         """Tell whether pages of that file still wait."""
         with self._mutex:
             return bool(self._queue) and self._queue[0].file_no <= file_no
+
+
+def _follows(page: FifoPage, following: FifoPage) -> bool:
+    if page.file_no == following.file_no:
+        return page.page_no + 1 == following.page_no
+    return page.file_no + 1 == following.file_no and following.page_no == 0

@@ -7,8 +7,8 @@ Source: ibb-format 9.3, 9.5.
 import threading
 
 from .binlog_files import BinlogFiles
-from .page import seal_page
 from .page_fifo import FifoPage, PageFifo
+from .page_seal import seal_pages
 from .redo import RedoLog
 
 RUN_PAGES_MAX = 64  # pages handed to the disk in one write
@@ -39,14 +39,12 @@ class PageFlusher:
         """
         with self._turn:
             while run := self._fifo.complete_run(self._redo.synced_lsn, RUN_PAGES_MAX):
-                for page in run:
-                    seal_page(page.data)
+                images = [page.data for page in run]
+                seal_pages(images)
                 first = run[0]
                 if first.page_no == 0:
                     self._files.sync_before(first.file_no - 1)  # recovery looks at two files only
-                self._files.file(first.file_no).write_at(
-                    first.page_no * len(first.data), [page.data for page in run]
-                )
+                self._files.file(first.file_no).write_at(first.page_no * len(first.data), images)
                 self._fifo.release(run)
 
     def flush_partial(self, page: FifoPage) -> None:
@@ -58,6 +56,6 @@ class PageFlusher:
         assert not page.complete
         assert page.last_lsn <= self._redo.synced_lsn
         with self._turn:
-            seal_page(page.data)
+            seal_pages([page.data])
             self._files.file(page.file_no).write_at(page.page_no * len(page.data), page.data)
         page.flushed_clean = True

@@ -187,25 +187,25 @@ class Writer:
         Raises:
             StoreFailed: the redo log takes nothing more.
         """
-        redo = self._redo
-        run.begin(self.file_no, redo.next_lsn, redo.synced_lsn)
-        payload = self.shape.page_payload
+        redo, file_no, page_size = self._redo, self.file_no, self.page_size
+        run.begin(file_no, redo.next_lsn, redo.synced_lsn)
+        payload, after = self.shape.page_payload, self.pages_before_state
         changed: list[FifoPage] = []
         while not run.is_done:
             page = self._tail
-            after = self.pages_before_state
             if page is None:
                 if not run.is_open and not run.fits(after * payload):
                     break
-                page = self._tail = self._fifo.append(self.file_no, self._page_no, self.page_size)
+                page = self._tail = self._fifo.append(file_no, self._page_no, page_size)
                 after -= 1
-            since = 0 if page.flushed_clean else page.used
-            used = run.fill(page.data, page.used, since, page.page_no, after)
-            if used == page.used:
+            begun = page.used
+            since = 0 if page.flushed_clean else begun
+            used = run.fill(page.data, begun, since, page.page_no, after)
+            if used == begun:
                 break
             page.used, page.flushed_clean = used, False
             changed.append(page)
-            if page.room == 0:
+            if used == page.end:
                 self._tail = None
                 self._page_no += 1
         if not changed:
@@ -214,7 +214,7 @@ class Writer:
         lsn = redo.append_run(run.redo_groups(), run.redo_size)
         for page in changed:
             page.last_lsn = lsn
-            page.complete = page.room == 0
+            page.complete = page.used == page.end
         return lsn
 
     @property

@@ -5,6 +5,8 @@ from hypothesis import strategies as st
 from ibb.protocol import compint
 from ibb.protocol.errors import FormatError, Truncated
 
+pytestmark = pytest.mark.kernel
+
 values = st.integers(0, 64).flatmap(lambda bits: st.integers(0, 2**bits - 1))
 
 GOLDEN = [
@@ -35,6 +37,17 @@ def test_golden_bytes_both_ways(value, text):
     raw = bytes.fromhex(text)
     assert compint.encode(value) == raw
     assert compint.decode(raw, 0) == (value, len(raw))
+    out = bytearray(compint.SIZE_MAX)
+    assert out[: compint.put(out, 0, value)] == raw
+
+
+@given(values, st.integers(0, 9), st.integers(0, 9))
+def test_what_is_put_into_a_buffer_is_what_encoding_returns(value, before, after):
+    raw = compint.encode(value)
+    out = bytearray(b"?" * (before + compint.SIZE_MAX + after))
+    end = compint.put(out, before, value)
+    assert out[before:end] == raw
+    assert out[:before] + out[end:] == b"?" * (len(out) - len(raw))
 
 
 @given(values, st.binary(max_size=9), st.binary(max_size=9))

@@ -10,7 +10,7 @@ from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.gtid import Gtid
 from ibb.storage.file_header import FileHeader
 from ibb.storage.file_name import binlog_name
-from ibb.storage.oob import OobForest
+from ibb.storage.oob_forest import OobForest
 from ibb.storage.page import seal_page
 from ibb.storage.position import Position
 from ibb.storage.record import (

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ibb.protocol.gtid import Gtid
 from ibb.storage.directory import BinlogDirectory
 from ibb.storage.group_reader import REPORTS_MAX, GroupReader
-from ibb.storage.oob import OobForest
+from ibb.storage.oob_forest import OobForest
 from ibb.storage.os_disk import OsDisk
 from ibb.storage.position import Position
 

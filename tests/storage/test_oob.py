@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ibb.protocol.errors import FormatError
-from ibb.storage.oob import TREE_DEPTH_MAX, OobForest, walk_tree
+from ibb.storage.oob import TREE_DEPTH_MAX, walk_tree
+from ibb.storage.oob_forest import OobForest
 from ibb.storage.position import NOWHERE, Position
 from ibb.storage.record import OobHeader, OobReference
 

@@ -12,7 +12,7 @@ from ibb.storage import Store
 from ibb.storage.errors import GroupError, StoreFull
 from ibb.storage.group_committer import GroupCommitter
 from ibb.storage.new_record import NewRecord
-from ibb.storage.oob import OobForest
+from ibb.storage.oob_forest import OobForest
 from ibb.storage.oob_run import plan_run, start_behind
 from ibb.storage.options import StoreOptions
 from ibb.storage.page_fifo import PageFifo
@@ -183,7 +183,8 @@ def test_where_the_next_record_begins_is_told_as_the_writer_does(page_size):
             places = []
             for contents in (b"o" * size, b"next"):
                 engine.append(NewRecord(RecordType.OOB, contents, on_start=places.append))
-            assert places[1] == start_behind(places[0], size, page_size)
+            assert places[1].offset == start_behind(places[0].offset, size, page_size)
+            assert places[1].file_no == places[0].file_no
 
 
 def test_a_plan_changes_nothing_and_links_what_will_be_written():
@@ -193,14 +194,15 @@ def test_a_plan_changes_nothing_and_links_what_will_be_written():
     pieces = memoryview(bytes(range(250)) * 20)
     run = plan_run(forest, Position(3, 1024), 512, 700, pieces)
     assert forest.save() == one_by_one.save()
-    at, start = 0, Position(3, 1024)
+    at, start = 0, 1024
+    assert run.file_no == 3
     for number, (begin, end) in enumerate(zip(run.bounds, run.bounds[1:], strict=False)):
         head = encode_oob_header(one_by_one.next_node())
         data = head + pieces[at : at + 700]
         assert run.heads[run.head_bounds[number] : run.head_bounds[number + 1]] == head
         assert pieces[begin:end] == pieces[at : at + 700]
         assert run.starts[number] == start
-        one_by_one.add(start)
+        one_by_one.add(Position(3, start))
         at, start = at + 700, start_behind(start, len(data), 512)
     assert at >= len(pieces)
     assert run.starts[-1] == start

@@ -10,7 +10,7 @@ from ibb.protocol.gtid_event import GtidEvent
 from ibb.storage.file_header import FileHeader
 from ibb.storage.file_shape import FileShape
 from ibb.storage.new_record import NewRecord
-from ibb.storage.oob import OobForest
+from ibb.storage.oob_forest import OobForest
 from ibb.storage.page import page_is_zero, seal_page
 from ibb.storage.page_fifo import PageFifo
 from ibb.storage.position import Position

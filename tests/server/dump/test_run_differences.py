@@ -16,7 +16,7 @@ from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.server.dump import event_packets
 from ibb.server.dump.dump_stream import DumpStream
 from ibb.server.dump.run_stream import RunStream
-from ibb.storage.oob import OobForest
+from ibb.storage.oob_forest import OobForest
 from ibb.storage.os_disk import OsDisk
 from ibb.storage.position import Position
 from ibb.storage.read_only import ReadOnlyHistory

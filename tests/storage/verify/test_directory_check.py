@@ -12,7 +12,7 @@ from ibb.storage import Store
 from ibb.storage.checked_json import CHECKSUM_KEY
 from ibb.storage.errors import DiskError
 from ibb.storage.group_reader import GroupReader
-from ibb.storage.oob import OobForest
+from ibb.storage.oob_forest import OobForest
 from ibb.storage.os_disk import OsDisk
 from ibb.storage.position import Position
 from ibb.storage.read_only import ReadOnlyHistory

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ibb.protocol.gtid import Gtid
-from ibb.storage.oob import OobForest
+from ibb.storage.oob_forest import OobForest
 from ibb.storage.os_disk import OsDisk
 from ibb.storage.page import sealed_page
 from ibb.storage.verify import pages

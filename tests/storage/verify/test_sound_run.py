@@ -3,7 +3,7 @@
 import pytest
 
 from ibb.protocol.gtid import Gtid
-from ibb.storage.oob import OobForest
+from ibb.storage.oob_forest import OobForest
 from ibb.storage.position import Position
 from ibb.storage.record import OobHeader, RecordType, encode_oob_header, parse_state
 from ibb.storage.verify.found_items import ITEMS_MAX, NESTED_MAX, Stretch

@@ -9,7 +9,7 @@ from ibb.storage import StoreOptions
 from ibb.storage.directory import BinlogDirectory
 from ibb.storage.file_name import binlog_name
 from ibb.storage.group_reader import GroupReader
-from ibb.storage.oob import OobForest
+from ibb.storage.oob_forest import OobForest
 from ibb.storage.os_disk import OsDisk
 from ibb.storage.position import Position
 from ibb.storage.record import RecordType
