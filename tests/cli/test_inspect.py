@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from ibb.cli.main import ibb
 from ibb.protocol.errors import IbbError
 from ibb.protocol.gtid import Gtid
-from ibb.storage.oob import OobForest
+from ibb.storage.oob_forest import OobForest
 
 from ..storage.test_writer import Rig
 

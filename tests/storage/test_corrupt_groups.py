@@ -7,7 +7,7 @@ from ibb.protocol.errors import FormatError
 from ibb.protocol.gtid import Gtid
 from ibb.storage.directory import BinlogDirectory
 from ibb.storage.group_reader import GroupReader
-from ibb.storage.oob import OobForest
+from ibb.storage.oob_forest import OobForest
 from ibb.storage.os_disk import OsDisk
 from ibb.storage.position import NOWHERE, Position
 from ibb.storage.record import OobHeader, OobReference, encode_oob_header

@@ -10,7 +10,7 @@ from ibb.storage.chunk import CONTINUATION, LAST
 from ibb.storage.directory import BinlogDirectory
 from ibb.storage.group_reader import GroupReader
 from ibb.storage.gtid_search import find_start
-from ibb.storage.oob import OobForest
+from ibb.storage.oob_forest import OobForest
 from ibb.storage.os_disk import OsDisk
 from ibb.storage.position import Position
 from ibb.storage.record import RecordType, encode_commit_prefix, parse_xa_complete, parse_xa_prepare

@@ -10,7 +10,7 @@ from ibb.storage.errors import DiskError
 from ibb.storage.inspect.files import Inspector
 from ibb.storage.inspect.record import inspect_record
 from ibb.storage.inspect.tree import NODES_DRAWN_MAX, draw_tree
-from ibb.storage.oob import OobForest
+from ibb.storage.oob_forest import OobForest
 from ibb.storage.os_disk import OsDisk
 from ibb.storage.position import Position
 from ibb.storage.record import OobReference
