@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from ibb.storage.disk import ReadByCopy
 from ibb.storage.errors import DiskError
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ class FsspecDisk:
         _refuse("lock", path)
 
 
-class FsspecFile:
+class FsspecFile(ReadByCopy):
     """An open file of a far place; reads take turns, as its buffer is one."""
 
     def __init__(self, path: str, file: Any) -> None:

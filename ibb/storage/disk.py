@@ -30,6 +30,9 @@ class File(Protocol):
     def read_at(self, offset: int, size: int) -> bytes:
         """Return *size* bytes from byte *offset* on, fewer only where the file ends."""
 
+    def read_into(self, offset: int, room: memoryview) -> int:
+        """Fill *room* from byte *offset* on, less of it only at the end; return how far."""
+
     def next_data(self, offset: int) -> int | None:
         """
         Return an offset from *offset* on before which all bytes are zero; None: all are.
@@ -60,6 +63,19 @@ class File(Protocol):
 
     def close(self) -> None:
         """Give the file up; a second call does nothing."""
+
+
+class ReadByCopy(Protocol):
+    """Part of a `File` that has no quicker way to read into memory that is there."""
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        """As in `File`."""
+
+    def read_into(self, offset: int, room: memoryview) -> int:
+        """Do as `File.read_into`."""
+        data = self.read_at(offset, len(room))
+        room[: len(data)] = data
+        return len(data)
 
 
 class Disk(Protocol):

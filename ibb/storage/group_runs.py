@@ -26,7 +26,8 @@ from ibb.protocol.gtid import Gtid
 from .directory import BinlogDirectory
 from .group_copier import FULL, GroupCopier
 from .group_reader import GroupReader, StoredGroup
-from .page_runs import PageRun, PageRuns
+from .page_room import PageRoom
+from .page_runs import LONG_RUN_BYTES, PageRun, PageRuns
 from .position import Position
 from .record_walker import NEED
 
@@ -187,6 +188,7 @@ class GroupRuns:
         self._reader: GroupReader | None = GroupReader(pages, start)
         self._header: FileHeader | None = None  # of the copier's file
         self._known: PageRun | None = None  # what the copier has of it
+        self._room: PageRoom | None = None
         self._is_stuck = False  # what comes next is not for the copier
         self._turns = self._patience = 1
 
@@ -238,7 +240,7 @@ class GroupRuns:
         copier.clear()
         while (code := copier.run()) == NEED:
             run = self._load(header, copier.walker.wanted_page(header.page_size))
-            if run is None or not copier.walker.load(*run):
+            if run is None or not run.give_to(copier.walker):
                 break
             self._known = run
         self._is_stuck = code != FULL
@@ -251,4 +253,7 @@ class GroupRuns:
         """Return pages from one on, more of them than are known."""
         known = self._known
         end = known.first + known.pages if known and known.first <= page_no else 0
-        return self._runs.load(header, page_no, end if page_no < end else 0, is_alone=True)
+        if self._room is None:
+            self._room = PageRoom(LONG_RUN_BYTES, 2)
+        room = self._room.free([known] if known else [])
+        return self._runs.load(header, page_no, end if page_no < end else 0, room=room)

@@ -68,6 +68,19 @@ class OpenFiles:
         finally:
             self._give_back(handle)
 
+    def read_into(self, file_no: int, offset: int, room: memoryview) -> int:
+        """
+        Fill *room* from byte *offset* of a file on, less of it only at its end; return how far.
+
+        Raises:
+            DiskError: the file is missing or cannot be read.
+        """
+        handle = self._take(file_no)
+        try:
+            return handle.file.read_into(offset, room)
+        finally:
+            self._give_back(handle)
+
     def next_data(self, file_no: int, offset: int) -> int | None:
         """
         Return where a file may have bytes that are not zero, from *offset* on; None: nowhere.

@@ -48,6 +48,17 @@ class OsFile:
                 size -= len(data)
             return b"".join(parts)
 
+    def read_into(self, offset: int, room: memoryview) -> int:
+        """Fill *room* from byte *offset* on, less of it only at the end; return how far."""
+        descriptor, done = self._open_descriptor(), 0
+        with reported("read", self._path, offset):
+            while done < len(room):
+                size = os.preadv(descriptor, [room[done:]], offset + done)
+                if not size:
+                    break
+                done += size
+        return done
+
     def next_data(self, offset: int) -> int | None:
         """Return where data may begin from *offset* on, None if all is a hole."""
         descriptor = self._open_descriptor()

@@ -22,12 +22,15 @@ from .position import Position
 from .record_walker import count_good
 
 if TYPE_CHECKING:
+    from .disk import Buffer
     from .file_header import FileHeader
     from .history import PagedHistory
     from .open_files import OpenFiles
+    from .record_walker import RecordWalker
 
 RUN_BYTES: Final = 256 << 10  # read at a time
 LONG_RUNS: Final = 4  # times as much, for a record that does not fit into that, or one reader
+LONG_RUN_BYTES: Final = RUN_BYTES * LONG_RUNS
 OVERLAP_BYTES: Final = 64 << 10  # of a run and the next
 KEPT_BYTES_MAX: Final = 4 << 20
 SINGLE_PAGES_MAX: Final = 16  # that are asked for one by one
@@ -43,13 +46,19 @@ class PageRun(NamedTuple):
         first: number of the first one.
         pages: how many there are.
         visible: bytes of the last one that may be looked at.
+        room: what they lie in, if it will be used again.
     """
 
-    data: bytes
+    data: Buffer
     page_size: int
     first: int
     pages: int
     visible: int
+    room: memoryview | None = None
+
+    def give_to(self, walker: RecordWalker) -> bool:
+        """Have a walker take the pages; tell whether they hold what it was missing."""
+        return walker.load(*self[:5])
 
 
 class PageRuns:
@@ -100,7 +109,12 @@ class PageRuns:
         return header
 
     def load(
-        self, header: FileHeader, page_no: int, known_end: int, *, is_alone: bool = False
+        self,
+        header: FileHeader,
+        page_no: int,
+        known_end: int,
+        *,
+        room: memoryview | None = None,
     ) -> PageRun | None:
         """
         Return pages of a file, or None if the first wanted is not there, or damaged.
@@ -109,17 +123,18 @@ class PageRuns:
             header: of the file.
             page_no: a page that is wanted.
             known_end: number of the page behind those that are known from that one on, 0: none.
-            is_alone: nobody else will want them: more are read at a time, and none kept.
+            room: of `LONG_RUN_BYTES`, for pages that nobody else will want: more are read at a
+                time, and none kept. None: they are shared.
         """
         try:
-            run = None if is_alone else self._shared(header, page_no)
+            run = None if room is not None else self._shared(header, page_no)
             if run is not None and run.first + run.pages > known_end:
                 return run
-            runs = LONG_RUNS if is_alone or page_no < known_end else 1
+            runs = LONG_RUNS if room is not None or page_no < known_end else 1
             most = RUN_BYTES * runs // header.page_size
             count = min(most, self._whole_pages(header, page_no + most) - page_no)
             if count > 1:
-                run = self._read(header, page_no, count)
+                run = self._read(header, page_no, count, room)
                 # The last page that was written may have grown since.
                 if run.pages == count or run.pages > 2:
                     return run if run.pages == count else run._replace(pages=run.pages - 1)
@@ -157,11 +172,18 @@ class PageRuns:
                     self._bytes -= len(self._kept.popitem(last=False)[1].data)
         return run
 
-    def _read(self, header: FileHeader, first: int, count: int) -> PageRun:
+    def _read(
+        self, header: FileHeader, first: int, count: int, room: memoryview | None = None
+    ) -> PageRun:
         """Read pages that are whole; return those of them that are right, up to the first not."""
         page_size, files = header.page_size, _files_of(self._history)
-        data = files.read(header.file_no, first * page_size, count * page_size)
-        return PageRun(data, page_size, first, count_good(data, page_size), page_size - 4)
+        start, size = first * page_size, count * page_size
+        if room is None:
+            data: Buffer = files.read(header.file_no, start, size)
+        else:
+            data = room[: files.read_into(header.file_no, start, room[:size])]
+        good = count_good(data, page_size)
+        return PageRun(data, page_size, first, good, page_size - 4, room)
 
     def _whole_pages(self, header: FileHeader, stop: int) -> int:
         """Return how many pages of a file are whole, or *stop* if there are as many."""

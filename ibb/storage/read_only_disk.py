@@ -83,6 +83,7 @@ class ReadOnlyFile:
         self._path = path
         self._why = why
         self.read_at = file.read_at
+        self.read_into = file.read_into
         self.next_data = file.next_data
         self.forget_cached = file.forget_cached
         self.size = file.size

@@ -13,7 +13,7 @@ what holds it. Source: ibb-format 2, 4, 6, 7.1, 7.2.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 try:
     import cython
@@ -23,6 +23,9 @@ except ImportError:  # nothing needs it to run
 from ibb.protocol.checksum import crc32c
 
 from .page import CHECKSUM_SIZE, PAGE_SIZE_MAX, PAGE_SIZE_MIN
+
+if TYPE_CHECKING:
+    from ibb.protocol.fields import Buffer
 
 OK: Final = 0
 NEED: Final = 1  # the page `page`, or more of it
@@ -34,7 +37,7 @@ _byte_needed, _byte_odd, _byte_missing = -1, -2, -3
 _roots_max = 64  # of a list of fewer than 2**32 records
 
 
-def count_good(data: bytes, page_size: int) -> int:
+def count_good(data: Buffer, page_size: int) -> int:
     """Return how many pages at the beginning of *data* are used and have the right checksum."""
     if not PAGE_SIZE_MIN <= page_size <= PAGE_SIZE_MAX:
         raise ValueError(f"pages of {page_size} bytes")
@@ -106,7 +109,7 @@ class RecordWalker:
         """Return which page is wanted next in a file with pages of *page_size* bytes."""
         return self.page if self.page_size else max(self._start // page_size, 1)
 
-    def load(self, data: bytes, page_size: int, first: int, pages: int, visible: int) -> bool:
+    def load(self, data: Buffer, page_size: int, first: int, pages: int, visible: int) -> bool:
         """
         Take pages that follow one another; tell whether they hold what was missing.
 

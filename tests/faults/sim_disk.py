@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ibb.storage.disk import Buffer, ReadByCopy
 from ibb.storage.errors import DiskError, StoreLocked
 
 SECTOR = 512
 ZEROS = bytes(1 << 16)
-Buffer = bytes | bytearray | memoryview
 Lie = Callable[[str, int, bytes], bytes]  # path, offset, what is there -> what is returned
 
 
@@ -329,7 +329,7 @@ class SimLock:
         self._locks.pop(self._path, None)
 
 
-class SimFile:
+class SimFile(ReadByCopy):
     """Implements `File`."""
 
     def __init__(self, disk: SimDisk, path: str, inode: _Inode) -> None:

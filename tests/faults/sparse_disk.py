@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Sequence
 
+from ibb.storage.disk import ReadByCopy
 from ibb.storage.errors import DiskError, StoreLocked
 
 Buffer = bytes | bytearray | memoryview
@@ -142,7 +143,7 @@ class SparseLock:
         self._locks.pop(self._path, None)
 
 
-class SparseFile:
+class SparseFile(ReadByCopy):
     """Implements `File`."""
 
     def __init__(self, images: dict[str, SparseImage], path: str) -> None:

@@ -7,14 +7,16 @@ from its checkpoint. SIGTERM ends it in order.
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from pyspark.errors.exceptions.base import StreamingQueryException
+from pyspark.java_gateway import ensure_callback_server_started
 
 from ibb.pipeline.session import local_session
 
@@ -25,11 +27,9 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
 
 EVERY = "5 seconds"  # a micro-batch
-# Java's finalizer has a connection to Python of its own, from the first collected garbage on. Spark
-# has that collected every half hour, where a soak would take it for something that grows.
-COLLECT_EVERY = "1min"
 LOOK_SECONDS = 0.5
 AGAIN_SECONDS = 1.0
+FINALIZED_SECONDS_MAX = 60.0
 
 
 def follow(port: int, folder: Path, stop: threading.Event) -> None:
@@ -39,12 +39,12 @@ def follow(port: int, folder: Path, stop: threading.Event) -> None:
         cores=1,
         spark__ui__enabled="false",
         spark__driver__memory="512m",
-        spark__cleaner__periodicGC__interval=COLLECT_EVERY,
         spark__driver__extraJavaOptions=f"-Djava.io.tmpdir={folder}",
         spark__local__dir=str(folder),
         spark__sql__warehouse__dir=str(folder / "warehouse"),
     )
     spark.sparkContext.setLogLevel("OFF")  # what ends the stream is told here
+    meet_finalizer(spark)
     while not stop.is_set():
         query = start(spark, port, folder)
         try:
@@ -56,6 +56,37 @@ def follow(port: int, folder: Path, stop: threading.Event) -> None:
         finally:
             query.stop()
     spark.stop()
+
+
+def meet_finalizer(spark: SparkSession) -> None:
+    """
+    Have Java's finalizer connect to this process, as it will once anyhow.
+
+    It does when it finds the first Python object that Java has done with, which of a stream that
+    was started again may be half an hour later: a soak would take the thread for one that grows.
+    """
+    ensure_callback_server_started(spark.sparkContext._gateway)
+    jvm, before = spark.sparkContext._jvm, threading.active_count()
+    assert jvm is not None
+    jvm.java.util.Optional.of(Callback())
+    deadline = time.monotonic() + FINALIZED_SECONDS_MAX
+    while threading.active_count() == before:
+        assert time.monotonic() < deadline, "Java's finalizer does not connect"
+        gc.collect()
+        jvm.System.gc()
+        time.sleep(LOOK_SECONDS)
+
+
+class Callback:
+    """Something of Python that Java may hold."""
+
+    def run(self) -> None:
+        """Be a Runnable."""
+
+    class Java:
+        """What it is there."""
+
+        implements: ClassVar = ["java.lang.Runnable"]
 
 
 def start(spark: SparkSession, port: int, folder: Path) -> StreamingQuery:

@@ -30,10 +30,27 @@ def test_what_is_written_is_read_at_its_place(disk, tmp_path):
     file.close()
 
 
+def test_what_is_read_into_room_ends_where_the_file_does(disk, tmp_path):
+    file = disk.open(f"{tmp_path}/f", create=True)
+    file.write_at(0, b"abcdefgh")
+    room = bytearray(b"....")
+    assert file.read_into(2, memoryview(room)) == 4
+    assert room == b"cdef"
+    assert file.read_into(6, memoryview(room)) == 2
+    assert room == b"ghef"
+    assert file.read_into(8, memoryview(room)) == 0
+    assert file.read_into(0, memoryview(b"")) == 0
+    file.close()
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(DiskError, match="read"):
+        disk.open(f"{tmp_path}/folder", read_only=True).read_into(0, memoryview(room))
+
+
 def test_short_reads_and_writes_of_the_system_are_continued(disk, tmp_path, monkeypatch):
     file = disk.open(f"{tmp_path}/f", create=True)
-    pread, pwritev = os.pread, os.pwritev
+    pread, preadv, pwritev = os.pread, os.preadv, os.pwritev
     monkeypatch.setattr(os, "pread", lambda fd, size, offset: pread(fd, min(size, 3), offset))
+    monkeypatch.setattr(os, "preadv", lambda fd, into, at: preadv(fd, [into[0][:3]], at))
 
     def write_little(fd, buffers, offset):
         first = memoryview(buffers[0])
@@ -45,6 +62,9 @@ def test_short_reads_and_writes_of_the_system_are_continued(disk, tmp_path, monk
     file.write_at(1, [b"abcdefg", b"hi", b"j"])
     assert file.read_at(1, 10) == b"abcdefghij"
     assert file.read_at(8, 10) == b"hij"
+    room = bytearray(12)
+    assert file.read_into(1, memoryview(room)) == 10
+    assert room == b"abcdefghij\0\0"
 
 
 def test_more_buffers_than_the_system_takes_at_once(disk, tmp_path):

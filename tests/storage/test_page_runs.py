@@ -6,7 +6,8 @@ import pytest
 
 from ibb.protocol.gtid import Gtid
 from ibb.storage import Store, StoreOptions
-from ibb.storage.page_runs import OVERLAP_BYTES, RUN_BYTES, PageRuns
+from ibb.storage.page_room import PageRoom
+from ibb.storage.page_runs import LONG_RUN_BYTES, OVERLAP_BYTES, RUN_BYTES, PageRuns
 from ibb.storage.read_only import ReadOnlyHistory
 
 from ..faults.sim_disk import SimDisk
@@ -52,6 +53,46 @@ def test_runs_hold_the_pages_that_are_there(history):
                 assert run.data[at : at + read.end] == read.data[: read.end]
             page_no = run.first + run.pages
         assert history.pages.read_page(file_no, page_no).end == 0
+
+
+def test_in_room_of_ones_own_they_are_the_same_and_more_of_them(history):
+    runs, room = PageRuns(history), PageRoom(LONG_RUN_BYTES, 2)
+    shared, own, known = [], [], None
+    for file_no in (0, 1):
+        header = runs.header(file_no)
+        for pages, rooms in ((shared, False), (own, True)):
+            page_no, count = 1, 0
+            while True:
+                part = room.free([known] if known else []) if rooms else None
+                run = runs.load(header, page_no, 0, room=part)
+                if run is None:
+                    break
+                count, known = count + 1, run if rooms else known
+                size = run.page_size
+                for number in range(page_no - run.first, run.pages):
+                    page = bytes(run.data[number * size : (number + 1) * size])
+                    pages.append((file_no, run.first + number, page[: run.visible]))
+                page_no = run.first + run.pages
+            pages.append(count)
+    found = [[item for item in pages if isinstance(item, tuple)] for pages in (shared, own)]
+    assert found[0] == found[1]
+    assert len(found[0]) > 256
+    assert own.count(1) < len(own)
+    counts = [next(item for item in pages if isinstance(item, int)) for pages in (shared, own)]
+    assert counts[1] < counts[0]
+
+
+def test_what_lies_in_room_that_is_in_use_stays(history):
+    runs, room = PageRuns(history), PageRoom(LONG_RUN_BYTES, 3)
+    header, used = runs.header(0), []
+    for page_no in (1, 60, 120, 180):
+        used = used[-2:]
+        before = [bytes(run.data) for run in used]
+        used.append(runs.load(header, page_no, 0, room=room.free(used)))
+        assert [bytes(run.data) for run in used[:-1]] == before
+        assert used[-1].first == page_no
+    with pytest.raises(StopIteration):
+        room.free(used[-3:])
 
 
 def test_pages_are_read_once_for_all_who_pass_until_nobody_does(disk, history, monkeypatch):

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ibb.protocol.fields import Buffer
     from ibb.storage.record_walker import RecordWalker
 
     from .event_packets import EventPackets
@@ -68,7 +69,7 @@ def _copy_walk(walker: RecordWalker, other: RecordWalker) -> None:
 
 
 def attach(
-    encoder: RunEncoder, data: bytes, page_size: int, first: int, pages: int, visible: int
+    encoder: RunEncoder, data: Buffer, page_size: int, first: int, pages: int, visible: int
 ) -> bool:
     """Give pages to an encoder that has none; tell whether they hold what it is inside of."""
     walker = encoder.walker

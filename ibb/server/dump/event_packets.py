@@ -77,7 +77,7 @@ class EventPackets:
         self.used = self.event_bytes = self.skip = self._group_sent = 0
         self.end_group()
 
-    def lend(self, out: bytearray, wanted: int, seq: int) -> None:
+    def lend(self, out: memoryview, wanted: int, seq: int) -> None:
         """
         Make packets in *out* until there are *wanted* bytes.
 

@@ -6,6 +6,7 @@ from collections import deque
 from typing import Final
 
 from ibb.server.config import BATCH_BYTES
+from ibb.storage.large_memory import large_memory
 
 from .run_encoder import BEYOND_BYTES
 
@@ -15,20 +16,20 @@ BUFFER_BYTES: Final = BLOCK_BYTES + BEYOND_BYTES
 LONG_BUFFER_BYTES: Final = LONG_BYTES + BEYOND_BYTES
 BUFFERS_MAX: Final = 8  # that are kept
 LONG_BUFFERS_MAX: Final = 2
-_buffers: Final[dict[int, deque[bytearray]]] = {
+_buffers: Final[dict[int, deque[memoryview]]] = {
     BUFFER_BYTES: deque(maxlen=BUFFERS_MAX),
     LONG_BUFFER_BYTES: deque(maxlen=LONG_BUFFERS_MAX),
 }
 
 
-def take_buffer(size: int = BUFFER_BYTES) -> bytearray:
+def take_buffer(size: int = BUFFER_BYTES) -> memoryview:
     """Return a buffer of `BUFFER_BYTES` or `LONG_BUFFER_BYTES`, with anything in it."""
     try:
         return _buffers[size].pop()
     except IndexError:
-        return bytearray(size)
+        return large_memory(size) if size > BUFFER_BYTES else memoryview(bytearray(size))
 
 
-def give_buffer(buffer: bytearray) -> None:
+def give_buffer(buffer: memoryview) -> None:
     """Take back a buffer that nobody reads any more."""
     _buffers[len(buffer)].append(buffer)

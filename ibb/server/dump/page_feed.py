@@ -6,6 +6,8 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from ibb.storage.errors import DiskError
+from ibb.storage.page_room import PageRoom
+from ibb.storage.page_runs import LONG_RUN_BYTES
 
 from . import event_packets
 
@@ -37,14 +39,20 @@ class PageFeed:
         self.is_alone = False
         self._before: deque[PageRun] = deque(maxlen=RUNS_KEPT)  # where it may go back to
         self._has_begun = False
+        self._room: PageRoom | None = None  # for pages that nobody else wants
 
     def forget(self) -> None:
         """Let all pages go."""
         self.known = None
         self._before.clear()
 
+    def rest(self) -> None:
+        """As `forget`, for a while: what pages were read into goes as well."""
+        self.forget()
+        self._room = None
+
     def run(
-        self, encoder: RunEncoder, header: FileHeader, out: bytearray, wanted: int, seq: int
+        self, encoder: RunEncoder, header: FileHeader, out: memoryview, wanted: int, seq: int
     ) -> int:
         """
         Run an encoder until it is full or cannot go on; return FULL, ODD, or NEED if no page helps.
@@ -58,7 +66,7 @@ class PageFeed:
         """
         while (code := encoder.run(out, wanted, seq)) == event_packets.NEED:
             known = self._next(header, encoder.walker.wanted_page(header.page_size))
-            if known is None or not encoder.walker.load(*known):
+            if known is None or not known.give_to(encoder.walker):
                 break
             self.known = known
         return code
@@ -80,7 +88,15 @@ class PageFeed:
             if run.first <= page < run.first + run.pages and page >= known_end:
                 return run
         wanted_end = known_end if page < known_end else 0
-        return self._runs.load(header, page, wanted_end, is_alone=self.is_alone)
+        return self._runs.load(header, page, wanted_end, room=self._free_room())
+
+    def _free_room(self) -> memoryview | None:
+        """Return where to read to if nobody else will want what is read."""
+        if not self.is_alone:
+            return None
+        if self._room is None:
+            self._room = PageRoom(LONG_RUN_BYTES, RUNS_KEPT + 2)
+        return self._room.free([*self._before, *filter(None, (self.known,))])
 
     def _first(self, header: FileHeader, page: int) -> PageRun | None:
         """Return a few pages, if they are whole and right."""

@@ -73,7 +73,7 @@ class RunEncoder:
         self.border, self.behind = offset, 0
         self._phase = self._gtids = 0
 
-    def run(self, out: bytearray, wanted: int, seq: int) -> int:
+    def run(self, out: memoryview, wanted: int, seq: int) -> int:
         """
         Add packets to *out* until there are *wanted* bytes; return NEED, FULL or ODD.
 

@@ -70,7 +70,7 @@ class RunStream(DumpStream):
         request = self._request
         self._runs = runs or PageRuns(self._history)
         self._feed = PageFeed(self._runs)
-        self._lent: bytearray | Block | None = None  # where the last batch lies
+        self._lent: memoryview | Block | None = None  # where the last batch lies
         self._kind = PacketKind(
             request.checksum,
             _fates_of(self._encoder),
@@ -160,7 +160,7 @@ class RunStream(DumpStream):
             self._led_from = None  # what the reader has of its page will be less than there is
             if self._feed.known is not None:  # this may last: let pages go
                 encoder_state.copy_state(self._kernel, self._kernel)
-                self._feed.forget()
+                self._feed.rest()
             return Outcome.IDLE
         outcome = super()._fill(out)
         return Outcome.IDLE if not out and self._is_at_end() else outcome
@@ -205,7 +205,7 @@ class RunStream(DumpStream):
         is_free = not out and not self.stopping and not self._pace.limited
         return is_free and self._much > 0 and self._blocks.is_alone(self._seat)
 
-    def _send_made(self, wanted: int, out: list[Buffer], buffer: bytearray) -> int | None:
+    def _send_made(self, wanted: int, out: list[Buffer], buffer: memoryview) -> int | None:
         """Make packets in a buffer, and keep them for others that come."""
         kernel, block, before = self._kernel, None, self.seq
         try:
@@ -298,7 +298,7 @@ class RunStream(DumpStream):
         self._kernel.pass_over([(start.domain, start.server, start.seq) for start in starts])
         return True
 
-    def _run(self, buffer: bytearray, wanted: int) -> int:
+    def _run(self, buffer: memoryview, wanted: int) -> int:
         """Run the kernel until it is full or cannot go on."""
         kernel, header = self._kernel, self._header
         assert header is not None
@@ -314,7 +314,7 @@ class RunStream(DumpStream):
     def _attach(self, header: FileHeader) -> bool:
         """Give the kernel the page again that it is inside of, behind a block of another's."""
         known = self._feed.known = self._runs.load(header, self._kernel.walker.page, 0)
-        return known is not None and encoder_state.attach(self._kernel, *known)
+        return known is not None and encoder_state.attach(self._kernel, *known[:5])
 
     def _lead_by_reader(self) -> None:
         """Go on as ever, behind the last group that the kernel has sent, or inside the next."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ibb.protocol.fields import Buffer
 
 
-def renumber(packets: Buffer, more: int, to: bytearray) -> None:
+def renumber(packets: Buffer, more: int, to: memoryview) -> None:
     """
     Copy whole packets to the beginning of a buffer, with *more* added to their sequence ids.
 

@@ -77,7 +77,7 @@ class Block:
     groups: list[tuple[int, int, int]]
     code: int
     after: RunEncoder
-    buffer: bytearray | None
+    buffer: memoryview | None
     users: int = 1
     awaited: int = 0
     is_kept: bool = False

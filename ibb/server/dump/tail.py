@@ -137,7 +137,7 @@ class Tail:
         for member in list(self.members):
             member.leave()
 
-    def _make_and_send(self, buffer: bytearray, end: Position) -> bool:
+    def _make_and_send(self, buffer: memoryview, end: Position) -> bool:
         """Send what is new, as far as it is for here; return whether more may be."""
         encoder = self._encoder
         code = self._feed.run(encoder, self._header, buffer, TAIL_BYTES, self.seq)
@@ -167,7 +167,7 @@ class Tail:
             copy = copies.get(member.shift)
             if copy is None:
                 copy = copies[member.shift] = bytearray(len(packets))
-                renumber(packets, member.shift, copy)
+                renumber(packets, member.shift, memoryview(copy))
             if not member.connection.write_at_once(copy):
                 member.leave(taken)
 

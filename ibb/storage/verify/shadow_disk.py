@@ -10,7 +10,7 @@ import errno
 from bisect import bisect_left, insort
 from collections.abc import Callable, Sequence
 
-from ibb.storage.disk import Buffer, Disk, File
+from ibb.storage.disk import Buffer, Disk, File, ReadByCopy
 from ibb.storage.errors import DiskError
 from ibb.storage.page import PAGE_SIZE_MAX
 from ibb.storage.read_only_disk import ReadOnlyDisk
@@ -150,7 +150,7 @@ class _Changes:
         return bytes(out)
 
 
-class _ShadowFile:
+class _ShadowFile(ReadByCopy):
     def __init__(
         self, disk: ShadowDisk, path: str, real: File | None, changes: _Changes | None
     ) -> None:

@@ -313,9 +313,9 @@ def test_pages_are_read_once_for_who_reads_alone(monkeypatch):
     """Also those of a group that is begun in its pieces and read again from its commit record."""
     read, real = [], PageRuns._read
 
-    def note(runs, header, first, count):
+    def note(runs, header, first, count, *room):
         read.append(range(first, first + count))
-        return real(runs, header, first, count)
+        return real(runs, header, first, count, *room)
 
     with made_up(SimDisk(), random.Random(6), 16384, 0, max_binlog_size=64 << 20) as store:
         publish_rows(store, groups=30, events=120, size=8000)
@@ -329,9 +329,9 @@ def test_pages_are_read_once_for_who_reads_alone(monkeypatch):
 def test_who_seeks_waits_for_a_few_pages_and_for_the_kernel_alone(monkeypatch, quick_bytes):
     read, real = [], PageRuns._read
 
-    def note(runs, header, first, count):
+    def note(runs, header, first, count, *room):
         read.append(count * header.page_size)
-        return real(runs, header, first, count)
+        return real(runs, header, first, count, *room)
 
     with made_up(SimDisk(), random.Random(6), 16384, 0, max_binlog_size=16 << 20) as store:
         publish_rows(store, groups=1500, events=2, size=3000)
