@@ -34,7 +34,7 @@ class Hold:
     """
 
     def __init__(
-        self, kind: HoldKind, name: str, file_no: int, forget: Callable[["Hold"], None]
+        self, kind: HoldKind, name: str, file_no: int, forget: Callable[["Hold", bool], bool]
     ) -> None:
         self.kind = kind
         self.name = name
@@ -46,8 +46,12 @@ class Hold:
         self.file_no = max(self.file_no, file_no)
 
     def release(self) -> None:
-        """Hold nothing any more; a second call does nothing."""
-        self._forget(self)
+        """Hold nothing any more; a second call does nothing. It may wait for a purge."""
+        self._forget(self, True)
+
+    def release_at_once(self) -> bool:
+        """Release if that needs no waiting; return whether it did."""
+        return self._forget(self, False)
 
     def __enter__(self) -> Self:
         return self
@@ -98,7 +102,12 @@ class Holds:
         with self._mutex:
             yield
 
-    def _forget(self, hold: Hold) -> None:
-        with self._mutex:
+    def _forget(self, hold: Hold, waits: bool) -> bool:
+        if not self._mutex.acquire(blocking=waits):
+            return False
+        try:
             if hold in self._holds:
                 self._holds.remove(hold)
+        finally:
+            self._mutex.release()
+        return True

@@ -97,6 +97,7 @@ class DumpService:
         self._pace = pace
         self._semi_sync = host.semi_sync if request.semi_sync else None
         self._acknowledged_at: float | None = None
+        self._is_told = False  # the log has that it runs
         self._lease: DumpLease | None = None
         self._leasing: asyncio.Task[None] | None = None
         self._stream = self._new_stream()
@@ -146,13 +147,6 @@ class DumpService:
             PeerGone: the client quit, or does not read.
             OSError: the connection broke.
         """
-        request = self._request
-        self._log.info(
-            "dump_started",
-            start=str(request.connect_state) if request.connect_state is not None else None,
-            file=request.file_name,
-            semi_sync=request.semi_sync,
-        )
         if self._semi_sync is not None:
             self._semi_sync.join()
         try:
@@ -172,10 +166,25 @@ class DumpService:
                 self._leasing.cancel()
                 self._leasing = None  # its end holds the frames that it came through, and so this
             self._let_go()
+            self._tell_started()
             self._log.info("dump_ended")
+
+    def _tell_started(self) -> None:
+        """Log that the dump runs, once: behind its first packets, which a client waits for."""
+        if self._is_told:
+            return
+        self._is_told = True
+        request = self._request
+        self._log.info(
+            "dump_started",
+            start=str(request.connect_state) if request.connect_state is not None else None,
+            file=request.file_name,
+            semi_sync=request.semi_sync,
+        )
 
     def _note_refusal(self, error: SqlError) -> None:
         """Tell of a client that will not come back by itself: a replica stops at this error."""
+        self._tell_started()
         if error.code == MASTER_FATAL_ERROR_READING_BINLOG.code:
             refused = RefusedDump(self.server_id, self._connection.peer, error.message, time.time())
             self._host.refused_dumps.note(refused)
@@ -183,6 +192,7 @@ class DumpService:
 
     def _accepted(self) -> None:
         """Keep a lease from now on: not before the replica's position proved to be one."""
+        self._tell_started()
         self._host.refused_dumps.forget(self.server_id)
         if self._request.connect_state is not None and self._host.renewals is not None:
             keeping = self._keep_lease(self._host.renewals, self._request.connect_state)
@@ -201,7 +211,7 @@ class DumpService:
         """Keep what the replica may still need by its lease, not by the dump any more."""
         if self._lease is not None and self._host.renewals is not None:
             self._host.renewals.finish(self._lease, self._stream.close)
-        else:
+        elif not self._stream.close_at_once():
             self._host.pools.statements.submit(self._stream.close)
 
     def _new_stream(self) -> DumpStream:

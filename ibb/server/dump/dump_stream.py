@@ -67,14 +67,9 @@ class DumpStream:
 
     def __init__(self, terms: DumpTerms) -> None:
         history, request, pace = terms.history, terms.request, terms.pace
-        self.seq = 1
-        self.stopping = False
-        self._history = history
-        self._request = request
-        self._server_id = terms.server_id
-        self._server_version = terms.server_version
-        self._now = terms.now
-        self._pace = pace
+        self.seq, self.stopping = 1, False
+        self._history, self._request = history, request
+        self._terms, self._server_id, self._pace = terms, terms.server_id, pace
         self._checksum_alg = CHECKSUM_CRC32 if request.checksum else CHECKSUM_NONE
         self._place = StreamPosition(request.file_name or STREAM_NAME)  # as the client counts
         self._encoder = self._new_encoder()
@@ -181,6 +176,11 @@ class DumpStream:
         if self._hold is not None:
             self._hold.release()
 
+    def close_at_once(self) -> bool:
+        """As `close` if that needs no waiting; return whether it did it."""
+        self._closed = True
+        return self._hold is None or self._hold.release_at_once()
+
     def heartbeat(self) -> bytes:
         """
         Return a framed heartbeat; only between batches that end at a packet's end.
@@ -244,11 +244,11 @@ class DumpStream:
             if (event := self._history.formats.in_force(place.position)) is not None:
                 described = stored_format(event, "in force at", place.position)
             else:
-                own = self._server_version, self._server_id, self._now
-                described = FormatDescription.default(*own)
+                version, now = self._terms.server_version, self._terms.now
+                described = FormatDescription.default(version, self._server_id, now)
         out.append(self._framed(described.to_wire(self._checksum_alg, created)))
         if request.needs_start_list and request.connect_state:
-            start_list = GtidList(tuple(request.connect_state), self._now, self._server_id)
+            start_list = GtidList(tuple(request.connect_state), self._terms.now, self._server_id)
             out.append(self._framed(self._made(start_list.encode())))
         return b"".join(out)
 

@@ -338,12 +338,21 @@ class RunStream(DumpStream):
 
     def close(self) -> None:
         """Let files and pages go; from any thread, may wait for a purge."""
+        self._leave()
+        super().close()
+
+    def close_at_once(self) -> bool:
+        """As `close` if that needs no waiting; return whether it did it."""
+        self._leave()
+        return super().close_at_once()
+
+    def _leave(self) -> None:
+        """Use nothing any more that readers share."""
         with self._joining:
             if self._has_joined and not self._has_left:
                 self._runs.leave()
                 self._blocks.leave(self._seat)
             self._has_left = True
-        super().close()
 
     def _here(self) -> Place:
         """Return how far the batches so far have come."""

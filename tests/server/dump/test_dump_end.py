@@ -1,8 +1,10 @@
 """How dumps end, whoever ends them, and what they let go."""
 
 import asyncio
+import threading
 
 import pytest
+from structlog.testing import capture_logs
 
 from ibb.protocol.errors import SqlError
 from ibb.protocol.gtid import Gtid
@@ -171,3 +173,52 @@ async def test_what_is_no_acknowledgement_and_no_goodbye_is_thrown_away(serve, s
     await dump.client.close()
     await until_sessions(server, 0)
     assert "client_refused" not in capfd.readouterr().out
+
+
+async def test_a_client_that_leaves_while_a_purge_is_at_work_keeps_nobody_waiting(serve, store):
+    server = await serve(store)
+    dump = await dumping(server, "0-1-10", non_block=False, server_id=5)
+    is_frozen, may_go = threading.Event(), threading.Event()
+
+    def purge():
+        with store._holds.frozen():
+            is_frozen.set()
+            assert may_go.wait(60)
+
+    purging = threading.Thread(target=purge)
+    purging.start()
+    try:
+        await asyncio.to_thread(is_frozen.wait, 60)
+        await dump.client.close()
+        await until(lambda: not server.sessions())
+        async with await RawClient.logged_in(server) as other:
+            await other.query("SELECT 1")
+    finally:
+        may_go.set()
+        await asyncio.to_thread(purging.join)
+    await until(lambda: not store._holds.all())
+
+
+@pytest.mark.parametrize(
+    ("start", "told"),
+    [
+        ("0-1-10", ["dump_started", "dump_ended"]),
+        ("0-1-99", ["dump_started", "dump_refused", "dump_ended"]),
+    ],
+)
+async def test_the_log_has_once_that_a_dump_runs_before_all_else_of_it(serve, store, start, told):
+    server = await serve(store)
+    with capture_logs() as lines:
+        async with await RawClient.logged_in(server) as client:
+            await client.prepare(start)
+            dump = await client.dump(server_id=5, non_block=True)
+            if start == "0-1-99":
+                with pytest.raises(SqlError):
+                    await dump.event()
+            else:
+                await dump.preamble(rotate_checksum=True)
+                assert await dump.event() is None
+        await until(lambda: not server.sessions())
+    found = [line for line in lines if line["event"].startswith("dump_")]
+    assert [line["event"] for line in found] == told
+    assert (found[0]["start"], found[0]["replica_server_id"]) == (start, 5)
