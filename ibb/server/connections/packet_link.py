@@ -8,6 +8,7 @@ from ibb.protocol.errors import ProtocolError
 from ibb.protocol.packet import PacketReader, frame, next_seq
 from ibb.server.config import READ_BYTES
 
+from .direct_receiver import DirectReceiver
 from .tapped_reader import TappedReader
 from .tls_channel import TlsFailed
 
@@ -117,6 +118,23 @@ class PacketLink:
         if rest := self._packets.detach():
             take(rest)
         self._tapped().hand_on(take_plain, tell)
+
+    def direct_receiver(self) -> DirectReceiver | None:
+        """
+        Return what receives all bytes from now on, packets cut anywhere; no `receive` any more.
+
+        None: they are encrypted, see `hand_on`.
+
+        Raises:
+            OSError: the connection has broken, or there is no descriptor left.
+        """
+        if self.tls is not None:
+            return None
+        came = self._tapped().stop()
+        descriptor = self._writer.get_extra_info("socket").fileno()
+        if descriptor < 0:
+            raise ConnectionResetError("the server closed the connection")
+        return DirectReceiver(descriptor, self._packets.detach() + came)
 
     def pause(self) -> None:
         """Have nothing come for a while, behind `hand_on`."""

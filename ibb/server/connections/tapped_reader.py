@@ -48,6 +48,20 @@ class TappedReader(asyncio.StreamReader):
             tell(self.exception())
         self.resume()  # it may have had enough
 
+    def stop(self) -> bytes:
+        """
+        Read nothing any more; return what has come so far.
+
+        Raises:
+            Exception: the connection has broken by this.
+        """
+        if (error := self.exception()) is not None:
+            raise error
+        self.pause()
+        rest = bytes(self._buffer)  # type: ignore[attr-defined] # as above
+        self._buffer.clear()  # type: ignore[attr-defined]
+        return rest
+
     def pause(self) -> None:
         """Have nothing come for a while, behind `hand_on`."""
         if self._source is not None and not self._source.is_closing():

@@ -1,10 +1,10 @@
-"""What an upstream sends, from the event loop to the thread that stores it."""
+"""What an upstream sends, on its way to the thread that stores it."""
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from ibb.server.config import INGEST_BYTES_MAX
 from ibb.server.connections.byte_queue import ByteQueue
@@ -12,12 +12,72 @@ from ibb.server.connections.byte_queue import ByteQueue
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ibb.protocol.fields import Buffer
+    from ibb.server.connections.direct_receiver import DirectReceiver
+
     from .upstream import Upstream
 
 
-class Intake:
+class Intake(Protocol):
+    """One dump's bytes."""
+
+    def take(self) -> list[Buffer]:
+        """
+        Wait for what comes, in the one thread that does; return all there is, cut anywhere.
+
+        It is gone with the next call.
+
+        Raises:
+            TimeoutError: nothing came, not even a heartbeat.
+            OSError, ProtocolError: the connection ended, or was closed here.
+        """
+
+    def close(self) -> None:
+        """Have `take` end, whatever has come."""
+
+
+def open_intake(upstream: Upstream, silence: Callable[[], float]) -> Intake:
     """
-    One dump's bytes; belongs to the running loop, but for `take`.
+    Return what takes a dump's bytes from now on.
+
+    Args:
+        upstream: sends them.
+        silence: returns for how many seconds it may say nothing.
+
+    Raises:
+        OSError: the connection has broken.
+    """
+    receiver = upstream.direct_receiver()
+    if receiver is None:
+        return LoopIntake(upstream, silence)
+    return DirectIntake(receiver, silence)
+
+
+class DirectIntake:
+    """
+    Bytes that the thread which stores them receives by itself.
+
+    Args:
+        receiver: gives them.
+        silence: as for `open_intake`.
+    """
+
+    def __init__(self, receiver: DirectReceiver, silence: Callable[[], float]) -> None:
+        self._receiver = receiver
+        self._silence = silence
+
+    def take(self) -> list[Buffer]:
+        """Do as `Intake.take`."""
+        return [self._receiver.receive(self._silence)]
+
+    def close(self) -> None:
+        """Do as `Intake.close`."""
+        self._receiver.close()
+
+
+class LoopIntake:
+    """
+    Bytes that the event loop decrypts; belongs to it, but for `take`.
 
     What has come wakes the thread by itself: no task of the loop stands between.
 
@@ -36,18 +96,12 @@ class Intake:
         self._watching = asyncio.create_task(self._watch())
         upstream.hand_on(self._received, self._queue.end)
 
-    def take(self) -> list[bytes]:
-        """
-        Wait for what comes, in the one thread that does; return all there is, cut anywhere.
-
-        Raises:
-            TimeoutError: nothing came, not even a heartbeat.
-            OSError, ProtocolError: the connection ended, or was closed here.
-        """
-        return self._queue.take()
+    def take(self) -> list[Buffer]:
+        """Do as `Intake.take`."""
+        return list(self._queue.take())
 
     def close(self) -> None:
-        """Have `take` end, whatever has come."""
+        """Do as `Intake.close`."""
         self._watching.cancel()
         self._queue.close(ConnectionAbortedError("the relay has left its upstream"))
 

@@ -22,7 +22,7 @@ from ibb.server.worker_threads import WorkerThreads
 from ibb.storage.errors import DiskError, StoreFailed, StoreFull
 
 from .ingest import Ingest, NotAscending
-from .intake import Intake
+from .intake import open_intake
 from .relay_figures import RelayFigures
 from .relay_lag import RelayLag
 from .upstream import Upstream
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ibb.server.config import Config
     from ibb.storage.store import Store
 
+    from .intake import Intake
     from .upstream import UpstreamAddress
 
 RETRY_SECONDS_MIN: Final = 1.0
@@ -248,7 +249,7 @@ class Relay:
                 **terms._asdict(),
             )
             ingest = await self._in_thread(partial(make, self._store))
-            intake = Intake(upstream, lambda: self.config.slave_net_timeout)
+            intake = open_intake(upstream, lambda: self.config.slave_net_timeout)
             following, loop = asyncio.current_task(), asyncio.get_running_loop()
 
             def acknowledge(what: SemiSyncAck) -> None:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ibb.protocol.command import SemiSyncAck
     from ibb.protocol.gtid import GtidPosition
     from ibb.protocol.reply import Ok
+    from ibb.server.connections.direct_receiver import DirectReceiver
 
 UPSTREAM_PORT_DEFAULT: Final = 3306
 _BEFORE_VERSION: Final = "5.5.5-"  # in greetings of 10.0 to 10.11, for replicas of before
@@ -240,6 +241,10 @@ class Upstream:
     async def acknowledge(self, acknowledgement: SemiSyncAck) -> None:
         """Tell the primary what is safe here; there is no answer."""
         await self._link.send(acknowledgement.encode(), new_command=True)
+
+    def direct_receiver(self) -> DirectReceiver | None:
+        """Return what receives the bytes of the dump, see `PacketLink.direct_receiver`."""
+        return self._link.direct_receiver()
 
     def hand_on(
         self, take: Callable[[bytes], object], end: Callable[[BaseException], None]

@@ -9,6 +9,8 @@ import pytest
 from ibb.protocol.command import SemiSyncAck
 from ibb.protocol.gtid import Gtid
 from ibb.server.connections.byte_queue import ByteQueue
+from ibb.server.connections.direct_receiver import RECEIVE_BYTES, DirectReceiver
+from ibb.server.relay.upstream import Upstream
 
 from ..waiting import turns, until
 from .fake_primary import HANG, FakePrimary, group, preamble
@@ -16,6 +18,8 @@ from .test_relay import SECONDS_MAX, Following
 
 
 async def test_no_more_is_received_than_may_wait_for_the_store(target, monkeypatch):
+    """As with TLS, which the loop has to take off."""
+    monkeypatch.setattr(Upstream, "direct_receiver", lambda _: None)
     monkeypatch.setattr("ibb.server.relay.intake.INGEST_BYTES_MAX", 100_000)
     may_store, waits, received, had_room = threading.Event(), [], [], []
     commit_run, put = target.commit_run, ByteQueue.put
@@ -43,6 +47,36 @@ async def test_no_more_is_received_than_may_wait_for_the_store(target, monkeypat
         assert sum(received) < 4_000_000
         may_store.set()
         await until(lambda: len(target.state()) and target.state().contains(Gtid(0, 1, 899)))
+        assert following.delays == []
+
+
+async def test_a_thread_that_receives_by_itself_takes_no_more_while_it_stores(target, monkeypatch):
+    may_store, waits, received = threading.Event(), [], []
+    commit_run, receive = target.commit_run, DirectReceiver.receive
+
+    def slow(groups):
+        waits.append(1)
+        assert may_store.wait(SECONDS_MAX)
+        return commit_run(groups)
+
+    def note(receiver, silence):
+        piece = receive(receiver, silence)
+        received.append(len(piece))
+        return piece
+
+    monkeypatch.setattr(target, "commit_run", slow)
+    monkeypatch.setattr(DirectReceiver, "receive", note)
+    rest = [event for seq in range(2, 900) for event in group(Gtid(0, 1, seq), 20_000)]
+    async with (
+        FakePrimary([*preamble(), *group(Gtid(0, 1, 1)), *rest, HANG]) as primary,
+        Following(target, primary.port) as following,
+    ):
+        await until(lambda: waits)
+        await turns()
+        assert 0 < sum(received) <= len(received) * RECEIVE_BYTES < 4_000_000
+        may_store.set()
+        await until(lambda: len(target.state()) and target.state().contains(Gtid(0, 1, 899)))
+        assert sum(received) > 16_000_000
         assert following.delays == []
 
 
