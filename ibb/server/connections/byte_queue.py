@@ -52,6 +52,11 @@ class ByteQueue:
             self._pieces, self._bytes, self._end, self._is_closed = [], 0, reason, True
             self._wake()
 
+    @property
+    def has_pieces(self) -> bool:
+        """Whether `take` would not have to wait for some."""
+        return bool(self._pieces)
+
     def take(self) -> list[bytes]:
         """Wait for pieces; return all there are, at least one. Raises what `end` said."""
         while True:

@@ -66,6 +66,11 @@ class DirectReceiver:
             if self._ends:
                 self.close()  # who wanted that has not waited for us
 
+    def has_more(self) -> bool:
+        """Tell whether `receive` would not have to wait; for the thread that calls it."""
+        with self._mutex:
+            return self._ends or bool(self._rest or self._poll.poll(0))
+
     def close(self) -> None:
         """
         Give the descriptors up, from any thread, and have `receive` end; again, it does nothing.

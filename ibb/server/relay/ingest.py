@@ -28,6 +28,7 @@ from ibb.protocol.packet import HEADER_BYTES, PacketStream, packet_size
 from ibb.protocol.rotate import Rotate
 from ibb.server.log import get_log
 
+from .commit_sync import CommitSync
 from .dump_end import STATUS_EVENT, what_ended
 from .large_event import LargeEvent, check_crc
 from .relay_lag import RelayLag
@@ -36,7 +37,7 @@ from .stored_numbers import StoredNumbers
 from .upstream_place import UpstreamPlace
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ibb.protocol.command import SemiSyncAck
     from ibb.protocol.event_splitter import EventPart
@@ -94,6 +95,7 @@ class Ingest:
         self.written: CommitPosition | None = None
         self.synced_in: float | None = None
         self._lag = lag or RelayLag()
+        self._sync = CommitSync(store)
         self._store = store
         self._strict = strict
         self._skip_incidents = skip_incidents
@@ -118,10 +120,17 @@ class Ingest:
         self._staged = StagedEvents()
         self._large = LargeEvent()
 
-    def feed(self, pieces: Sequence[Buffer]) -> SemiSyncAck | None:
+    def feed(
+        self, pieces: Sequence[Buffer], has_more: Callable[[], bool] = bool
+    ) -> SemiSyncAck | None:
         """
         Take what was received; on return every group that it completed is as safe as the store's
-        `flush_log_at_commit` promises.
+        `flush_log_at_commit` promises, or will be soon.
+
+        Args:
+            pieces: cut anywhere; they may change behind this call.
+            has_more: tells, asked at the end, whether this will be called again at once, so that
+                it need not wait; by default not.
 
         Returns:
             What to tell the upstream, if it asked for that: everything so far is durable.
@@ -134,16 +143,15 @@ class Ingest:
             NotAscending: see *strict*.
             StoreFull, StoreFailed, DiskError: the store cannot take it.
         """
-        self.synced_in = None
+        self.synced_in, is_taken = None, False
         try:
             for piece in pieces:
                 self._take_piece(memoryview(piece))
+            is_taken = True
         finally:
             committed, self._committed = self._committed, None
-            if committed is not None:
-                self.written, began = committed, time.monotonic()
-                self._store.wait_for(committed)
-                self.synced_in = time.monotonic() - began
+            self.written = committed or self.written
+            self.synced_in = self._sync.settle(committed, has_more=is_taken and has_more())
         if self._tracker.gtid is None:
             self._lag.stored(time.time())
         asked, self._asked = self._asked, None
@@ -152,7 +160,8 @@ class Ingest:
         return asked
 
     def close(self) -> None:
-        """Give up what has come of an unfinished group."""
+        """Give up what has come of an unfinished group, and sync nothing any more."""
+        self._sync.close()
         self._staged.clear()
         if self._writer is not None:
             self._writer.rollback()

@@ -32,6 +32,9 @@ class Intake(Protocol):
             OSError, ProtocolError: the connection ended, or was closed here.
         """
 
+    def has_more(self) -> bool:
+        """Tell, in that thread, whether `take` would not have to wait."""
+
     def close(self) -> None:
         """Have `take` end, whatever has come."""
 
@@ -70,6 +73,10 @@ class DirectIntake:
         """Do as `Intake.take`."""
         return [self._receiver.receive(self._silence)]
 
+    def has_more(self) -> bool:
+        """Do as `Intake.has_more`."""
+        return self._receiver.has_more()
+
     def close(self) -> None:
         """Do as `Intake.close`."""
         self._receiver.close()
@@ -99,6 +106,10 @@ class LoopIntake:
     def take(self) -> list[Buffer]:
         """Do as `Intake.take`."""
         return list(self._queue.take())
+
+    def has_more(self) -> bool:
+        """Do as `Intake.has_more`."""
+        return self._queue.has_pieces
 
     def close(self) -> None:
         """Do as `Intake.close`."""

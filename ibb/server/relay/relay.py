@@ -270,7 +270,7 @@ class Relay:
     ) -> None:
         """Store what comes; never returns, raises what ends it; in the storage thread."""
         while True:
-            acknowledgement = self._feed(ingest, intake.take())
+            acknowledgement = self._feed(ingest, intake.take(), intake.has_more)
             if acknowledgement is not None:
                 acknowledge(acknowledgement)
             self._progress = self._progress or ingest.groups > 0
@@ -285,12 +285,14 @@ class Relay:
             await upstream.acknowledge(what)
         self.acknowledged += 1
 
-    def _feed(self, ingest: Ingest, pieces: Sequence[Buffer]) -> SemiSyncAck | None:
+    def _feed(
+        self, ingest: Ingest, pieces: Sequence[Buffer], has_more: Callable[[], bool]
+    ) -> SemiSyncAck | None:
         """Store what has come, and count it; in the storage thread."""
         figures, groups, skipped = self._figures, ingest.groups, ingest.skipped
         began = time.monotonic()
         try:
-            return ingest.feed(pieces)
+            return ingest.feed(pieces, has_more)
         finally:
             figures.batches.add(time.monotonic() - began)
             if ingest.synced_in is not None:

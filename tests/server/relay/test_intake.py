@@ -10,6 +10,7 @@ from ibb.protocol.command import SemiSyncAck
 from ibb.protocol.gtid import Gtid
 from ibb.server.connections.byte_queue import ByteQueue
 from ibb.server.connections.direct_receiver import RECEIVE_BYTES, DirectReceiver
+from ibb.server.relay.commit_sync import CommitSync
 from ibb.server.relay.upstream import Upstream
 
 from ..waiting import turns, until
@@ -51,8 +52,9 @@ async def test_no_more_is_received_than_may_wait_for_the_store(target, monkeypat
 
 
 async def test_a_thread_that_receives_by_itself_takes_no_more_while_it_stores(target, monkeypatch):
-    may_store, waits, received = threading.Event(), [], []
+    may_store, waits, received, beside = threading.Event(), [], [], []
     commit_run, receive = target.commit_run, DirectReceiver.receive
+    begin_beside = CommitSync._begin_beside
 
     def slow(groups):
         waits.append(1)
@@ -66,6 +68,9 @@ async def test_a_thread_that_receives_by_itself_takes_no_more_while_it_stores(ta
 
     monkeypatch.setattr(target, "commit_run", slow)
     monkeypatch.setattr(DirectReceiver, "receive", note)
+    monkeypatch.setattr(
+        CommitSync, "_begin_beside", lambda sync: beside.append(1) or begin_beside(sync)
+    )
     rest = [event for seq in range(2, 900) for event in group(Gtid(0, 1, seq), 20_000)]
     async with (
         FakePrimary([*preamble(), *group(Gtid(0, 1, 1)), *rest, HANG]) as primary,
@@ -77,6 +82,7 @@ async def test_a_thread_that_receives_by_itself_takes_no_more_while_it_stores(ta
         may_store.set()
         await until(lambda: len(target.state()) and target.state().contains(Gtid(0, 1, 899)))
         assert sum(received) > 16_000_000
+        assert beside  # while so much was there already, nobody has waited for syncs
         assert following.delays == []
 
 

@@ -356,15 +356,18 @@ async def test_a_silent_primary_is_left_and_waits_grow(target):
 
 async def test_a_full_disk_is_waited_for(target, monkeypatch):
     failures = [StoreFull("no room"), DiskError(28, "full", operation="write", path="x"), None]
-    commit_run = target.commit_run
 
-    def sometimes(groups):
-        failure = failures.pop(0) if failures else None
-        if failure is not None:
-            raise failure
-        return commit_run(groups)
+    def sometimes(real):
+        def call(*arguments):
+            failure = failures.pop(0) if failures else None
+            if failure is not None:
+                raise failure
+            return real(*arguments)
 
-    monkeypatch.setattr(target, "commit_run", sometimes)
+        return call
+
+    for name in ("commit_run", "begin"):  # of a group that comes whole, and of one in parts
+        monkeypatch.setattr(target, name, sometimes(getattr(target, name)))
     async with (
         FakePrimary([*preamble(), *group(Gtid(0, 1, 1)), HANG]) as primary,
         Following(target, primary.port) as following,
