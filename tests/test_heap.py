@@ -3,13 +3,15 @@
 import gc
 import os
 import platform
+import re
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 
 import pytest
 
-from ibb.heap import ARROW_HEAP, DELTA_HEAP, malloc_trim
+from ibb.heap import ARROW_HEAP, DELTA_HEAP, keep_what_is_there, malloc_trim
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library")
@@ -65,3 +67,50 @@ def heap_of_arrow(**environment):
 def test_arrow_has_the_c_librarys_heap_unless_told_otherwise():
     assert heap_of_arrow() == "system"
     assert heap_of_arrow(**{ARROW_HEAP: "mimalloc"}) == "mimalloc"
+
+
+@pytest.fixture
+def collector():
+    """Have Python look for garbage as before when the test is over."""
+    threshold = gc.get_threshold()
+    yield
+    gc.unfreeze()
+    gc.set_threshold(*threshold)
+
+
+class Node:
+    """Something that may be part of a circle."""
+
+
+def test_what_was_there_is_not_looked_through_and_what_comes_is(collector):
+    there = Node()
+    keep_what_is_there()
+    assert gc.get_freeze_count() > 1000
+    looked_through = {id(one) for one in gc.get_objects()}
+    assert id(there) not in looked_through
+    circle = Node()
+    circle.itself = circle
+    gone = weakref.ref(circle)
+    del circle
+    gc.collect()
+    assert gone() is None
+
+
+SERVING = """
+import asyncio, gc, os, signal, sys
+from ibb.server.config import Config
+from ibb.server.service import serve
+
+def tell(server):
+    print("frozen", gc.get_freeze_count())
+    os.kill(os.getpid(), signal.SIGTERM)
+
+asyncio.run(serve(sys.argv[1], Config(listen="127.0.0.1:0"), tell))
+"""
+
+
+def test_a_server_that_has_begun_is_not_looked_through(tmp_path):
+    command = [sys.executable, "-c", SERVING, str(tmp_path / "store")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    (frozen,) = re.findall(r"^frozen (\d+)$", done.stdout, re.MULTILINE)
+    assert int(frozen) > 10_000

@@ -9,6 +9,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ibb.heap import keep_what_is_there
 from ibb.protocol.errors import IbbError
 from ibb.storage.belongings import check_holds_binlog
 from ibb.storage.options import StoreOptions
@@ -89,6 +90,7 @@ async def serve(
         admin = None
         try:
             admin = await _admin_listener(server, taken.admin)
+            keep_what_is_there()
             on_ready(server)
             hangups.begin()
             await _until(stopping, server.upstream)
