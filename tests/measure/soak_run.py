@@ -176,9 +176,10 @@ class Soak:
         """
         Have the relay at its busiest, so that its cache of pages is full and its pools are.
 
-        A pool's thread stays once it was needed: what comes later is not one of a pool's.
+        A pool's thread stays once it was needed: what comes later is not one of a pool's. A purge
+        may wait for those who read, and say so.
         """
-        with ThreadPoolExecutor(VISITORS) as pool:
+        with self._causes.cause(), ThreadPoolExecutor(VISITORS) as pool:
             groups = sum(pool.map(self._visit, range(1, VISITORS + 1)))
         self._say(f"{self._elapsed():7.0f} s  {groups} groups read again by {VISITORS} at once")
 
