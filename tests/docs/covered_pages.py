@@ -46,6 +46,7 @@ ELSEWHERE = {
     "docs/dashboard.md": "tests/server/web/test_dashboard_views.py asks for these pages",
     "docs/monitoring.md": "tests/server/web asks for these pages over HTTP and HTTPS",
     "docs/performance.md": "measurements: minutes each; tests/measure runs small ones",
+    "docs/performance-history.md": "measurements of earlier days: minutes each",
     "docs/semi-sync.md": "tests/integration/test_semi_sync.py, and scripts/semi-sync-rounds there",
     "docs/spark.md": "tests/pipeline/jobs/test_spark_jobs.py runs the jobs on a history",
     "docs/sql.md": "tests/server/sql/test_sql_document.py sends every statement",
