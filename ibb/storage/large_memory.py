@@ -26,9 +26,9 @@ def large_memory(size: int) -> memoryview:
 def _mapped(size: int) -> mmap.mmap | None:
     if not hasattr(mmap, "MADV_HUGEPAGE"):  # not Linux
         return None
-    whole = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     try:
+        whole = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         whole.madvise(mmap.MADV_HUGEPAGE)
-    except OSError:  # a kernel that was built without them
+    except OSError:  # a limit of the process, or a kernel that was built without them
         return None
     return whole

@@ -57,3 +57,11 @@ def test_a_kernel_that_refuses_gives_others(monkeypatch):
 
     monkeypatch.setattr(mmap, "mmap", Refusing)
     assert bytes(large_memory.large_memory(5000)) == bytes(5000)
+
+
+def test_a_process_that_may_not_map_more_has_other_memory(monkeypatch):
+    def refuse(*_, **__):
+        raise OSError(12, "no")
+
+    monkeypatch.setattr(mmap, "mmap", refuse)
+    assert bytes(large_memory.large_memory(5000)) == bytes(5000)

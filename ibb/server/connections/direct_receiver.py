@@ -68,8 +68,12 @@ class DirectReceiver:
 
     def has_more(self) -> bool:
         """Tell whether `receive` would not have to wait; for the thread that calls it."""
-        with self._mutex:
-            return self._ends or bool(self._rest or self._poll.poll(0))
+        try:
+            with self._mutex:
+                return self._ends or bool(self._rest or self._poll.poll(0))
+        finally:
+            if self._ends:
+                self.close()  # as above
 
     def close(self) -> None:
         """

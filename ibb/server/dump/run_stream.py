@@ -158,9 +158,9 @@ class RunStream(DumpStream):
         if self._is_at_end():
             self._check_generation()
             self._led_from = None  # what the reader has of its page will be less than there is
-            if self._feed.known is not None:  # this may last: let pages go
+            if self._feed.known is not None:
                 encoder_state.copy_state(self._kernel, self._kernel)
-                self._feed.rest()
+            self._feed.rest()  # this may last: let pages go
             return Outcome.IDLE
         outcome = super()._fill(out)
         return Outcome.IDLE if not out and self._is_at_end() else outcome

@@ -67,8 +67,9 @@ class CommitSync:
             with suppress(StoreFailed):
                 self.settle(None, has_more=False)
         finally:
-            if self._thread is not None:
-                self._thread.shutdown()
+            thread, self._thread = self._thread, None
+            if thread is not None:
+                thread.shutdown()
 
     def _may_go_beside(self) -> bool:
         """Tell whether syncs are all that is waited for: no replica's acknowledgement is."""

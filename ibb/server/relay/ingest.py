@@ -129,8 +129,7 @@ class Ingest:
 
         Args:
             pieces: cut anywhere; they may change behind this call.
-            has_more: tells, asked at the end, whether this will be called again at once, so that
-                it need not wait; by default not.
+            has_more: tells, at the end, whether this is called again at once: no need to wait.
 
         Returns:
             What to tell the upstream, if it asked for that: everything so far is durable.
@@ -160,8 +159,11 @@ class Ingest:
         return asked
 
     def close(self) -> None:
-        """Give up what has come of an unfinished group, and sync nothing any more."""
+        """Give up what has come of an unfinished group; what was committed is synced first."""
         self._sync.close()
+        self._give_up_group()
+
+    def _give_up_group(self) -> None:
         self._staged.clear()
         if self._writer is not None:
             self._writer.rollback()
@@ -274,7 +276,7 @@ class Ingest:
             body = event[HEADER_SIZE:]
             if self._tracker.add(header, body, checksum_size=CHECKSUM_SIZE) is GroupStep.CUT_OFF:
                 get_log().warning("group_abandoned", gtid=str(self._gtid))
-                self.close()
+                self._give_up_group()
             self._take_format(FormatDescription.parse(event, has_checksum=True))
             return
         if not self._has_checksum:

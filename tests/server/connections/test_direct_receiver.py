@@ -146,3 +146,30 @@ def test_no_descriptor_stays_where_one_is_missing(ends, monkeypatch):
         with pytest.raises(OSError, match="too many"):
             DirectReceiver(ends[0].fileno())
     assert open_descriptors() == before
+
+
+def test_one_that_is_closed_while_it_is_asked_for_more_is_closed(ends, monkeypatch):
+    before = open_descriptors()
+    receiver = DirectReceiver(ends[0].fileno())
+
+    class Poll:
+        def poll(self, _):
+            closing = threading.Thread(target=receiver.close)
+            closing.start()
+            closing.join(SECONDS)
+            return []
+
+    monkeypatch.setattr(receiver, "_poll", Poll())
+    assert not receiver.has_more()
+    assert open_descriptors() == before
+
+
+def test_it_tells_whether_something_waits(ends):
+    receiver = DirectReceiver(ends[0].fileno(), b"rest")
+    assert receiver.has_more()
+    receiver.receive(patient)
+    assert not receiver.has_more()
+    ends[1].sendall(b"x")
+    assert receiver.has_more()
+    receiver.close()
+    assert receiver.has_more()  # to be told of its end

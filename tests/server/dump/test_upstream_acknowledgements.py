@@ -155,8 +155,8 @@ async def test_a_relay_that_is_to_end_acknowledges_nothing_more(serve, store, ta
     """What it stores just then may have been let go without a replica."""
     feeds, may_end, feed = threading.Event(), threading.Event(), Ingest.feed
 
-    def slow(ingest, pieces):
-        answer = feed(ingest, pieces)
+    def slow(ingest, *pieces):
+        answer = feed(ingest, *pieces)
         if answer is not None:
             feeds.set()
             assert may_end.wait(20)

@@ -118,19 +118,21 @@ def test_groups_before_an_error_stay_and_the_open_one_goes(target, monkeypatch):
         writers[-1].write(body)
 
 
-def test_a_group_that_the_primary_s_crash_cut_off_is_dropped_and_the_dump_goes_on(target):
+@pytest.mark.parametrize("has_more", [True, False])
+def test_a_group_that_the_primary_s_crash_cut_off_is_dropped_and_the_dump_goes_on(target, has_more):
     """Connecting again would bring the same beginning of a group, for ever."""
     taking = ingest(target)
+    taking.feed([framed(*preamble(), *group(Gtid(0, 1, 1)))], lambda: has_more)
     begin, body, _ = group(Gtid(0, 1, 2))
     restarted = FormatDescription.default("10.11.99-MariaDB", 101, 1_800_000_000)
-    taking.feed(
-        [
-            framed(
-                *preamble(), *group(Gtid(0, 1, 1)), begin, body,
-                restarted.to_wire(CHECKSUM_CRC32, restarted.created), *group(Gtid(0, 1, 3)),
-            )
-        ]
-    )  # fmt: skip
+    events = (
+        *(begin, body, restarted.to_wire(CHECKSUM_CRC32, restarted.created)),
+        *group(Gtid(0, 1, 3)),
+    )
+    begun = len(framed(*preamble(), *group(Gtid(0, 1, 1))))
+    rest = framed(*preamble(), *group(Gtid(0, 1, 1)), *events)[begun:]
+    taking.feed([rest], lambda: has_more)
+    taking.close()
     assert contents(target) == [stored(Gtid(0, 1, 1)), stored(Gtid(0, 1, 3))]
     assert str(target.state()) == "0-1-3"
 
