@@ -22,7 +22,7 @@ from .format_catalogue import SIDECAR_NAME
 from .given_up_files import full_page
 from .history import BinlogFileInfo
 from .holds import Hold
-from .page import seal_page
+from .page_seal import seal_page
 from .page_source import PageSource
 from .position import Position
 from .short_files import check_ends

@@ -7,7 +7,8 @@ from ibb.protocol.checksum import crc32c
 from ibb.protocol.errors import FormatError
 
 from .file_name import binlog_name
-from .page import CHECKSUM_SIZE, PAGE_SIZE_MAX, PAGE_SIZE_MIN, check_page, page_is_zero, seal_page
+from .page import CHECKSUM_SIZE, PAGE_SIZE_MAX, PAGE_SIZE_MIN, check_page, page_is_zero
+from .page_seal import seal_page
 
 HEADER_UNIT = 512  # bytes read first, whatever the page size
 HEADER_CHECKSUM_AT = HEADER_UNIT - 4  # over all bytes before it

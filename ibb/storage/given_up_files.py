@@ -26,7 +26,8 @@ from .directory import BinlogDirectory
 from .disk import Disk
 from .errors import DiskError
 from .file_name import binlog_name
-from .page import CHECKSUM_SIZE, page_is_zero, seal_page
+from .page import CHECKSUM_SIZE, page_is_zero
+from .page_seal import seal_page
 from .page_source import PageStatus
 from .record import RecordType
 from .state_scan import last_page, read_state

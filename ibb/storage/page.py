@@ -60,16 +60,3 @@ def used_page(data: bytes, page_size: int, file_no: int, page_no: int) -> bytes:
         )
     check_page(data, file_no, page_no)
     return data
-
-
-def seal_page(page: bytearray) -> None:
-    """Put the checksum into the last four bytes of *page*."""
-    assert PAGE_SIZE_MIN <= len(page) <= PAGE_SIZE_MAX
-    _CHECKSUM.pack_into(page, len(page) - CHECKSUM_SIZE, page_checksum(page))
-
-
-def sealed_page(page: bytes | bytearray) -> bytes:
-    """Return a copy of *page* with its checksum, for a page that may still grow."""
-    copy = bytearray(page)
-    seal_page(copy)
-    return bytes(copy)

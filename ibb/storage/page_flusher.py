@@ -8,7 +8,7 @@ import threading
 
 from .binlog_files import BinlogFiles
 from .page_fifo import FifoPage, PageFifo
-from .page_seal import seal_pages
+from .page_seal import seal_page, seal_pages
 from .redo import RedoLog
 
 RUN_PAGES_MAX = 64  # pages handed to the disk in one write
@@ -56,6 +56,6 @@ class PageFlusher:
         assert not page.complete
         assert page.last_lsn <= self._redo.synced_lsn
         with self._turn:
-            seal_pages([page.data])
+            seal_page(page.data)
             self._files.file(page.file_no).write_at(page.page_no * len(page.data), page.data)
         page.flushed_clean = True

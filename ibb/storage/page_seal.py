@@ -1,5 +1,5 @@
 """
-Checksums into pages, many at a time: a kernel.
+Checksums into pages, one or many at a time: a kernel.
 
 Runs as plain Python, too; `page_seal.pxd` gives it C types. Source: ibb-format 3.3, 4.
 """
@@ -21,8 +21,20 @@ _checksum_size = CHECKSUM_SIZE
 def seal_pages(pages: list[bytearray]) -> None:
     """Put the checksum into the last four bytes of each of *pages*."""
     for page in pages:
-        assert PAGE_SIZE_MIN <= len(page) <= PAGE_SIZE_MAX
-        _seal(page)
+        seal_page(page)
+
+
+def seal_page(page: bytearray) -> None:
+    """Put the checksum into the last four bytes of *page*."""
+    assert PAGE_SIZE_MIN <= len(page) <= PAGE_SIZE_MAX
+    _seal(page)
+
+
+def sealed_page(page: bytes | bytearray) -> bytes:
+    """Return a copy of *page* with its checksum, for a page that may still grow."""
+    copy = bytearray(page)
+    seal_page(copy)
+    return bytes(copy)
 
 
 def _seal(page: bytearray) -> None:

@@ -25,7 +25,8 @@ from .errors import RecoveryError
 from .file_header import HEADER_UNIT, FileHeader, has_magic
 from .file_name import binlog_name
 from .listing import list_files
-from .page import CHECKSUM_SIZE, page_is_zero, seal_page, sealed_page
+from .page import CHECKSUM_SIZE, page_is_zero
+from .page_seal import seal_page, sealed_page
 from .position import Position
 from .redo_record import CHANGE_HEADER_SIZE, Change, RedoGroup, unpack_change_header
 from .redo_segment import SEGMENT_NAMES, Segment, find_newest_segment, read_groups

@@ -5,7 +5,7 @@ from ibb.storage.file_header import HEADER_FIELDS_SIZE, FileHeader
 from ibb.storage.file_name import binlog_name
 from ibb.storage.group_reader import GroupReader
 from ibb.storage.inspect.files import Inspector
-from ibb.storage.page import seal_page
+from ibb.storage.page_seal import seal_page
 from ibb.storage.position import Position
 from ibb.storage.read_only import ReadOnlyHistory
 from ibb.storage.record import (

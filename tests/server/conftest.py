@@ -1,6 +1,7 @@
 """Histories to serve, and servers over them that end with the test."""
 
 import asyncio
+import socket
 from dataclasses import replace
 
 import pytest
@@ -40,6 +41,16 @@ def sample(sample_folder):
     history = ReadOnlyHistory(OsDisk(), str(sample_folder[0]))
     yield history, sample_folder[1]
     history.close()
+
+
+@pytest.fixture
+def ends():
+    """Return our end of a connection, which does not block, and the other side's."""
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    theirs.settimeout(20.0)
+    with ours, theirs:
+        yield ours, theirs
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from ibb.protocol.gtid import Gtid
 from ibb.storage.file_header import FileHeader
 from ibb.storage.file_name import binlog_name
 from ibb.storage.oob_forest import OobForest
-from ibb.storage.page import seal_page
+from ibb.storage.page_seal import seal_page
 from ibb.storage.position import Position
 from ibb.storage.record import (
     RecordType,

@@ -13,7 +13,7 @@ from ibb.storage.backup import UNFINISHED_NAME
 from ibb.storage.directory_backup import back_up_directory
 from ibb.storage.errors import BackupError, DiskError
 from ibb.storage.os_disk import OsDisk
-from ibb.storage.page import seal_page
+from ibb.storage.page_seal import seal_page
 from ibb.storage.read_only import ReadOnlyHistory
 from ibb.storage.verify import Kind, verify_directory
 

@@ -9,7 +9,7 @@ from ibb.storage.directory import BinlogDirectory
 from ibb.storage.directory_backup import back_up_directory
 from ibb.storage.errors import BackupError
 from ibb.storage.os_disk import OsDisk
-from ibb.storage.page import seal_page
+from ibb.storage.page_seal import seal_page
 from ibb.storage.position import Position
 from ibb.storage.record import RecordType, Xid
 from ibb.storage.record_reader import NESTED_TYPES, RecordReader

@@ -15,7 +15,8 @@ from ibb.protocol.errors import FormatError, IbbError
 from ibb.storage import Store
 from ibb.storage.file_name import binlog_name
 from ibb.storage.group_reader import GroupReader
-from ibb.storage.page import page_is_zero, sealed_page
+from ibb.storage.page import page_is_zero
+from ibb.storage.page_seal import sealed_page
 from ibb.storage.position import Position
 from ibb.storage.record import Xid
 from ibb.storage.synced_note import LOCK_NAME

@@ -13,7 +13,7 @@ from ibb.storage.file_name import binlog_name
 from ibb.storage.gtid_search import find_start
 from ibb.storage.inspect.group_range import groups_between
 from ibb.storage.os_disk import OsDisk
-from ibb.storage.page import seal_page
+from ibb.storage.page_seal import seal_page
 from ibb.storage.read_only import ReadOnlyHistory
 from ibb.storage.verify import Kind, verify_directory
 from ibb.storage.xa import find_prepared

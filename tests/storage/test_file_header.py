@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from ibb.protocol.checksum import crc32c
 from ibb.protocol.errors import FormatError
 from ibb.storage.file_header import NO_XA, FileHeader
-from ibb.storage.page import seal_page
+from ibb.storage.page_seal import seal_page
 
 EXAMPLE = FileHeader(
     file_no=3, page_size=16384, page_count=16, lsn=1003, state_interval=4, oob_reference=3

@@ -3,7 +3,8 @@
 import pytest
 
 from ibb.protocol.errors import FormatError
-from ibb.storage.page import check_page, page_is_zero, seal_page, sealed_page, used_page
+from ibb.storage.page import check_page, page_is_zero, used_page
+from ibb.storage.page_seal import seal_page, sealed_page
 
 
 @pytest.mark.parametrize("size", [512, 1024, 16384, 65536])

@@ -11,8 +11,9 @@ from ibb.storage.file_header import FileHeader
 from ibb.storage.file_shape import FileShape
 from ibb.storage.new_record import NewRecord
 from ibb.storage.oob_forest import OobForest
-from ibb.storage.page import page_is_zero, seal_page
+from ibb.storage.page import page_is_zero
 from ibb.storage.page_fifo import PageFifo
+from ibb.storage.page_seal import seal_page
 from ibb.storage.position import Position
 from ibb.storage.record import RecordType, encode_commit_prefix, encode_oob_header, parse_state
 from ibb.storage.writer import Writer

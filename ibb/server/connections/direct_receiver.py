@@ -6,12 +6,13 @@ import os
 import select
 import threading
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from ibb.storage.large_memory import large_memory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from ibb.protocol.fields import Buffer
 
@@ -36,7 +37,7 @@ class DirectReceiver:
         self._ends = False
         self._rest = rest
         self._room = large_memory(RECEIVE_BYTES)
-        self._waking = threading.Lock()  # the same for the waker, which is needed meanwhile
+        self._waking = threading.Lock()  # it is closed behind that it was written to
         self._descriptor = os.dup(descriptor)
         try:
             self._woken, self._waker = os.pipe()
@@ -59,21 +60,13 @@ class DirectReceiver:
             TimeoutError: nothing came.
             OSError: the connection ended, or was closed here.
         """
-        try:
-            with self._mutex:
-                return self._received(silence)
-        finally:
-            if self._ends:
-                self.close()  # who wanted that has not waited for us
+        with self._in_use():
+            return self._received(silence)
 
     def has_more(self) -> bool:
         """Tell whether `receive` would not have to wait; for the thread that calls it."""
-        try:
-            with self._mutex:
-                return self._ends or bool(self._rest or self._poll.poll(0))
-        finally:
-            if self._ends:
-                self.close()  # as above
+        with self._in_use():
+            return self._ends or bool(self._rest or self._poll.poll(0))
 
     def close(self) -> None:
         """
@@ -90,6 +83,16 @@ class DirectReceiver:
                 self._close()
             finally:
                 self._mutex.release()
+
+    @contextmanager
+    def _in_use(self) -> Iterator[None]:
+        """Keep the descriptors open, and close them behind that for who has not waited for it."""
+        try:
+            with self._mutex:
+                yield
+        finally:
+            if self._ends:
+                self.close()
 
     def _received(self, silence: Callable[[], float]) -> Buffer:
         if self._rest:
@@ -115,8 +118,7 @@ class DirectReceiver:
         self._poll.poll(min(seconds, LOOK_SECONDS) * 1000)
 
     def _close(self) -> None:
-        with self._waking:
-            is_open, self._is_open = self._is_open, False
-        if is_open:
+        if self._is_open:
+            self._is_open = False
             for each in (self._descriptor, self._woken, self._waker):
                 os.close(each)

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from ibb.storage.os_disk import OsDisk
-from ibb.storage.page import sealed_page
+from ibb.storage.page_seal import sealed_page
 from ibb.storage.verify import verify_directory
 
 from ..conftest import ROOT

@@ -15,16 +15,6 @@ PATIENCE = 60.0
 
 
 @pytest.fixture
-def ends():
-    """Return our end of a connection, which does not block, and the other side's."""
-    ours, theirs = socket.socketpair()
-    ours.setblocking(False)
-    theirs.settimeout(SECONDS)
-    with ours, theirs:
-        yield ours, theirs
-
-
-@pytest.fixture
 def receiver(ends):
     one = DirectReceiver(ends[0].fileno())
     yield one

@@ -15,16 +15,6 @@ SECONDS = 20.0
 
 
 @pytest.fixture
-def ends():
-    """Return the server's end of a connection, which does not block, and the client's."""
-    ours, theirs = socket.socketpair()
-    ours.setblocking(False)
-    theirs.settimeout(SECONDS)
-    with ours, theirs:
-        yield ours, theirs
-
-
-@pytest.fixture
 def sender(ends):
     one = DirectSender(ends[0].fileno())
     yield one

@@ -23,8 +23,8 @@ from ibb.storage import Store, StoreOptions
 from ibb.storage.clock import SystemClock
 from ibb.storage.group_reader import GroupReader
 from ibb.storage.options import REDO_SEGMENT_SIZE_MIN
-from ibb.storage.page import seal_page
 from ibb.storage.page_runs import PageRuns
+from ibb.storage.page_seal import seal_page
 from ibb.storage.read_only import ReadOnlyHistory
 
 from ...faults.sim_disk import SimDisk

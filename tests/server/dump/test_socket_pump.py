@@ -41,15 +41,6 @@ class Batches:
         self._place[:] = bytes(len(self._place))  # it may be another's by now
 
 
-@pytest.fixture
-def ends():
-    ours, theirs = socket.socketpair()
-    ours.setblocking(False)
-    theirs.settimeout(SECONDS)
-    with ours, theirs:
-        yield ours, theirs
-
-
 class Took(list):
     """The numbers of the groups that a client has taken."""
 

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ibb.storage.page import page_is_zero, sealed_page
+from ibb.storage.page import page_is_zero
+from ibb.storage.page_seal import sealed_page
 from ibb.storage.verify.finding import Severity
 
 from .both_ways import both_ways, disk_of

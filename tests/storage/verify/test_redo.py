@@ -5,7 +5,7 @@ import pytest
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.checksum import crc32c
 from ibb.storage import Store
-from ibb.storage.page import seal_page
+from ibb.storage.page_seal import seal_page
 from ibb.storage.redo_segment import SEGMENT_DATA_OFFSET, SEGMENT_NAMES
 from ibb.storage.reset_marker import ResetMarker
 from ibb.storage.verify import verify_directory

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ibb.protocol.gtid import Gtid
 from ibb.storage.oob_forest import OobForest
 from ibb.storage.os_disk import OsDisk
-from ibb.storage.page import sealed_page
+from ibb.storage.page_seal import sealed_page
 from ibb.storage.verify import pages
 from ibb.storage.verify.open_lists import LISTS_MAX
 from ibb.storage.verify.sound_pages import STOPS_MAX
