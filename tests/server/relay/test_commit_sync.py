@@ -106,11 +106,13 @@ def test_a_sync_that_fails_beside_is_told_by_the_next_call(target, syncs, sync, 
 def test_who_closes_leaves_nothing_unsynced_and_no_thread(target, syncs):
     threads = threading.active_count()
     sync = CommitSync(target)
-    sync.settle(commit(target, 1), has_more=True)
+    first, second = commit(target, 1), commit(target, 2)
+    sync.settle(first, has_more=True)
     assert syncs.has_begun.acquire(timeout=SECONDS)
-    sync.settle(commit(target, 2), has_more=True)
+    sync.settle(second, has_more=True)
     syncs.may_end.set()
     sync.close()
+    assert syncs.begun == [first, second]
     assert target.state().contains(Gtid(0, 1, 2))
     assert threading.active_count() == threads
 

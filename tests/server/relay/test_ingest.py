@@ -15,6 +15,7 @@ from ibb.protocol.gtid_event import GtidEvent, GtidFlag
 from ibb.protocol.incident import Incident, IncidentKind
 from ibb.protocol.packet import frame_all
 from ibb.protocol.reply import eof
+from ibb.server.relay.commit_sync import CommitSync
 from ibb.server.relay.dump_end import UpstreamEnded
 from ibb.server.relay.ingest import Ingest
 from ibb.server.relay.relay_lag import RelayLag
@@ -116,6 +117,17 @@ def test_groups_before_an_error_stay_and_the_open_one_goes(target, monkeypatch):
     assert contents(target) == [stored(Gtid(0, 1, 1))]
     with pytest.raises(GroupError, match="rolled back"):
         writers[-1].write(body)
+
+
+def test_before_an_error_is_told_what_came_before_it_is_synced(target, monkeypatch):
+    """However much has come already: who is told may ask the store at once."""
+    monkeypatch.setattr(CommitSync, "_begin_beside", None)
+    taking = ingest(target)
+    begin, body, _ = group(Gtid(0, 1, 2))
+    stream = framed(*preamble(), *group(Gtid(0, 1, 1)), begin, body[:-1] + b"?")
+    with pytest.raises(FormatError, match="checksum"):
+        taking.feed([stream], lambda: True)
+    assert str(target.state()) == "0-1-1"
 
 
 @pytest.mark.parametrize("has_more", [True, False])
