@@ -34,9 +34,10 @@ _filler, _unused, _chunk_header = FILLER, UNUSED, CHUNK_HEADER_SIZE
 _kind_bits, _commit = TYPE_MASK | CONTINUATION, int(RecordType.COMMIT)
 (_no_lists,) = NO_LISTS
 _whole, _gtid_type = len(NO_LISTS) + GTID_EVENT_SIZE_MIN, int(EventType.GTID)
+_format = int(EventType.FORMAT_DESCRIPTION)  # such a record is no group's
 
 
-def find_commit(page: bytes, first: int, end: int, gtid: Gtid) -> int:
+def find_commit(page: bytes, first: int, end: int, gtid: Gtid | None) -> int:
     """
     Return where a commit record begins that is, or may be, a group's; -1: none in this page does.
 
@@ -44,12 +45,18 @@ def find_commit(page: bytes, first: int, end: int, gtid: Gtid) -> int:
         page: the page image.
         first: offset of a chunk's type byte, from which on it is looked for.
         end: the end of what can be read of the page.
-        gtid: of the group. It may be that of a record whose beginning does not tell one by itself.
+        gtid: of the group; None: of any. It may be that of a record whose beginning does not tell
+            one by itself.
     """
-    return _find(page, first, end, last_chunk_start(len(page)), gtid.domain, gtid.server, gtid.seq)
+    last = last_chunk_start(len(page))
+    if gtid is None:
+        return _find(page, first, end, last, True, 0, 0, 0)
+    return _find(page, first, end, last, False, gtid.domain, gtid.server, gtid.seq)
 
 
-def _find(page: bytes, at: int, end: int, last: int, domain: int, server: int, seq: int) -> int:
+def _find(
+    page: bytes, at: int, end: int, last: int, is_any: bool, domain: int, server: int, seq: int
+) -> int:
     view, end = page, min(end, len(page))
     while 0 <= at <= last and view[at] != _filler and view[at] != _unused:
         data = at + _chunk_header
@@ -58,11 +65,17 @@ def _find(page: bytes, at: int, end: int, last: int, domain: int, server: int, s
             break
         if view[at] & _kind_bits == _commit:
             event = data + 1
-            if size < _whole or view[data] != _no_lists or view[event + _type_at] != _gtid_type:
+            if size < _whole or view[data] != _no_lists:
                 return at
-            if number_at(view, event + _seq_at, 8) == seq:
-                is_domain = number_at(view, event + _domain_at, 4) == domain
-                if is_domain and number_at(view, event + _server_at, 4) == server:
+            kind = view[event + _type_at]
+            if kind == _gtid_type:
+                if is_any:
                     return at
+                if number_at(view, event + _seq_at, 8) == seq:
+                    is_domain = number_at(view, event + _domain_at, 4) == domain
+                    if is_domain and number_at(view, event + _server_at, 4) == server:
+                        return at
+            elif kind != _format:
+                return at
         at = data + size
     return -1

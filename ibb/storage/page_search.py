@@ -9,18 +9,18 @@ stretch instead. Source: ibb-format 4, 5.1, 8.4.
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from ibb.protocol.errors import FormatError
 from ibb.protocol.gtid import Gtid
 
-from .chunk import CONTINUATION, FILLER, TYPE_MASK, UNUSED, last_chunk_start, read_chunk
+from .chunk import LAST, read_chunk
 from .commit_scan import find_commit
 from .errors import DiskError
 from .file_header import MAJOR_FINAL
 from .group_head import peek_gtid, read_head
-from .page_source import PageSource
+from .page_source import PageRead, PageSource
 from .position import Position
-from .record import RecordType
 from .record_reader import RecordReader
 
 PAGES_AHEAD_MAX = 8  # that are looked at for one in which a group is committed
@@ -50,6 +50,29 @@ def find_behind(
         return None  # who passes over the stretch is told
 
 
+class _Commit(NamedTuple):
+    """A commit record in a page: whose, and where it begins; where it ends, if it does so there."""
+
+    gtid: Gtid
+    start: int
+    end: int | None
+
+
+class _Look(NamedTuple):
+    """
+    What one page tells of a group.
+
+    Attributes:
+        end: of what can be read of the page.
+        first: GTID of the first group whose commit record begins in it; None: there is none.
+        behind: where the group ends that is looked for, if its record begins there.
+    """
+
+    end: int
+    first: Gtid | None
+    behind: Position | None
+
+
 class _PageSearch:
     def __init__(self, source: PageSource, file_no: int, page_size: int) -> None:
         self._source = source
@@ -58,8 +81,8 @@ class _PageSearch:
 
     def behind(self, pages: range, gtid: Gtid, before: int | None, last: int) -> Position | None:
         low, high, probes = pages.start, pages.stop, 0
-        if before is None and (first := next(self._commits(low), None)) is not None:
-            before = first[1].seq
+        if before is None and (first := self._look(low).first) is not None:
+            before = first.seq
         while high - low > 1:
             middle = (low + high) // 2
             if before is not None and (probes < GUESSES_MAX or probes % 2):
@@ -67,53 +90,67 @@ class _PageSearch:
                 middle = min(max(low + int((high - low) * share), low + 1), high - 1)
             probes += 1
             page = middle
-            while (first := next(self._commits(page), None)) is None and page < high - 1:
-                if page == middle and not self._source.read_page(self._file_no, page).end:
+            while (look := self._look(page, gtid)).first is None and page < high - 1:
+                if page == middle and not look.end:
                     break  # behind the end
                 page += 1
                 if page - middle == PAGES_AHEAD_MAX:
                     return None
-            if first is None:
+            if look.behind is not None:
+                return look.behind
+            if look.first is None:
                 high = middle  # no group is committed behind it
-            elif first[1].seq <= gtid.seq:
-                low, before = page, first[1].seq
+            elif look.first.seq <= gtid.seq:
+                low, before = page, look.first.seq
             else:
-                high, last = middle, first[1].seq
-        for offset, found in self._commits(low, gtid):
-            if found == gtid:
-                reader = RecordReader(self._source, Position(self._file_no, offset))
-                return None if reader.next() is None else reader.position
-        return None
+                high, last = middle, look.first.seq
+        return self._look(low, gtid).behind
 
-    def _commits(self, page_no: int, wanted: Gtid | None = None) -> Iterator[tuple[int, Gtid]]:
+    def _look(self, page_no: int, gtid: Gtid | None = None) -> _Look:
+        read, behind = self._source.read_page(self._file_no, page_no), None
+        first = next(self._commits(read, page_no), None)
+        if first is None:
+            return _Look(read.end, None, None)
+        if gtid is not None and first.gtid.seq <= gtid.seq:
+            own = (one for one in self._commits(read, page_no, gtid) if one.gtid == gtid)
+            found = next(own, None)
+            if found is not None:
+                behind = self._behind(page_no, found)
+        return _Look(read.end, first.gtid, behind)
+
+    def _commits(
+        self, read: PageRead, page_no: int, wanted: Gtid | None = None
+    ) -> Iterator[_Commit]:
         """
-        Yield offset in the file, and GTID, of the groups whose record begins in a page.
+        Yield the groups whose record begins in a page.
 
         Args:
-            page_no: of the page.
+            read: the page.
+            page_no: its number.
             wanted: those that are surely others may be left out; None: all.
         """
-        read = self._source.read_page(self._file_no, page_no)
-        page, end = read.data, read.end
-        start, last = 0, min(last_chunk_start(self._page_size), end - 1)
-        while start <= last and page[start] not in (FILLER, UNUSED):
-            if wanted is not None:
-                start = find_commit(page, start, end, wanted)
-                if start < 0:
-                    return
+        page, end, start = read.data, read.end, 0
+        while (start := find_commit(page, start, end, wanted)) >= 0:
             chunk = read_chunk(page, start, end)
-            if chunk is None:
-                return
-            kind, flags, data, size = chunk
-            if kind & TYPE_MASK == RecordType.COMMIT and not flags & CONTINUATION:
-                offset = page_no * self._page_size + start
-                gtid = peek_gtid(page, data, size) or self._read_gtid(offset)
-                if gtid is not None:
-                    yield offset, gtid
+            assert chunk is not None  # else it would not have been found
+            _, flags, data, size = chunk
+            gtid = peek_gtid(page, data, size) or self._read_gtid(page_no, start)
+            if gtid is not None:
+                yield _Commit(gtid, start, data + size if flags & LAST else None)
             start = data + size
 
-    def _read_gtid(self, offset: int) -> Gtid | None:
-        """Return the GTID of the commit record at an offset of the file; None: it is no group's."""
-        record = RecordReader(self._source, Position(self._file_no, offset)).next()
+    def _behind(self, page_no: int, commit: _Commit) -> Position | None:
+        """Return where a group ends; None: not yet, its record is not all there."""
+        if commit.end is not None:
+            return self._place(page_no, commit.end)
+        reader = RecordReader(self._source, self._place(page_no, commit.start))
+        return None if reader.next() is None else reader.position
+
+    def _read_gtid(self, page_no: int, start: int) -> Gtid | None:
+        """Return the GTID of the commit record at a place in a page; None: it is no group's."""
+        record = RecordReader(self._source, self._place(page_no, start)).next()
         head = None if record is None else read_head(record)
         return None if head is None else head.gtid
+
+    def _place(self, page_no: int, place: int) -> Position:
+        return Position(self._file_no, page_no * self._page_size + place)

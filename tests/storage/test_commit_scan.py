@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ibb.protocol.event import EventType
 from ibb.protocol.gtid import Gtid
 from ibb.protocol.gtid_event import GtidEvent
 from ibb.storage.chunk import (
@@ -56,13 +57,18 @@ CHUNKS = st.one_of(
               st.integers(GTID_EVENT_SIZE_MIN - 2, GTID_EVENT_SIZE_MIN + 4)),
     st.builds(lambda gtid: chunk(COMMIT, b"\1" + event(gtid)), GTIDS),
     st.builds(lambda gtid, code: chunk(COMMIT, NO_LISTS + event(gtid)[:4] + code + event(gtid)[5:]),
-              GTIDS, st.binary(min_size=1, max_size=1)),
+              GTIDS, st.just(b"\x0f") | st.binary(min_size=1, max_size=1)),
     st.sampled_from([bytes([FILLER]), bytes([UNUSED]), b"\1\0\0", b"\1\xff\xff"]),
 )  # fmt: skip
 
 
+def tells_a_format(data):
+    is_whole = len(data) >= len(NO_LISTS) + GTID_EVENT_SIZE_MIN and data.startswith(NO_LISTS)
+    return is_whole and data[len(NO_LISTS) + 4] == EventType.FORMAT_DESCRIPTION
+
+
 def wanted(page, start, end, gtid):
-    """Return the first of the commit records that is the group's, or does not tell."""
+    """Return the first of the commit records that is the group's, if one is given, or may be."""
     end = min(end, len(page))
     last = min(last_chunk_start(len(page)), end - 1)
     while start <= last and page[start] not in (FILLER, UNUSED):
@@ -72,14 +78,17 @@ def wanted(page, start, end, gtid):
         kind, flags, data, size = found
         if kind & TYPE_MASK == COMMIT and not flags & CONTINUATION:
             told = peek_gtid(page, data, size)
-            if told is None or told == gtid:
+            if told is None and tells_a_format(page[data : data + size]):
+                start = data + size
+                continue
+            if gtid is None or told is None or told == gtid:
                 return start
         start = data + size
     return -1
 
 
 @settings(max_examples=500)
-@given(st.lists(CHUNKS, max_size=14), GTIDS, st.integers(0, PAGE + 9), st.data())
+@given(st.lists(CHUNKS, max_size=14), st.none() | GTIDS, st.integers(0, PAGE + 9), st.data())
 def test_it_is_found_or_what_may_be_it(chunks, gtid, end, data):
     page = b"".join(chunks)[:PAGE].ljust(PAGE, b"\0")
     starts = [sum(map(len, chunks[:number])) for number in range(len(chunks) + 1)]
@@ -91,8 +100,9 @@ def test_it_is_found_or_what_may_be_it(chunks, gtid, end, data):
 @given(st.binary(max_size=40), st.integers(-5, 50), st.integers(-5, 50))
 def test_nothing_is_read_outside_of_a_page(page, first, end):
     for data in (page, commit(Gtid(0, 1, 5))[: len(page)], commit(Gtid(0, 1, 5))):
-        found = find_commit(data, first, end, Gtid(0, 1, 5))
-        assert found == -1 or 0 <= first <= found < min(end, len(data))
+        for gtid in (Gtid(0, 1, 5), None):
+            found = find_commit(data, first, end, gtid)
+            assert found == -1 or 0 <= first <= found < min(end, len(data))
 
 
 def test_groups_of_others_are_passed_over():
