@@ -38,6 +38,8 @@ from .xa import PreparedXa
 RUN_BYTES_MAX = 256 << 10  # of pieces that are written together, while others wait
 RUN_PIECES_MAX = 256
 RUN_PIECES_MIN = 2
+FEW_GROUPS = 2  # take less time one by one, ...
+FEW_BYTES = 4096  # ... if each is likely to fit into the page that is begun
 
 
 class GroupCommitter:
@@ -115,7 +117,7 @@ class GroupCommitter:
         while done < groups.count:
             with self._engine.writing:
                 at, position = done, None
-                if self.gate is None:
+                if self.gate is None and not _are_few(groups, at):
                     done, position = self._commit_many(groups, at)
                 if position is None:
                     data = NO_LISTS + groups.data[groups.bounds[at] : groups.bounds[at + 1]]
@@ -240,6 +242,12 @@ class GroupCommitter:
     def _forget(self, xid: Xid) -> None:
         del self._prepared[xid]
         self._engine.writer.pins.unpin(xid)
+
+
+def _are_few(groups: GroupRun, first: int) -> bool:
+    """Tell whether the groups from *first* on are written in less time one by one."""
+    bounds, count = groups.bounds, groups.count
+    return count - first <= FEW_GROUPS and bounds[count] - bounds[first] <= FEW_BYTES
 
 
 def commit_position(gtid: Gtid | None, appended: Appended) -> CommitPosition:

@@ -228,3 +228,28 @@ def test_no_run_takes_more_of_the_log_than_room_was_made_for(monkeypatch, page_s
     assert run.count > 1000
     assert spare
     assert min(spare) >= 0
+
+
+@pytest.mark.parametrize(
+    ("sizes", "together"), [([20], 0), ([20, 900], 0), ([20] * 3, 3), ([5000], 1), ([2500] * 2, 2)]
+)
+def test_few_small_groups_are_written_one_by_one(sizes, together, monkeypatch):
+    """One that comes alone is waited for, and a run takes longer to begin than to write it."""
+    runs, append_run = [], Engine.append_run
+
+    def watched(engine, run, *rest):
+        appended = append_run(engine, run, *rest)
+        runs.append(run.next)
+        return appended
+
+    monkeypatch.setattr(Engine, "append_run", watched)
+    groups = [
+        (Gtid(0, 1, seq), GtidEvent(Gtid(0, 1, seq), 5, 0x0C).encode() + transaction("g", size))
+        for seq, size in enumerate(sizes, 1)
+    ]
+    with Store.open(DIRECTORY, options_for(16384, 64, 64), disk=SimDisk()) as store:
+        publish_one(store, Gtid(0, 1, 100), GtidEvent(Gtid(0, 1, 100), 5, 0x0C).encode() + xid(1))
+        before = len(contents(store))
+        store.commit_run(run_of(data for _, data in groups))
+        assert sum(runs) == together
+        assert contents(store)[before:] == groups

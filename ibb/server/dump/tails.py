@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from .tail_member import TailMember
     from .tail_place import PacketKind
 
-REST_SHARE: Final = 4  # of the time that serving took
-REST_SECONDS_MIN: Final = 0.0005  # less than that is not worth a timer
+REST_SHARE: Final = 4  # of the processor time that serving took
+REST_SECONDS_MIN: Final = 0.001  # less than that few readers would wait for, not many
 REST_SECONDS_MAX: Final = 0.05
 
 
@@ -98,9 +98,9 @@ class Tails:
     def _serve_and_rest(self) -> None:
         self._resting = None
         loop = asyncio.get_running_loop()
-        begun = time.monotonic()
+        begun = time.thread_time()
         has_more = self._serve_all()
-        rest = min((time.monotonic() - begun) * REST_SHARE, REST_SECONDS_MAX)
+        rest = min((time.thread_time() - begun) * REST_SHARE, REST_SECONDS_MAX)
         if has_more or rest >= REST_SECONDS_MIN:
             self._resting = loop.call_later(rest, self._serve_and_rest)
 
