@@ -34,11 +34,14 @@ class DurableSignal:
     Attributes:
         count: how often it fired. Read it before looking for data, and hand it to `wait`.
         listener: is called each time, by the loop's thread; may be set.
+        at_once: is called before, by the thread that it fires in; returns whether the listener
+            need not be called. May be set.
     """
 
     def __init__(self, history: History, pool: Executor, poll_interval: float) -> None:
         self.count = 0
         self.listener: Callable[[], None] | None = None
+        self.at_once: Callable[[], bool] | None = None
         self._history = history
         self._pool = pool
         self._poll_interval = poll_interval
@@ -56,6 +59,9 @@ class DurableSignal:
             return
         future = self._loop.create_future()
         self._waiting.add(future)
+        if self.count != seen:  # only now who fires sees that somebody waits
+            self._waiting.discard(future)
+            return
         self._waited_for.set()
         timer = None
         if timeout_seconds is not None:
@@ -83,6 +89,11 @@ class DurableSignal:
             await asyncio.gather(self._poller, return_exceptions=True)
 
     def _fire(self) -> None:
+        at_once = self.at_once
+        if at_once is not None and at_once():
+            self.count += 1  # what another thread adds meanwhile may be lost: it is another number
+            if not self._waiting:
+                return
         if not self._fired:  # a race only costs one call more
             self._fired = True
             self._loop.call_soon_threadsafe(self._deliver)

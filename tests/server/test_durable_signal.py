@@ -61,6 +61,44 @@ async def test_a_wake_before_the_wait_is_not_lost(pool):
     await signal.close()
 
 
+async def test_the_loop_is_woken_only_for_what_is_not_done_at_once(pool):
+    history, calls = History(), []
+    signal = DurableSignal(history, pool, 1)
+    signal.listener = lambda: calls.append("loop")
+    signal.at_once = lambda: calls.append("at once") or is_done
+    is_done = True
+    seen = signal.count
+    pool.submit(history.wake).result()
+    await asyncio.sleep(0)
+    assert calls == ["at once"]
+    await asyncio.wait_for(signal.wait(seen, None), SECONDS_MAX)  # it has fired all the same
+    is_done = False
+    pool.submit(history.wake).result()
+    await until(lambda: calls == ["at once"] * 2 + ["loop"])
+    is_done = True
+    waiting = asyncio.create_task(signal.wait(signal.count, None))
+    await asyncio.sleep(0)
+    pool.submit(history.wake)
+    await asyncio.wait_for(waiting, SECONDS_MAX)
+    await signal.close()
+
+
+async def test_a_wake_while_one_begins_to_wait_is_not_lost(pool):
+    history = History()
+    signal = DurableSignal(history, pool, 1)
+    signal.at_once = lambda: True
+
+    class Late(set):
+        def add(self, one):
+            pool.submit(history.wake).result()  # it sees nobody wait
+            super().add(one)
+
+    signal._waiting = Late()
+    await asyncio.wait_for(signal.wait(signal.count, None), SECONDS_MAX)
+    assert not signal._waiting
+    await signal.close()
+
+
 async def test_a_wait_ends_after_its_time(pool):
     signal = DurableSignal(History(), pool, 1)
     seen = signal.count

@@ -298,5 +298,6 @@ class DumpSession:
             if left is None or left > 0:
                 await asyncio.wait((member.left,), timeout=left)
             else:
-                await self._connection.write(member.heartbeat())
+                member.beat()
+                await self._connection.flushed()
                 spoke_at = loop.time()

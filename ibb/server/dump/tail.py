@@ -1,15 +1,18 @@
 """
-What comes at the end of the history, made once and sent to all who wait there: by the event loop.
+What comes at the end of the history, made once and sent to all who wait there.
 
 A reader that has everything costs little while it waits, and little more when a group comes: no
 thread is woken for it, and its packets are a copy of what was made for the first. All members of a
 tail are behind the same group. Who cannot take what it is sent at once leaves, and is served by a
 thread again, from behind that on; so do all when what comes is much, or is not for the kernel.
+
+The event loop makes and sends, or, for few, whoever has made the group durable.
 """
 
 from __future__ import annotations
 
-import asyncio
+import time
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ibb.protocol.gtid import Gtid
@@ -24,6 +27,8 @@ from .tail_member import TailMember, Taken
 from .tail_place import end_place
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ibb.protocol.fields import Buffer
     from ibb.server.connections.connection import Connection
     from ibb.storage.history import History
@@ -31,30 +36,36 @@ if TYPE_CHECKING:
 
     from .run_stream import RunStream
     from .tail_place import TailPlace
+    from .tail_turns import TailTurns
 
 REACH_BYTES: Final = 4 * TAIL_BYTES  # of history to its end; beyond, threads are better at it
 
 
 class Tail:
     """
-    The readers of one kind that have everything; belongs to the event loop.
+    The readers of one kind that have everything; belongs to who has the turn.
 
     Args:
         history: what they read.
         runs: its pages.
         place: of the first of them.
+        turns: whose it is to serve them.
 
     Attributes:
         members: they.
+        turns: as above.
         seq: sequence id of the next packet, as the tail counts.
         event_bytes: of all events so far.
         served: how often something was sent.
-        served_at: when it was last, by the loop's clock.
+        served_at: when it was last, by the monotonic clock.
         at: how far they are.
         reached: the last group of each domain that was sent.
     """
 
-    def __init__(self, history: History, runs: PageRuns, place: TailPlace) -> None:
+    def __init__(
+        self, history: History, runs: PageRuns, place: TailPlace, turns: TailTurns
+    ) -> None:
+        self.turns = turns
         self._history = history
         self._kind = place.kind
         self._generation, self._header = place.generation, place.header
@@ -115,16 +126,28 @@ class Tail:
         for member in [member for member in self.members if not member.may_be_served]:
             member.leave()
         is_served = False
-        is_near = end.file_no == self._file_no and end.offset - border <= REACH_BYTES
-        if self.members and is_near and is_still:
-            buffer = take_buffer()
-            try:
-                is_served = self._make_and_send(buffer, end)
-            finally:
-                give_buffer(buffer)
+        if self.members and is_still and self._is_near(end):
+            is_served = self._make_and_send(end, TailMember.write)
         if not is_served:
             self.disband()
-        return bool(self.members) and self._history.end() != (self._file_no, self._encoder.border)
+        return bool(self.members) and not self._has_all()
+
+    def serve_at_once(self) -> bool:
+        """Send what is new, by any thread; return whether all members have been sent all of it."""
+        end = self._history.end()
+        if not self._history.is_still(self._generation) or not self._is_near(end):
+            return False
+        if not self.members or not all(member.takes_at_once for member in self.members):
+            return False
+        if end.offset > self._encoder.border and not self._make_and_send(end, self._send_at_once):
+            return False
+        return self._has_all()
+
+    def _is_near(self, end: Position) -> bool:
+        return end.file_no == self._file_no and end.offset - self._encoder.border <= REACH_BYTES
+
+    def _has_all(self) -> bool:
+        return self._history.end() == (self._file_no, self._encoder.border)
 
     def give_up(self) -> None:
         """Drop all members: nobody knows any more what they have."""
@@ -132,13 +155,32 @@ class Tail:
             member.connection.abort()
             member.leave()
 
+    def open_senders(self) -> None:
+        """Have what is new sent to all members by any thread, where that can be."""
+        for member in self.members:
+            member.open_sender()
+
     def disband(self) -> None:
         """Let all members go."""
         for member in list(self.members):
             member.leave()
 
-    def _make_and_send(self, buffer: memoryview, end: Position) -> bool:
+    def _make_and_send(
+        self, end: Position, put: Callable[[TailMember, bytearray, Taken], None]
+    ) -> bool:
         """Send what is new, as far as it is for here; return whether more may be."""
+        buffer = take_buffer()
+        try:
+            return self._make_and_put(buffer, end, put)
+        finally:
+            give_buffer(buffer)
+
+    def _make_and_put(
+        self,
+        buffer: memoryview,
+        end: Position,
+        put: Callable[[TailMember, bytearray, Taken], None],
+    ) -> bool:
         encoder = self._encoder
         code = self._feed.run(encoder, self._header, buffer, TAIL_BYTES, self.seq)
         if not self._history.is_still(self._generation):
@@ -154,13 +196,18 @@ class Tail:
         if size:
             self.seq = seq
             self.served += 1
-            self.served_at = asyncio.get_running_loop().time()
-            self._send(memoryview(buffer)[:size], taken)
+            self.served_at = time.monotonic()
+            self._send(memoryview(buffer)[:size], taken, put)
         if code == event_packets.FULL:
             return size > 0
         return code == event_packets.NEED and Position(self._file_no, encoder.border) >= end
 
-    def _send(self, packets: Buffer, taken: Taken) -> None:
+    def _send(
+        self,
+        packets: Buffer,
+        taken: Taken,
+        put: Callable[[TailMember, bytearray, Taken], None],
+    ) -> None:
         """Send packets to all members, to each by its own count."""
         copies: dict[int, bytearray] = {}
         for member in list(self.members):
@@ -168,8 +215,13 @@ class Tail:
             if copy is None:
                 copy = copies[member.shift] = bytearray(len(packets))
                 renumber(packets, member.shift, memoryview(copy))
-            if not member.connection.write_at_once(copy):
-                member.leave(taken)
+            put(member, copy, taken)
+
+    def _send_at_once(self, member: TailMember, data: bytearray, taken: Taken) -> None:
+        """Send something in any thread's turn; what the member does not take is the loop's."""
+        size = member.send(data, taken)
+        if size < len(data):
+            self.turns.leave(partial(member.write, memoryview(data)[size:], taken))
 
     def _catch_up(
         self, place: TailPlace, stream: RunStream, connection: Connection

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from ibb.protocol.fields import Buffer
     from ibb.protocol.gtid import Gtid
     from ibb.server.connections.connection import Connection
+    from ibb.server.connections.direct_sender import DirectSender
 
     from .dump_batch import Place
     from .run_stream import RunStream
@@ -50,6 +53,8 @@ class TailMember:
         "_at",
         "_caught_up",
         "_event_bytes",
+        "_owed",
+        "_sender",
         "_since",
         "_stream",
         "_tail",
@@ -67,6 +72,8 @@ class TailMember:
         caught_up: dict[int, Gtid],
     ) -> None:
         self.connection = connection
+        self._sender: DirectSender | None = None
+        self._owed: Taken | None = None  # how far it was without what is left for it to the loop
         self._caught_up = caught_up
         self._at: Place | None = None  # where it left
         self.unsent: dict[int, Gtid] = {}
@@ -84,13 +91,14 @@ class TailMember:
 
     @property
     def spoken_to_at(self) -> float:
-        """When something was sent to it last, by the loop's clock; 0: it was not."""
+        """When something was sent to it last, by the monotonic clock; 0: it was not."""
         return self._tail.served_at if self._tail.served > self._since else 0.0
 
     @property
     def at(self) -> Place:
         """How far it is, or was when it left."""
-        return self._at or self._tail.at
+        owed = self._owed
+        return self._at or (self._tail.at if owed is None else owed.at)
 
     def reached(self) -> dict[int, Gtid]:
         """
@@ -98,7 +106,50 @@ class TailMember:
 
         What others were sent here before is among them: it had that, or it would not be here.
         """
-        return self._caught_up if self._at is not None else self._caught_up | self._tail.reached
+        if self._at is not None:
+            return self._caught_up
+        reached, owed = self._caught_up | self._tail.reached, self._owed
+        return reached if owed is None else _without(owed, reached)
+
+    def open_sender(self) -> None:
+        """Have it sent to past its transport, by any thread, if that can be."""
+        if self._sender is None and not self.left.done():
+            self._sender = self.connection.direct_sender()
+
+    @property
+    def takes_at_once(self) -> bool:
+        """Whether any thread may send to it now."""
+        return self._sender is not None and self.may_be_served and not self.connection.unsent
+
+    def send(self, data: Buffer, taken: Taken) -> int:
+        """
+        Return how much of *data* it takes, perhaps nothing; `write` is to send it the rest.
+
+        Args:
+            data: what comes next.
+            taken: how far it is without that.
+        """
+        assert self._sender is not None
+        size = 0
+        with suppress(OSError):  # the loop meets the same
+            size = self._sender.send(data)
+        self.connection.sent += size
+        if size < len(data):
+            self._owed = taken
+        return size
+
+    def write(self, data: Buffer, taken: Taken) -> None:
+        """Send to it from the loop; it leaves if it does not take everything."""
+        if self.connection.write_at_once(data):
+            self._owed = None
+        else:
+            self.leave(taken)
+
+    def beat(self) -> None:
+        """Send it a heartbeat, between all else that it is sent."""
+        with self._tail.turns:
+            if not self.left.done():
+                self.connection.write_at_once(self.heartbeat())
 
     def heartbeat(self) -> bytes:
         """Return a framed heartbeat, which is the next that it is sent."""
@@ -120,14 +171,25 @@ class TailMember:
         Args:
             taken: how far it was without what waits in its connection now; None: nothing does.
         """
-        if self.left.done():
-            return
+        with self._tail.turns:
+            if not self.left.done():
+                self._leave(taken)
+
+    def _leave(self, taken: Taken | None) -> None:
+        self._owed = None
         reached, at = self.reached(), self.at
         if taken is not None:
             at = taken.at
             self.unsent = {domain: reached[domain] for domain in taken.reached}
-            had = {**reached, **taken.reached}
-            reached = {domain: gtid for domain, gtid in had.items() if gtid is not None}
+            reached = _without(taken, reached)
         self._caught_up, self._at = reached, at
         self._tail.dismiss(self, self._stream)
+        if self._sender is not None:
+            self._sender.close()
         self.left.set_result(None)
+
+
+def _without(taken: Taken, reached: dict[int, Gtid]) -> dict[int, Gtid]:
+    """Return what was reached without what was sent behind *taken*."""
+    had = {**reached, **taken.reached}
+    return {domain: gtid for domain, gtid in had.items() if gtid is not None}

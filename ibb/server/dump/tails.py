@@ -7,6 +7,9 @@ The tails of a server: one for each kind of packets that readers at the end wait
 The loop serves them when the history has grown. It rests behind that four times as long as it took,
 up to a limit: so some hundred readers take a fifth of its time at the most, groups that come fast
 are sent to many together, and one that comes alone, or to few, is sent at once.
+
+A few are served by whoever has made something durable, without the loop: to wake that takes about
+as long as all the rest of the way from a primary to its replica.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from ibb.server.log import get_log
 
 from .run_stream import RunStream
 from .tail import Tail
+from .tail_turns import TailTurns
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -35,6 +39,7 @@ if TYPE_CHECKING:
 REST_SHARE: Final = 4  # of the processor time that serving took
 REST_SECONDS_MIN: Final = 0.001  # less than that few readers would wait for, not many
 REST_SECONDS_MAX: Final = 0.05
+AT_ONCE_MAX: Final = 4  # readers: more take longer to send to than the loop to wake
 
 
 class Tails:
@@ -59,14 +64,16 @@ class Tails:
         self._resting: asyncio.TimerHandle | None = None
         self._syncing: asyncio.Future[None] | None = None
         self._sync_again = False
-        signal.listener = self._news
+        self._turns = TailTurns()
+        signal.listener, signal.at_once = self._news, self._serve_at_once
 
     def close(self) -> None:
         """Serve nobody any more."""
-        self._signal.listener = None
+        self._signal.listener = self._signal.at_once = None
         if self._resting is not None:
             self._resting.cancel()
-        self._tails.clear()
+        with self._turns:
+            self._tails.clear()
         self._sync_again = False
 
     def join(self, stream: DumpStream, connection: Connection) -> TailMember | None:
@@ -78,13 +85,15 @@ class Tails:
         place = stream.tail_place() if isinstance(stream, RunStream) else None
         if place is None or not isinstance(stream, RunStream):
             return None
-        self._serve_all()
-        tail = self._tails.get(place.kind)
-        if tail is None:
-            tail = Tail(self._store, self._runs, place)
-        member = tail.admit(place, stream, connection)
+        with self._turns:
+            self._serve_all()
+            tail = self._tails.get(place.kind)
+            if tail is None:
+                tail = Tail(self._store, self._runs, place, self._turns)
+            member = tail.admit(place, stream, connection)
+            if member is not None:
+                self._tails[place.kind] = tail
         if member is not None:
-            self._tails[place.kind] = tail
             if self._serve_all() and self._resting is None:  # who came later may lack much
                 self._resting = asyncio.get_running_loop().call_later(0, self._serve_and_rest)
             self._sync()
@@ -107,15 +116,44 @@ class Tails:
     def _serve_all(self) -> bool:
         """Serve all; return whether there is more for any."""
         has_more = False
-        for kind, tail in list(self._tails.items()):
-            try:
-                has_more |= tail.serve()
-            except Exception:  # noqa: BLE001 - whatever it is, it is not the other readers'
-                get_log().exception("tail_failed", readers=len(tail.members))
-                tail.give_up()
-            if not tail.members:
-                del self._tails[kind]
+        with self._turns:
+            for kind, tail in list(self._tails.items()):
+                try:
+                    has_more |= tail.serve()
+                except Exception:  # noqa: BLE001 - whatever it is, it is not the other readers'
+                    get_log().exception("tail_failed", readers=len(tail.members))
+                    tail.give_up()
+                if not tail.members:
+                    del self._tails[kind]
+            if self._are_few():
+                for tail in self._tails.values():
+                    tail.open_senders()
         return has_more
+
+    def _are_few(self) -> bool:
+        return sum(len(tail.members) for tail in self._tails.values()) <= AT_ONCE_MAX
+
+    def _serve_at_once(self) -> bool:
+        """Serve all if they are few; return whether the loop has nothing to do for any."""
+        if not self._tails or self._resting is not None or not self._store.commits.are_synced:
+            return False
+        if not self._turns.begin():
+            return False
+        try:
+            are_served = self._are_few() and self._served_at_once()
+        finally:
+            is_done = self._turns.end()
+        return are_served and is_done
+
+    def _served_at_once(self) -> bool:
+        are_served = True
+        for tail in self._tails.values():
+            try:
+                are_served &= tail.serve_at_once()
+            except Exception:  # noqa: BLE001 - as above
+                get_log().exception("tail_failed", readers=len(tail.members))
+                self._turns.leave(tail.give_up)
+        return are_served
 
     def _sync(self) -> None:
         """Have what waits for a reader made durable, where nobody else does it; once at a time."""

@@ -1,6 +1,6 @@
 """Readers at the end of a history who are served by the loop, without sockets."""
 
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from types import SimpleNamespace
 
 from ibb.protocol.event import EventType
@@ -32,29 +32,71 @@ class AtOnce(Executor):
         return future
 
 
+class Line:
+    """
+    What a reader is sent by, in place of its connection.
+
+    Args:
+        data: takes all that is sent.
+        is_direct: any thread may send by it.
+
+    Attributes:
+        is_slow: the rest of what is written waits here.
+        takes: of the next that a thread sends, so many bytes at most; None: all; -1: it breaks.
+    """
+
+    def __init__(self, data, *, is_direct):
+        self._data, self._is_direct = data, is_direct
+        self.is_slow, self.takes, self.unsent, self.sent = False, None, 0, 0
+        self.opened = self.closed = 0
+
+    def write_at_once(self, data):
+        """Take packets as a connection does."""
+        self._data.append(bytes(data))
+        self.sent += len(data)
+        self.unsent = len(data) if self.is_slow else 0
+        return not self.is_slow
+
+    def direct_sender(self):
+        """Return what any thread may send by."""
+        self.opened += self._is_direct
+        return self if self._is_direct else None
+
+    def send(self, data):
+        """Take packets, or the beginning of them, from any thread."""
+        assert not self.unsent
+        takes, self.takes = self.takes, None
+        if takes == -1:
+            raise ConnectionResetError
+        self._data.append(bytes(data[:takes]))
+        return len(self._data[-1])
+
+    def close(self):
+        """Be sent nothing by other threads any more."""
+        self.closed += 1
+
+    def abort(self):
+        """Break, with all that is on its way."""
+        self.is_slow = True
+
+
 class TailReader(Reader):
     """A reader that takes what comes, now at once, now late."""
 
     def __init__(self, crowd, asked, shift):
         super().__init__(crowd.history, asked, crowd.blocks, crowd.runs, shift)
         self._crowd, self.member = crowd, None
-        self.is_slow, self.unsent, self.beats = False, 0, 0
+        self.line, self.beats = Line(self.data, is_direct=crowd.is_direct), 0
         self.times_joined = 0
 
     @property
     def pace(self):
         return self.stream._pace
 
-    def write_at_once(self, data):
-        """Take packets as a connection does."""
-        self.data.append(bytes(data))
-        self.unsent = len(data) if self.is_slow else 0
-        return not self.is_slow
-
     def join(self):
         """Join the others at the end, if that is where it is."""
-        self.is_slow, self.unsent = False, 0
-        self.member = self._crowd.tails.join(self.stream, self)
+        self.line.is_slow, self.line.unsent = False, 0
+        self.member = self._crowd.tails.join(self.stream, self.line)
         self.times_joined += self.member is not None
         return self.member is not None
 
@@ -106,12 +148,13 @@ class TailCrowd:
 
     Args:
         store: what they read.
+        is_direct: any thread may send to them.
     """
 
-    def __init__(self, store, rng, monkeypatch, batch=None):
-        self.history, self.rng = store, rng
+    def __init__(self, store, rng, monkeypatch, batch=None, *, is_direct=False):
+        self.history, self.rng, self.is_direct = store, rng, is_direct
         self.blocks, self.runs = SharedBlocks(), PageRuns(store)
-        self.signal, self.pool = SimpleNamespace(listener=None), AtOnce()
+        self.signal, self.pool = SimpleNamespace(listener=None, at_once=None), AtOnce()
         self.tails = Tails(store, self.runs, self.signal, self.pool)
         self.readers = []
         if batch:
@@ -131,12 +174,23 @@ class TailCrowd:
 
     def news(self):
         """Tell that the history has grown, and have what is new sent at once."""
+        self.end_rest()
+        if not (self.is_direct and self.tell_a_thread()):
+            self.signal.listener()
+        for reader in self.readers:
+            reader.look()
+
+    def end_rest(self):
+        """Have the loop rest no more behind what it has served."""
         if self.tails._resting is not None:
             self.tails._resting.cancel()
             self.tails._resting = None
-        self.signal.listener()
-        for reader in self.readers:
-            reader.look()
+
+    def tell_a_thread(self):
+        """Have another thread send what is new; return whether the loop has nothing to do."""
+        self.end_rest()
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(self.signal.at_once).result()
 
     def at_end(self, count, **changes):
         """Return readers that are served."""
@@ -158,4 +212,5 @@ class TailCrowd:
         for reader in self.readers:
             reader.leave()
             reader.stream.close()
+            assert reader.line.opened == reader.line.closed
         assert not self.blocks._seats

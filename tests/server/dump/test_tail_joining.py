@@ -79,8 +79,8 @@ async def test_one_that_does_not_take_what_it_lacks_goes_on_behind_it(crowd):
     late.run()
     crowd.commit(100)
     crowd.news()
-    late.is_slow = True
-    late.member = crowd.tails.join(late.stream, late)
+    late.line.is_slow = True
+    late.member = crowd.tails.join(late.stream, late.line)
     assert late.member.left.done()
     late.look()
     assert late.sent[0] == Gtid(0, 1, 100)
