@@ -126,6 +126,8 @@ class PageRuns:
             room: of `LONG_RUN_BYTES`, for pages that nobody else will want: more are read at a
                 time, and none kept. None: they are shared.
         """
+        if self._is_last(header, page_no):
+            return self._singly(header, page_no)
         try:
             run = None if room is not None else self._shared(header, page_no)
             if run is not None and run.first + run.pages > known_end:
@@ -141,6 +143,11 @@ class PageRuns:
         except DiskError:
             pass  # one by one it will be seen which page is at fault
         return self._singly(header, page_no)
+
+    def _is_last(self, header: FileHeader, page_no: int) -> bool:
+        """Tell whether the history ends in a page, or before it."""
+        behind = Position(header.file_no, (page_no + 1) * header.page_size)
+        return self._end_behind(behind) < behind
 
     def _shared(self, header: FileHeader, page_no: int) -> PageRun | None:
         """Return the run of all pages around one, if they are whole and right."""

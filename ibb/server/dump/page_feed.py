@@ -52,7 +52,13 @@ class PageFeed:
         self._room = None
 
     def run(
-        self, encoder: RunEncoder, header: FileHeader, out: memoryview, wanted: int, seq: int
+        self,
+        encoder: RunEncoder,
+        header: FileHeader,
+        out: memoryview,
+        wanted: int,
+        seq: int,
+        end: int | None = None,
     ) -> int:
         """
         Run an encoder until it is full or cannot go on; return FULL, ODD, or NEED if no page helps.
@@ -63,8 +69,11 @@ class PageFeed:
             out: a buffer, the same until what is in it was taken.
             wanted: bytes of packets.
             seq: sequence id of the first packet in *out*.
+            end: offset in the file behind which nothing is looked for; None: there may be more.
         """
         while (code := encoder.run(out, wanted, seq)) == event_packets.NEED:
+            if end is not None and encoder.border >= end and not encoder.in_group:
+                break
             known = self._next(header, encoder.walker.wanted_page(header.page_size))
             if known is None or not known.give_to(encoder.walker):
                 break

@@ -182,7 +182,8 @@ class Tail:
         put: Callable[[TailMember, bytearray, Taken], None],
     ) -> bool:
         encoder = self._encoder
-        code = self._feed.run(encoder, self._header, buffer, TAIL_BYTES, self.seq)
+        header, seq = self._header, self.seq
+        code = self._feed.run(encoder, header, buffer, TAIL_BYTES, seq, end.offset)
         if not self._history.is_still(self._generation):
             return False  # their streams will tell them
         encoder.end_run()
