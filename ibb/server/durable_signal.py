@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+import itertools
+import threading
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 from ibb.protocol.errors import IbbError
@@ -11,7 +13,7 @@ from ibb.protocol.errors import IbbError
 from .log import get_log
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from concurrent.futures import Executor
 
     from ibb.storage.history import History
@@ -34,8 +36,8 @@ class DurableSignal:
     Attributes:
         count: how often it fired. Read it before looking for data, and hand it to `wait`.
         listener: is called each time, by the loop's thread; may be set.
-        at_once: is called before, by the thread that it fires in; returns whether the listener
-            need not be called. May be set.
+        at_once: is called before, in a thread that is in `told_behind`; returns whether the
+            listener need not be called. May be set.
     """
 
     def __init__(self, history: History, pool: Executor, poll_interval: float) -> None:
@@ -48,6 +50,9 @@ class DurableSignal:
         self._loop = asyncio.get_running_loop()
         self._waiting: set[asyncio.Future[None]] = set()
         self._fired = False  # a call of `_deliver` is on its way
+        self._counts = itertools.count(1)  # no number is ever given twice
+        self._teller: int | None = None  # the thread that is in `told_behind`
+        self._owes = False  # it is to tell of something
         self._waited_for = asyncio.Event()
         self._unsubscribe = history.subscribe(self._fire)
         follows = not history.pages.tail_is_final
@@ -75,7 +80,7 @@ class DurableSignal:
 
     def nudge(self) -> None:
         """Let everybody who waits look around, from the loop's thread."""
-        self.count += 1
+        self.count = next(self._counts)
         for future in self._waiting:
             _finish(future)
         if self.listener is not None:
@@ -88,12 +93,42 @@ class DurableSignal:
             self._poller.cancel()
             await asyncio.gather(self._poller, return_exceptions=True)
 
+    @contextmanager
+    def told_behind(self) -> Iterator[None]:
+        """
+        Have what this thread makes durable in a block told at its end, by itself if it can be.
+
+        For one thread at a time, which holds nothing then that another one waits for.
+        """
+        self._owes, self._teller = False, threading.get_ident()
+        try:
+            yield
+        finally:
+            self._teller = None
+            if self._owes:
+                self._tell()
+
     def _fire(self) -> None:
-        at_once = self.at_once
-        if at_once is not None and at_once():
-            self.count += 1  # what another thread adds meanwhile may be lost: it is another number
-            if not self._waiting:
-                return
+        if self._teller == threading.get_ident():
+            self._owes = True
+        else:
+            self._wake()
+
+    def _tell(self) -> None:
+        """Tell of what is durable, from any thread, without the loop where nobody needs that."""
+        is_told = False
+        if self.at_once is not None:
+            try:
+                is_told = self.at_once()
+            except Exception:  # noqa: BLE001 - whatever it is, it is not the commit's
+                get_log().exception("readers_not_served")
+        if is_told:
+            self.count = next(self._counts)
+        if not is_told or self._waiting:
+            with suppress(RuntimeError):  # the loop is closed
+                self._wake()
+
+    def _wake(self) -> None:
         if not self._fired:  # a race only costs one call more
             self._fired = True
             self._loop.call_soon_threadsafe(self._deliver)

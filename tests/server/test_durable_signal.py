@@ -66,20 +66,40 @@ async def test_the_loop_is_woken_only_for_what_is_not_done_at_once(pool):
     signal = DurableSignal(history, pool, 1)
     signal.listener = lambda: calls.append("loop")
     signal.at_once = lambda: calls.append("at once") or is_done
-    is_done = True
+
+    def relay():
+        with signal.told_behind():
+            history.wake()
+            assert not calls[before:]
+
+    is_done, before = True, 0
     seen = signal.count
-    pool.submit(history.wake).result()
+    pool.submit(relay).result()
     await asyncio.sleep(0)
     assert calls == ["at once"]
     await asyncio.wait_for(signal.wait(seen, None), SECONDS_MAX)  # it has fired all the same
-    is_done = False
-    pool.submit(history.wake).result()
+    is_done, before = False, 1
+    pool.submit(relay).result()
     await until(lambda: calls == ["at once"] * 2 + ["loop"])
-    is_done = True
+    is_done, before = True, 3
     waiting = asyncio.create_task(signal.wait(signal.count, None))
     await asyncio.sleep(0)
-    pool.submit(history.wake)
+    pool.submit(relay)
     await asyncio.wait_for(waiting, SECONDS_MAX)
+    await signal.close()
+
+
+async def test_others_are_told_as_ever_while_one_tells_behind(pool):
+    history, calls = History(), []
+    signal = DurableSignal(history, pool, 1)
+    signal.at_once = lambda: calls.append("at once") or True
+    signal.listener = lambda: calls.append("loop")
+    with signal.told_behind():
+        pool.submit(history.wake).result()
+        await until(lambda: calls == ["loop"])
+    with signal.told_behind():
+        pass
+    assert calls == ["loop"]  # there is nothing to tell
     await signal.close()
 
 
@@ -90,8 +110,12 @@ async def test_a_wake_while_one_begins_to_wait_is_not_lost(pool):
 
     class Late(set):
         def add(self, one):
-            pool.submit(history.wake).result()  # it sees nobody wait
+            pool.submit(relay).result()  # it sees nobody wait
             super().add(one)
+
+    def relay():
+        with signal.told_behind():
+            history.wake()
 
     signal._waiting = Late()
     await asyncio.wait_for(signal.wait(signal.count, None), SECONDS_MAX)

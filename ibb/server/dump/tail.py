@@ -182,18 +182,20 @@ class Tail:
         put: Callable[[TailMember, bytearray, Taken], None],
     ) -> bool:
         encoder = self._encoder
-        header, seq = self._header, self.seq
-        code = self._feed.run(encoder, header, buffer, TAIL_BYTES, seq, end.offset)
+        code = self._feed.run(encoder, self._header, buffer, TAIL_BYTES, self.seq, end.offset)
         if not self._history.is_still(self._generation):
             return False  # their streams will tell them
         encoder.end_run()
         size, seq = encoder.packets.used, encoder.packets.seq
-        self.event_bytes += encoder.packets.event_bytes
-        taken = Taken(self.at, {})
-        self.at = end_place(self._header, encoder)
-        for domain, server, number in encoder.take():
-            taken.reached[domain] = self.reached.get(domain)
-            self.reached[domain] = Gtid(domain, server, number)
+        at, event_bytes = end_place(self._header, encoder), encoder.packets.event_bytes
+        groups = [Gtid(*group) for group in encoder.take()]
+        taken = Taken(self.at, {gtid.domain: self.reached.get(gtid.domain) for gtid in groups})
+        if size:
+            for member in self.members:
+                member.expect(taken)
+        self.event_bytes += event_bytes
+        self.reached.update((gtid.domain, gtid) for gtid in groups)
+        self.at = at
         if size:
             self.seq = seq
             self.served += 1
@@ -220,7 +222,7 @@ class Tail:
 
     def _send_at_once(self, member: TailMember, data: bytearray, taken: Taken) -> None:
         """Send something in any thread's turn; what the member does not take is the loop's."""
-        size = member.send(data, taken)
+        size = member.send(data)
         if size < len(data):
             self.turns.leave(partial(member.write, memoryview(data)[size:], taken))
 

@@ -73,7 +73,7 @@ class TailMember:
     ) -> None:
         self.connection = connection
         self._sender: DirectSender | None = None
-        self._owed: Taken | None = None  # how far it was without what is left for it to the loop
+        self._owed: Taken | None = None  # how far it was without what is being sent to it
         self._caught_up = caught_up
         self._at: Place | None = None  # where it left
         self.unsent: dict[int, Gtid] = {}
@@ -121,25 +121,29 @@ class TailMember:
         """Whether any thread may send to it now."""
         return self._sender is not None and self.may_be_served and not self.connection.unsent
 
-    def send(self, data: Buffer, taken: Taken) -> int:
-        """
-        Return how much of *data* it takes, perhaps nothing; `write` is to send it the rest.
+    def expect(self, taken: Taken) -> None:
+        """Be as far as *taken* says until all that comes next was sent to it."""
+        self._owed = taken
 
-        Args:
-            data: what comes next.
-            taken: how far it is without that.
-        """
+    def send(self, data: Buffer) -> int:
+        """Return how much of *data* it takes, perhaps nothing; `write` is to send it the rest."""
         assert self._sender is not None
         size = 0
         with suppress(OSError):  # the loop meets the same
             size = self._sender.send(data)
         self.connection.sent += size
-        if size < len(data):
-            self._owed = taken
+        if size == len(data):
+            self._owed = None
         return size
 
     def write(self, data: Buffer, taken: Taken) -> None:
-        """Send to it from the loop; it leaves if it does not take everything."""
+        """
+        Send to it from the loop; it leaves if it does not take everything.
+
+        Args:
+            data: what comes next.
+            taken: how far it is without that.
+        """
         if self.connection.write_at_once(data):
             self._owed = None
         else:
@@ -148,8 +152,8 @@ class TailMember:
     def beat(self) -> None:
         """Send it a heartbeat, between all else that it is sent."""
         with self._tail.turns:
-            if not self.left.done():
-                self.connection.write_at_once(self.heartbeat())
+            if not self.left.done() and not self.connection.write_at_once(self.heartbeat()):
+                self._close_sender()  # the loop looks whether what waits has gone
 
     def heartbeat(self) -> bytes:
         """Return a framed heartbeat, which is the next that it is sent."""
@@ -184,9 +188,13 @@ class TailMember:
             reached = _without(taken, reached)
         self._caught_up, self._at = reached, at
         self._tail.dismiss(self, self._stream)
-        if self._sender is not None:
-            self._sender.close()
+        self._close_sender()
         self.left.set_result(None)
+
+    def _close_sender(self) -> None:
+        sender, self._sender = self._sender, None
+        if sender is not None:
+            sender.close()
 
 
 def _without(taken: Taken, reached: dict[int, Gtid]) -> dict[int, Gtid]:

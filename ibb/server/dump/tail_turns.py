@@ -26,8 +26,12 @@ class TailTurns:
 
     def __enter__(self) -> None:
         self._mutex.acquire()
-        while self._left:
-            self._left.popleft()()
+        try:
+            while self._left:
+                self._left.popleft()()
+        except BaseException:
+            self._mutex.release()
+            raise
 
     def __exit__(self, *error: object) -> None:
         self._mutex.release()
@@ -48,5 +52,5 @@ class TailTurns:
         return is_done
 
     def leave(self, call: Callable[[], None]) -> None:
-        """Have the loop call *call*, which raises nothing, at the beginning of its next turn."""
+        """Have the loop call *call* at the beginning of its next turn."""
         self._left.append(call)

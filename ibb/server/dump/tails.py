@@ -8,8 +8,8 @@ The loop serves them when the history has grown. It rests behind that four times
 up to a limit: so some hundred readers take a fifth of its time at the most, groups that come fast
 are sent to many together, and one that comes alone, or to few, is sent at once.
 
-A few are served by whoever has made something durable, without the loop: to wake that takes about
-as long as all the rest of the way from a primary to its replica.
+A few are served by the thread of a relay that has made something durable, without the loop: to
+wake that takes about as long as all the rest of the way from a primary to its replica.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class Tails:
         return sum(len(tail.members) for tail in self._tails.values()) <= AT_ONCE_MAX
 
     def _serve_at_once(self) -> bool:
-        """Serve all if they are few; return whether the loop has nothing to do for any."""
+        """Serve all if they are few, in any thread; return whether the loop has nothing to do."""
         if not self._tails or self._resting is not None or not self._store.commits.are_synced:
             return False
         if not self._turns.begin():
@@ -151,8 +151,8 @@ class Tails:
             try:
                 are_served &= tail.serve_at_once()
             except Exception:  # noqa: BLE001 - as above
-                get_log().exception("tail_failed", readers=len(tail.members))
                 self._turns.leave(tail.give_up)
+                get_log().exception("tail_failed", readers=len(tail.members))
         return are_served
 
     def _sync(self) -> None:

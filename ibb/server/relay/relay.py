@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import nullcontext
 from enum import Enum, auto
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -30,6 +31,7 @@ from .upstream_login import UpstreamRefused
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
+    from contextlib import AbstractContextManager
 
     from ibb.protocol.command import SemiSyncAck
     from ibb.protocol.fields import Buffer
@@ -126,6 +128,7 @@ class Relay:
         sleep: waits some seconds; for tests.
         learn: is told what the upstream's system variables in `OF_UPSTREAM` are.
         figures: where to count; its own by default.
+        told_behind: in its blocks all that one makes durable is told to readers at the end.
 
     Attributes:
         stopped_by: the error that ended it, or None while it runs.
@@ -150,7 +153,9 @@ class Relay:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         learn: Callable[[str, str], None] | None = None,
         figures: RelayFigures | None = None,
+        told_behind: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
+        self._told_behind = told_behind
         self.stopped_by: Exception | None = None
         self.connected = False
         self.cipher = ""
@@ -269,8 +274,12 @@ class Relay:
         self, ingest: Ingest, intake: Intake, acknowledge: Callable[[SemiSyncAck], None]
     ) -> None:
         """Store what comes; never returns, raises what ends it; in the storage thread."""
+        # An upstream that waits for an acknowledgement waits for no reader.
+        told_behind = self._told_behind if not self.acknowledges else nullcontext
         while True:
-            acknowledgement = self._feed(ingest, intake.take(), intake.has_more)
+            pieces = intake.take()
+            with told_behind():
+                acknowledgement = self._feed(ingest, pieces, intake.has_more)
             if acknowledgement is not None:
                 acknowledge(acknowledgement)
             self._progress = self._progress or ingest.groups > 0

@@ -124,6 +124,7 @@ class RelayControl:
             port=server.port,
             learn=self._take_over,
             figures=self.figures,
+            told_behind=server.signal.told_behind,
         )
         self._started_at = server.uptime()
         self._task = asyncio.create_task(self._relay.run())

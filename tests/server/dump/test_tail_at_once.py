@@ -1,4 +1,4 @@
-"""Few readers at the end are sent what is new by the thread that made it durable, not the loop."""
+"""Few readers at the end are sent what is new by the thread of a relay that made it durable."""
 
 import asyncio
 import os
@@ -33,6 +33,12 @@ def in_thread(call):
     return found[0]
 
 
+def relayed(server, store, seq):
+    """Store a group as a relay does."""
+    with server.signal.told_behind():
+        publish(store, Gtid(0, 1, seq), wait=True)
+
+
 @roomy
 async def test_a_reader_is_sent_a_group_while_the_loop_does_nothing(serve, store):
     server = await serve(store)
@@ -41,7 +47,7 @@ async def test_a_reader_is_sent_a_group_while_the_loop_does_nothing(serve, store
     descriptor = dump.client.writer.get_extra_info("socket").fileno()
 
     def commit_and_read():
-        publish(store, Gtid(0, 1, 11), wait=True)
+        relayed(server, store, 11)
         assert select.select([descriptor], [], [], SECONDS_MAX)[0]
         return os.read(descriptor, 1 << 16)
 
@@ -63,7 +69,7 @@ async def test_heartbeats_do_not_come_between_what_a_thread_sends(serve, store):
         seq = 10
         while not done.is_set():
             seq += 1
-            publish(store, Gtid(0, 1, seq), wait=True)
+            relayed(server, store, seq)
         return seq
 
     writing = asyncio.create_task(asyncio.to_thread(commit_until_done))
@@ -90,7 +96,7 @@ async def test_many_are_served_by_the_loop(serve, store, monkeypatch):
     monkeypatch.setattr(
         Tail, "_send", lambda *given: threads.append(threading.get_ident()) or send(*given)
     )
-    in_thread(lambda: publish(store, Gtid(0, 1, 11), wait=True))
+    in_thread(lambda: relayed(server, store, 11))
     for dump in dumps:
         assert (await dump.next_group()).gtid.seq == 11
     assert threads == [threading.get_ident()]
@@ -99,11 +105,57 @@ async def test_many_are_served_by_the_loop(serve, store, monkeypatch):
     publish(store, Gtid(0, 1, 12), wait=True)  # from here on they are few
     for dump in dumps:
         assert (await dump.next_group()).gtid.seq == 12
-    in_thread(lambda: publish(store, Gtid(0, 1, 13), wait=True))
+    await until(lambda: server.tails._resting is None)
+    in_thread(lambda: relayed(server, store, 13))
     assert threads[-1] != threading.get_ident()
     for dump in dumps:
         assert (await dump.next_group()).gtid.seq == 13
     await closed(dumps)
+
+
+@roomy
+async def test_another_commit_does_not_wait_for_readers(serve, store, monkeypatch):
+    server = await serve(store)
+    (dump,) = await waiting(server)
+    begun, may_end, send = threading.Event(), threading.Event(), Tail._send_at_once
+
+    def slowly(*given):
+        begun.set()
+        assert may_end.wait(SECONDS_MAX)
+        send(*given)
+
+    monkeypatch.setattr(Tail, "_send_at_once", slowly)
+    sending = threading.Thread(target=lambda: relayed(server, store, 11))
+    sending.start()
+    assert begun.wait(SECONDS_MAX)
+    (member,) = members(server)
+    assert (member.at.position < store.end(), member.reached()) == (True, {})  # nothing was sent
+    in_thread(lambda: publish(store, Gtid(0, 1, 12), wait=True))
+    assert store.state().contains(Gtid(0, 1, 12))
+    may_end.set()
+    for seq in (11, 12):
+        assert (await dump.next_group()).gtid.seq == seq
+    sending.join()
+    assert member.reached() == {0: Gtid(0, 1, 12)}
+    await closed([dump])
+
+
+@roomy
+async def test_whatever_goes_wrong_the_loop_is_told(serve, store, monkeypatch):
+    server = await serve(store)
+    (dump,) = await waiting(server)
+
+    def fail(*_):
+        raise ValueError("a fault")
+
+    with monkeypatch.context() as patch, capture_logs() as lines:
+        patch.setattr(server.signal, "at_once", fail)
+        in_thread(lambda: relayed(server, store, 11))
+        assert (await dump.next_group()).gtid.seq == 11
+    assert [line["event"] for line in lines] == ["readers_not_served"]
+    in_thread(lambda: relayed(server, store, 12))
+    assert (await dump.next_group()).gtid.seq == 12
+    await closed([dump])
 
 
 @roomy
@@ -116,13 +168,13 @@ async def test_a_fault_in_a_thread_ends_the_readers_and_no_commit(serve, store, 
 
     with monkeypatch.context() as patch, capture_logs() as lines:
         patch.setattr(Tail, "_send", fail)
-        in_thread(lambda: publish(store, Gtid(0, 1, 11), wait=True))
+        in_thread(lambda: relayed(server, store, 11))
         assert store.state().contains(Gtid(0, 1, 11))
         await until_sessions(server, 0)
     assert [line["readers"] for line in lines if line["event"] == "tail_failed"] == [2]
     await closed(dumps)
     (dump,) = await waiting(server, start="0-1-11")
-    in_thread(lambda: publish(store, Gtid(0, 1, 12), wait=True))
+    in_thread(lambda: relayed(server, store, 12))
     assert (await dump.next_group()).gtid.seq == 12
     await closed([dump])
 
@@ -174,6 +226,22 @@ async def test_nobody_is_sent_past_what_waits_for_it(direct_crowd):
     assert not crowd.tell_a_thread()
     assert len(reader.data) == before
     reader.line.unsent = 0
+    assert crowd.tell_a_thread()
+    crowd.check()
+
+
+@pytest.mark.kernel
+async def test_behind_a_heartbeat_that_waits_the_loop_sends_first(direct_crowd):
+    crowd = direct_crowd
+    (reader,) = crowd.at_end(1)
+    reader.line.is_slow = True
+    reader.member.beat()
+    reader.beats += 1
+    reader.line.is_slow, reader.line.unsent = False, 0  # as it may seem to a thread, for a moment
+    crowd.commit(100)
+    assert not crowd.tell_a_thread()
+    crowd.news()
+    crowd.commit(101)
     assert crowd.tell_a_thread()
     crowd.check()
 
@@ -238,4 +306,12 @@ def test_what_is_left_is_done_first_and_once():
         assert done == [1, 2]
     with turns:
         assert done == [1, 2]
+    assert in_thread(lambda: turns.begin() and turns.end())
+
+
+def test_a_fault_in_what_is_left_keeps_no_turn():
+    turns = TailTurns()
+    in_thread(lambda: (turns.begin() and turns.leave(lambda: 1 // 0)) or turns.end())
+    with pytest.raises(ZeroDivisionError), turns:
+        pass
     assert in_thread(lambda: turns.begin() and turns.end())
