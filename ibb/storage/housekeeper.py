@@ -15,6 +15,7 @@ from .page_flusher import PageFlusher
 from .redo import RedoLog
 
 IDLE_SECONDS = 1.0  # between two looks for full pages when nobody calls
+UNSYNCED_BYTES_MAX = 8 << 20  # of pages in the files, before they are synced ahead of a checkpoint
 RETRY_SECONDS = 1.0  # between attempts to make the next file on a full disk
 
 
@@ -100,12 +101,19 @@ class Housekeeper:
             if self._stopping:
                 return
             self._flusher.flush()
+            self._sync_ahead()
             self._close_before(self._active)
             if self._oldest_open >= self._active and self._active + 1 > self._prepared:
                 self.make_file(self._active + 1)
             made, self._made = self._made, False
         if made:
             self._on_file_made()
+
+    def _sync_ahead(self) -> None:
+        """Sync what is much: a checkpoint, during which nobody writes, finds little left to do."""
+        if self._flusher.unsynced >= UNSYNCED_BYTES_MAX:
+            self._flusher.unsynced = 0
+            self._files.sync_all()
 
     def make_file(self, file_no: int) -> None:
         """

@@ -22,9 +22,13 @@ class PageFlusher:
         fifo: where pages wait.
         files: where they go.
         redo: tells which changes are certain.
+
+    Attributes:
+        unsynced: bytes written since somebody set it to 0, before a sync of the files.
     """
 
     def __init__(self, fifo: PageFifo, files: BinlogFiles, redo: RedoLog) -> None:
+        self.unsynced = 0
         self._fifo = fifo
         self._files = files
         self._redo = redo
@@ -45,6 +49,7 @@ class PageFlusher:
                 if first.page_no == 0:
                     self._files.sync_before(first.file_no - 1)  # recovery looks at two files only
                 self._files.file(first.file_no).write_at(first.page_no * len(first.data), images)
+                self.unsynced += len(images) * len(first.data)
                 self._fifo.release(run)
 
     def flush_partial(self, page: FifoPage) -> None:
