@@ -10,10 +10,15 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from ibb.protocol.checksum import crc32, crc32c
+
 from .commits import bare_syncs
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+    from ibb.protocol.fields import Buffer
 
 COPY_BYTES: Final = 64 << 20
 SEND_BYTES: Final = 256 << 10
@@ -40,6 +45,9 @@ class Limits:
         copy_gb: GB/s of memcpy, one core, of blocks that no cache holds.
         loopback_gb: GB/s from one process to another that only receives.
         loopback_processor: processor seconds of the sender for a GB.
+        serve_processor: the same of one that reads it from a file in the page cache before, checks
+            it as pages are checked, and computes the checksums of its events: no server of `.ibb`
+            files can do with less.
         syncs: writes with fdatasync, a second.
         store_gb: GB/s written into a log, synced each MiB, and then into a new file: no store that
             has a redo log can do with less.
@@ -49,6 +57,7 @@ class Limits:
     copy_gb: float
     loopback_gb: float
     loopback_processor: float
+    serve_processor: float
     syncs: float
     store_gb: float
     store_processor: float
@@ -62,13 +71,15 @@ def measure_limits(folder: Path, seconds: float) -> Limits:
         folder: on the disk that is measured.
         seconds: of each.
     """
-    loopback, processor = _loopback(seconds)
+    data = bytes(SEND_BYTES)
+    loopback, processor = _sent(lambda _: data, seconds)
+    served = _served(folder / "served", seconds)
     path = folder / "syncs"
     try:
         syncs = bare_syncs(path, seconds)
     finally:
         path.unlink(missing_ok=True)
-    return Limits(_copy(seconds), loopback, processor, syncs, *_store(folder, seconds))
+    return Limits(_copy(seconds), loopback, processor, served, syncs, *_store(folder, seconds))
 
 
 def _copy(seconds: float) -> float:
@@ -104,7 +115,37 @@ def _store(folder: Path, seconds: float) -> tuple[float, float]:
     return done / took / 1e9, used / done * 1e9
 
 
-def _loopback(seconds: float) -> tuple[float, float]:
+def _served(path: Path, seconds: float) -> float:
+    """Return the processor seconds of who reads, checks and sends a GB of a cached file."""
+    room = memoryview(bytearray(SEND_BYTES))
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        for offset in range(0, COPY_BYTES, SEND_BYTES):
+            os.pwrite(descriptor, room, offset)
+
+        def piece(done: int) -> memoryview:
+            os.preadv(descriptor, [room], done % COPY_BYTES)
+            crc32c(room)
+            crc32(room)
+            return room
+
+        return _sent(piece, seconds)[1]
+    finally:
+        os.close(descriptor)
+        path.unlink()
+
+
+def _sent(piece: Callable[[int], Buffer], seconds: float) -> tuple[float, float]:
+    """
+    Send for some seconds to a process that only receives.
+
+    Args:
+        piece: returns the next bytes, given how many were sent.
+        seconds: for how long.
+
+    Returns:
+        GB/s, and processor seconds for a GB.
+    """
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         listener.settimeout(CHILD_SECONDS_MAX)
@@ -113,11 +154,12 @@ def _loopback(seconds: float) -> tuple[float, float]:
     try:
         with connection:
             connection.settimeout(CHILD_SECONDS_MAX)
-            data, done = bytes(SEND_BYTES), 0
+            done = 0
             used, begun = time.process_time(), time.perf_counter()
             while time.perf_counter() - begun < seconds:
+                data = piece(done)
                 connection.sendall(data)
-                done += SEND_BYTES
+                done += len(data)
             took, used = time.perf_counter() - begun, time.process_time() - used
     finally:
         child.kill()

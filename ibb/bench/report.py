@@ -68,7 +68,8 @@ def notes(report: Report) -> Iterator[str]:
     )
     yield (
         f"limits in this run: memcpy {limits.copy_gb:.1f} GB/s, "
-        f"loopback {limits.loopback_gb:.1f} GB/s ({limits.loopback_processor:.2f} s/GB to send), "
+        f"loopback {limits.loopback_gb:.1f} GB/s ({limits.loopback_processor:.2f} s/GB to send, "
+        f"{limits.serve_processor:.2f} to read, check and send), "
         f"{limits.syncs:,.0f} fdatasync/s, {limits.store_gb * 1000:,.0f} MB/s into a log and a "
         f"file ({limits.store_processor:.2f} s/GB)"
     )

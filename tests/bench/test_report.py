@@ -32,7 +32,7 @@ def report():
         Measured(row("history"), (*curve, bent)),
         Measured(row("latency-1000"), (), "needs a mariadbd"),
     )
-    return Report("tiny", 2, machine, Limits(9.5, 3.25, 0.18, 8000.0, 0.61, 1.9), rows)
+    return Report("tiny", 2, machine, Limits(9.5, 3.25, 0.18, 0.31, 8000.0, 0.61, 1.9), rows)
 
 
 def test_a_line_has_medians_ratios_goal_and_verdict(report):
