@@ -73,6 +73,7 @@ class RedoLog:
         self._buffered = 0
         self._mutex = threading.Lock()
         self._turns = LogTurns()
+        self._writing = threading.Lock()  # held by who hands bytes to the disk, but for a sync
         self._used = [0, 0]  # end of what was written in each segment file since the opening
         self.failure: BaseException | None = None
         self.next_lsn = FIRST_LSN
@@ -233,6 +234,15 @@ class RedoLog:
             finally:
                 self._leave()
 
+    def write_now(self) -> None:
+        """
+        Hand everything appended to the operating system, without waiting for a sync that goes on.
+
+        Raises:
+            StoreFailed: as `sync_to`.
+        """
+        self._write(sync=False)
+
     def _leave(self) -> None:
         self._turns.leave(
             written_lsn=self._written_lsn,
@@ -241,10 +251,28 @@ class RedoLog:
         )
 
     def _write(self, *, sync: bool) -> None:
-        """Hand everything appended to the disk; only for whoever has its turn."""
-        self._check()
-        assert self._file is not None
+        """Hand everything appended to the disk; with *sync* only for whoever has its turn."""
         try:
+            file, target = self._write_out()
+            if sync:
+                file.sync()
+                self.synced_lsn = target
+                self._on_synced(target)
+                self._announced_lsn = target
+        except StoreFailed:
+            raise
+        except DiskError as error:
+            self.fail(error)
+            self._check()
+        except BaseException as error:
+            self.fail(error)  # interrupted: what was taken from the buffer may be nowhere
+            raise
+
+    def _write_out(self) -> tuple[File, int]:
+        """Write what is in memory; return the file, and the LSN before which all is in it."""
+        with self._writing:
+            self._check()
+            assert self._file is not None
             with self._mutex:
                 parts, self._buffer = self._buffer, []
                 size, target = self._buffered, self.next_lsn
@@ -253,22 +281,11 @@ class RedoLog:
                 if end > self._used[self._slot]:
                     parts.append(self._blank_behind(end, size))
                 self._file.write_at(self._offset, parts[0] if len(parts) == 1 else parts)
-            if sync:
-                self._file.sync()
             with self._mutex:
                 self._offset = end
                 self._buffered -= size
                 self._written_lsn = target
-            if sync:
-                self.synced_lsn = target
-                self._on_synced(target)
-                self._announced_lsn = target
-        except DiskError as error:
-            self.fail(error)
-            self._check()
-        except BaseException as error:
-            self.fail(error)  # interrupted: what was taken from the buffer may be nowhere
-            raise
+            return self._file, target
 
     def _blank_behind(self, end: int, size: int) -> bytes:
         """

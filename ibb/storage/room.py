@@ -68,7 +68,7 @@ class Room:
         if self._writer.pages_left() <= bound.pages:
             self._housekeeper.make_file(self._writer.file_no + 1)
         if self._redo.wants_write:
-            self._redo.write_to(self._redo.next_lsn)
+            self._redo.write_now()
         if not self._redo.fits(bound.redo_bytes):
             self.checkpoint()
             self._redo.begin_next_segment(self._writer.end)
