@@ -8,8 +8,9 @@ at the LSN that is due there. Before the log goes over to the other segment ever
 far is in the `.ibb` files and synced (a checkpoint), so the newest segment alone is what recovery
 reads.
 
-Group commit (`log_turns.py`): whoever waits for an LSN first writes and syncs for all. A sync that
-failed is final: what reached the disk is unknown, so the log takes nothing more.
+Group commit (`log_turns.py`): whoever waits for an LSN first writes and syncs for all; who finds
+too much in memory writes meanwhile. A sync that failed is final: what reached the disk is unknown,
+so the log takes nothing more.
 """
 
 import logging
