@@ -7,9 +7,6 @@ cpdef long long count_plain(const unsigned char[::1] events) except -1
 
 cpdef long long count_others(const unsigned char[::1] events) except -1
 
-@cython.locals(data="const unsigned char[::1]", at="long long", size="long long")
-cpdef bint has_positions(const unsigned char[::1] events) except -1
-
 @cython.locals(data="unsigned char[::1]", at="long long", size="long long")
 cpdef clear_positions(unsigned char[::1] events, long long start)
 

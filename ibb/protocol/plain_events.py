@@ -48,21 +48,6 @@ def count_others(events: Buffer) -> int:
     return _count(events, 0)
 
 
-def has_positions(events: Buffer) -> bool:
-    """
-    Tell whether any of some events has a log position.
-
-    Args:
-        events: whole ones, as `count_plain` has found them.
-    """
-    data, at, size = events, 0, len(events)
-    while size - at >= _header_size:
-        if data[at + 13] | data[at + 14] | data[at + 15] | data[at + 16]:
-            return True
-        at += max(_length(data, at), _header_size)
-    return False
-
-
 def clear_positions(events: bytearray, start: int) -> None:
     """
     Set the log positions of events to 0.

@@ -10,12 +10,7 @@ from typing import NamedTuple
 
 from ibb.protocol.event import LOG_POS_OFFSET
 from ibb.protocol.event_splitter import EventPart, EventSplitter
-from ibb.protocol.plain_events import (
-    clear_positions,
-    count_others,
-    count_plain,
-    has_positions,
-)
+from ibb.protocol.plain_events import clear_positions, count_others, count_plain
 
 from .group_shape import GroupShape
 from .oob_forest import ForestMark, OobForest
@@ -83,45 +78,21 @@ class EventList:
         """Plain events, see `count_plain`, may be kept as they are."""
         return self.at_boundary and self.shape is not None and self.shape.is_in_transaction
 
-    def take_plain(
-        self, events: memoryview, piece_size: int, write: Callable[[memoryview], int]
-    ) -> int:
-        """
-        Take plain events from the beginning, and return how many bytes they have.
-
-        What makes whole pieces is handed out, from where it lies if nothing of it has to change.
-        """
+    def keep_plain(self, events: memoryview) -> int:
+        """Keep plain events from the beginning, and return how many bytes they have."""
         assert self.shape is not None
-        size, done = count_plain(events[:PLAIN_BYTES_MAX]), 0
-        if not size:
-            return 0
-        self.shape.pass_plain()
-        if has_positions(events[:size]):
-            grown = self._grow(events[:size])
-            clear_positions(grown, len(grown) - size)
-        else:
-            if self.size + size >= piece_size:
-                if self.size:
-                    done = piece_size - self.size
-                    self._grow(events[:done])
-                    self.take(piece_size, piece_size, write)
-                while size - done >= piece_size:
-                    whole = (size - done) // piece_size * piece_size
-                    done += write(events[done : done + whole])
-            self._grow(events[done:size])
-        if self.size >= piece_size:
-            self.take(piece_size, piece_size, write)
+        size = count_plain(events[:PLAIN_BYTES_MAX])
+        if size:
+            kept = self._growing
+            if kept is None:
+                kept = self._growing = bytearray()
+                self._kept.append(kept)
+            start = len(kept)
+            kept += events[:size]
+            clear_positions(kept, start)
+            self.shape.pass_plain()
+            self.size += size
         return size
-
-    def _grow(self, data: memoryview) -> bytearray:
-        """Keep bytes as they are; return what ends with them."""
-        kept = self._growing
-        if kept is None:
-            kept = self._growing = bytearray()
-            self._kept.append(kept)
-        kept += data
-        self.size += len(data)
-        return kept
 
     def step(self, data: memoryview) -> int:
         """Return how much of *data* to feed in order not to pass the beginning of a plain event."""

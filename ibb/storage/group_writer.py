@@ -8,7 +8,6 @@ points to. Source: ibb-format 5.1, 6.1, 6.2, 9.2.
 """
 
 from collections.abc import Callable
-from functools import partial
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -270,8 +269,8 @@ class GroupWriter:
         try:
             while rest:
                 if target.takes_plain:
-                    size = target.take_plain(rest, self._piece_size, self._write_of(target))
-                    rest = rest[size:]
+                    rest = rest[target.keep_plain(rest) :]
+                    self._write_full(target)
                 size = target.step(rest)
                 for part in target.feed(rest[:size]):
                     self._add(target, part)
@@ -327,11 +326,11 @@ class GroupWriter:
 
     def _write_pieces(self, events: EventList, size_min: int) -> None:
         """Write out-of-band records while at least *size_min* bytes of a list are kept."""
-        events.take(size_min, self._piece_size, self._write_of(events))
-
-    def _write_of(self, events: EventList) -> Callable[[memoryview], int]:
-        """Return what writes pieces of a list, and returns the bytes of those it has written."""
-        return partial(self._store.write_oob, self, events.forest, self._piece_size)
+        events.take(
+            size_min,
+            self._piece_size,
+            lambda pieces: self._store.write_oob(self, events.forest, self._piece_size, pieces),
+        )
 
     def _head(self, gtid: Gtid) -> bytes:
         """Return the GTID event, made or as it was written."""

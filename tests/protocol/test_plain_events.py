@@ -7,13 +7,7 @@ from hypothesis import strategies as st
 from ibb.protocol.event import HEADER_SIZE, EventHeader, EventType, build_event
 from ibb.protocol.event_group import GroupStep, GroupTracker
 from ibb.protocol.gtid import Gtid
-from ibb.protocol.plain_events import (
-    PLAIN,
-    clear_positions,
-    count_others,
-    count_plain,
-    has_positions,
-)
+from ibb.protocol.plain_events import PLAIN, clear_positions, count_others, count_plain
 
 OTHERS = (EventType.QUERY, EventType.XID, EventType.GTID, EventType.ROTATE, EventType.INCIDENT)
 
@@ -48,13 +42,6 @@ def test_whole_plain_events_are_taken_from_the_beginning_on(events, cut, is_cut)
         assert taken[wanted : wanted + len(event)] == expected
         wanted += len(event)
     assert size == wanted
-
-
-@pytest.mark.kernel
-@given(st.lists(st.tuples(EVENTS, st.sampled_from((0, 0, 0, 1, 1 << 31))), max_size=9))
-def test_whether_one_has_a_position_is_told(events):
-    data = b"".join(placed(event, log_pos) for (_, event), log_pos in events)
-    assert has_positions(data) == any(log_pos for _, log_pos in events)
 
 
 @pytest.mark.kernel
