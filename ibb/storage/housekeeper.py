@@ -113,7 +113,7 @@ class Housekeeper:
         """Sync what is much: a checkpoint, during which nobody writes, finds little left to do."""
         if self._flusher.unsynced >= UNSYNCED_BYTES_MAX:
             self._flusher.unsynced = 0
-            self._files.sync_all()
+            self._files.sync_before(self._active + 1)
 
     def make_file(self, file_no: int) -> None:
         """

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from .tail_place import TailPlace
     from .tail_turns import TailTurns
 
+    Put = Callable[[TailMember, bytearray, Taken], None]  # sends to one, who was so far before
+
 REACH_BYTES: Final = 4 * TAIL_BYTES  # of history to its end; beyond, threads are better at it
 
 
@@ -165,9 +167,7 @@ class Tail:
         for member in list(self.members):
             member.leave()
 
-    def _make_and_send(
-        self, end: Position, put: Callable[[TailMember, bytearray, Taken], None]
-    ) -> bool:
+    def _make_and_send(self, end: Position, put: Put) -> bool:
         """Send what is new, as far as it is for here; return whether more may be."""
         buffer = take_buffer()
         try:
@@ -175,12 +175,7 @@ class Tail:
         finally:
             give_buffer(buffer)
 
-    def _make_and_put(
-        self,
-        buffer: memoryview,
-        end: Position,
-        put: Callable[[TailMember, bytearray, Taken], None],
-    ) -> bool:
+    def _make_and_put(self, buffer: memoryview, end: Position, put: Put) -> bool:
         encoder = self._encoder
         code = self._feed.run(encoder, self._header, buffer, TAIL_BYTES, self.seq, end.offset)
         if not self._history.is_still(self._generation):
@@ -205,12 +200,7 @@ class Tail:
             return size > 0
         return code == event_packets.NEED and Position(self._file_no, encoder.border) >= end
 
-    def _send(
-        self,
-        packets: Buffer,
-        taken: Taken,
-        put: Callable[[TailMember, bytearray, Taken], None],
-    ) -> None:
+    def _send(self, packets: Buffer, taken: Taken, put: Put) -> None:
         """Send packets to all members, to each by its own count."""
         copies: dict[int, bytearray] = {}
         for member in list(self.members):

@@ -91,12 +91,12 @@ class Tails:
             if tail is None:
                 tail = Tail(self._store, self._runs, place, self._turns)
             member = tail.admit(place, stream, connection)
-            if member is not None:
-                self._tails[place.kind] = tail
-        if member is not None:
-            if self._serve_all() and self._resting is None:  # who came later may lack much
-                self._resting = asyncio.get_running_loop().call_later(0, self._serve_and_rest)
-            self._sync()
+            if member is None:
+                return None
+            self._tails[place.kind] = tail
+        if self._serve_all() and self._resting is None:  # who came later may lack much
+            self._resting = asyncio.get_running_loop().call_later(0, self._serve_and_rest)
+        self._sync()
         return member
 
     def _news(self) -> None:

@@ -217,20 +217,6 @@ async def test_who_takes_the_rest_neither_leaves_behind_the_group_before(direct_
 
 
 @pytest.mark.kernel
-async def test_nobody_is_sent_past_what_waits_for_it(direct_crowd):
-    crowd = direct_crowd
-    (reader,) = crowd.at_end(1)
-    crowd.commit(100)
-    reader.line.unsent = 1  # a heartbeat
-    before = len(reader.data)
-    assert not crowd.tell_a_thread()
-    assert len(reader.data) == before
-    reader.line.unsent = 0
-    assert crowd.tell_a_thread()
-    crowd.check()
-
-
-@pytest.mark.kernel
 async def test_behind_a_heartbeat_that_waits_the_loop_sends_first(direct_crowd):
     crowd = direct_crowd
     (reader,) = crowd.at_end(1)
@@ -247,7 +233,7 @@ async def test_behind_a_heartbeat_that_waits_the_loop_sends_first(direct_crowd):
 
 
 @pytest.mark.kernel
-@pytest.mark.parametrize("what", ["stopping", "resting", "anew", "far"])
+@pytest.mark.parametrize("what", ["stopping", "resting", "anew", "far", "heartbeat"])
 async def test_some_things_are_left_to_the_loop(direct_crowd, what, monkeypatch):
     crowd = direct_crowd
     (reader,) = crowd.at_end(1)
@@ -259,12 +245,14 @@ async def test_some_things_are_left_to_the_loop(direct_crowd, what, monkeypatch)
             crowd.tails._resting = asyncio.get_running_loop().call_later(60, print)
         elif what == "anew":
             patch.setattr(crowd.history, "is_still", lambda _: False)
+        elif what == "heartbeat":
+            reader.line.unsent = 1  # of one: nobody is sent past what waits for it
         else:
             patch.setattr("ibb.server.dump.tail.REACH_BYTES", 10)
         crowd.commit(100)
         assert not in_thread(crowd.signal.at_once)
         assert len(reader.data) == before
-        reader.stream.stopping = False
+        reader.stream.stopping, reader.line.unsent = False, 0
     assert crowd.tell_a_thread()
     assert reader.member.reached() == {0: Gtid(0, 1, 100)}
     crowd.check()
