@@ -42,17 +42,20 @@ class Line:
 
     Attributes:
         is_slow: the rest of what is written waits here.
+        sent: bytes, as who sends counts them.
+        came: as they came.
         takes: of the next that a thread sends, so many bytes at most; None: all; -1: it breaks.
     """
 
     def __init__(self, data, *, is_direct):
         self._data, self._is_direct = data, is_direct
         self.is_slow, self.takes, self.unsent, self.sent = False, None, 0, 0
-        self.opened = self.closed = 0
+        self.opened = self.closed = self.came = 0
 
     def write_at_once(self, data):
         """Take packets as a connection does."""
         self._data.append(bytes(data))
+        self.came += len(data)
         self.sent += len(data)
         self.unsent = len(data) if self.is_slow else 0
         return not self.is_slow
@@ -69,6 +72,7 @@ class Line:
         if takes == -1:
             raise ConnectionResetError
         self._data.append(bytes(data[:takes]))
+        self.came += len(self._data[-1])
         return len(self._data[-1])
 
     def close(self):
@@ -213,4 +217,5 @@ class TailCrowd:
             reader.leave()
             reader.stream.close()
             assert reader.line.opened == reader.line.closed
+            assert reader.line.sent == reader.line.came
         assert not self.blocks._seats
