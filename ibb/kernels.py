@@ -45,6 +45,8 @@ KERNELS: Final = (
     "ibb.storage.group_copier",
     "ibb.storage.oob_forest",
     "ibb.storage.oob_run",
+    "ibb.storage.os_read",
+    "ibb.storage.page_ring",
     "ibb.storage.page_seal",
     "ibb.storage.record_run",
     "ibb.storage.record_walker",

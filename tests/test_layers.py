@@ -33,6 +33,7 @@ FORBIDDEN = {"protocol": INPUT_OUTPUT, "storage": LOOPS_AND_SOCKETS | DISK}
 ALLOWED_IN = {
     Path("ibb/storage/os_disk.py"): DISK,  # only these reach the disk
     Path("ibb/storage/os_file.py"): DISK,
+    Path("ibb/storage/os_read.py"): DISK,
     Path("ibb/storage/large_memory.py"): {"mmap"},  # of memory: it maps no file
     Path("ibb/storage/forks.py"): {"os"},  # it hears of forks, and touches no file
     Path("ibb/protocol/prepared_statement.py"): {"datetime"},  # SQL's moments, not the clock

@@ -25,7 +25,16 @@ class Lock(Protocol):
 
 
 class File(Protocol):
-    """An open file. Safe for use from several threads, except that `close` must come last."""
+    """
+    An open file. Safe for use from several threads, except that `close` must come last.
+
+    Attributes:
+        descriptor: the system's number for it, by which kernels read it; -1: it has none.
+    """
+
+    @property
+    def descriptor(self) -> int:
+        """See above."""
 
     def read_at(self, offset: int, size: int) -> bytes:
         """Return *size* bytes from byte *offset* on, fewer only where the file ends."""
@@ -67,6 +76,8 @@ class File(Protocol):
 
 class ReadByCopy(Protocol):
     """Part of a `File` that has no quicker way to read into memory that is there."""
+
+    descriptor: int = -1
 
     def read_at(self, offset: int, size: int) -> bytes:
         """As in `File`."""

@@ -2,7 +2,8 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from ibb.protocol.errors import FormatError
@@ -78,6 +79,20 @@ class OpenFiles:
         handle = self._take(file_no)
         try:
             return handle.file.read_into(offset, room)
+        finally:
+            self._give_back(handle)
+
+    @contextmanager
+    def lent(self, file_no: int) -> Iterator[int]:
+        """
+        Have a file stay open in a block, which gets its descriptor, or -1 if it has none.
+
+        Raises:
+            DiskError: the file is missing.
+        """
+        handle = self._take(file_no)
+        try:
+            yield handle.file.descriptor
         finally:
             self._give_back(handle)
 

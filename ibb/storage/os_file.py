@@ -29,6 +29,11 @@ class OsFile:
         assert self._descriptor is not None, f"{self._path} is closed"
         return self._descriptor
 
+    @property
+    def descriptor(self) -> int:
+        """The system's number for the file, which is open."""
+        return self._open_descriptor()
+
     def read_at(self, offset: int, size: int) -> bytes:
         """Return *size* bytes from byte *offset* on, fewer only where the file ends."""
         descriptor = self._open_descriptor()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ibb.protocol.errors import FormatError
@@ -22,6 +23,8 @@ from .position import Position
 from .record_walker import count_good
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from .disk import Buffer
     from .file_header import FileHeader
     from .history import PagedHistory
@@ -32,6 +35,7 @@ RUN_BYTES: Final = 256 << 10  # read at a time
 LONG_RUNS: Final = 4  # times as much, for a record that does not fit into that, or one reader
 LONG_RUN_BYTES: Final = RUN_BYTES * LONG_RUNS
 OVERLAP_BYTES: Final = 64 << 10  # of a run and the next
+LENT_BYTES: Final = 64 << 20
 KEPT_BYTES_MAX: Final = 4 << 20
 SINGLE_PAGES_MAX: Final = 16  # that are asked for one by one
 
@@ -59,6 +63,23 @@ class PageRun(NamedTuple):
     def give_to(self, walker: RecordWalker) -> bool:
         """Have a walker take the pages; tell whether they hold what it was missing."""
         return walker.load(*self[:5])
+
+
+class LentFile(NamedTuple):
+    """
+    A file that stays open.
+
+    Attributes:
+        file_no: its number.
+        page_size: bytes.
+        descriptor: to read it by; -1: there is none.
+        stop: number of the page behind those that are whole and will not change; 0: there is none.
+    """
+
+    file_no: int
+    page_size: int
+    descriptor: int
+    stop: int
 
 
 class PageRuns:
@@ -143,6 +164,26 @@ class PageRuns:
         except DiskError:
             pass  # one by one it will be seen which page is at fault
         return self._singly(header, page_no)
+
+    @contextmanager
+    def lent(self, header: FileHeader, walker: RecordWalker, generation: int) -> Iterator[LentFile]:
+        """
+        Lend a file for a block to who reads its pages by itself, in order and for nobody else.
+
+        Args:
+            header: of the file.
+            walker: is there.
+            generation: of the history; if it is over, nothing of the file is whole.
+        """
+        page_size, descriptor, stop = header.page_size, -1, 0
+        with ExitStack() as stack:
+            with suppress(DiskError):  # who reads on is told
+                first = walker.wanted_page(page_size)
+                whole = self._whole_pages(header, first + LENT_BYTES // page_size)
+                descriptor = stack.enter_context(_files_of(self._history).lent(header.file_no))
+                is_it = self._history.generation == generation  # asked when it is open
+                stop = whole if descriptor >= 0 and is_it else 0
+            yield LentFile(header.file_no, page_size, descriptor, stop)
 
     def _is_last(self, header: FileHeader, page_no: int) -> bool:
         """Tell whether the history ends in a page, or before it."""

@@ -82,6 +82,7 @@ class ReadOnlyFile:
         self._file = file
         self._path = path
         self._why = why
+        self.descriptor = file.descriptor
         self.read_at = file.read_at
         self.read_into = file.read_into
         self.next_data = file.next_data

@@ -10,7 +10,7 @@ cdef int _roots_max
 cpdef Py_ssize_t count_good(data, Py_ssize_t page_size) except -1
 
 @cython.locals(page=Py_ssize_t, base=Py_ssize_t, end=Py_ssize_t, checksum="unsigned int", stored="unsigned int")
-cdef Py_ssize_t _count_good(const unsigned char[::1] data, Py_ssize_t page_size, Py_ssize_t pages) noexcept nogil
+cdef Py_ssize_t good_pages(const unsigned char[::1] data, Py_ssize_t page_size, Py_ssize_t pages) noexcept nogil
 
 
 @cython.final
@@ -18,13 +18,15 @@ cdef class RecordWalker:
     cdef const unsigned char[::1] data
     cdef readonly long long file_no, page_size, page, begin, count, first, last, list_count, left, part
     cdef readonly int type, ends
-    cdef long long _first_page, _end_page, _start, _place, _area_end, _last_start, _visible
+    cdef long long _first_page, _end_page, _start, _place, _area_end, _last_start, _visible, _turn, _room
     cdef int _kind, _nested, _roots
     cdef long long links[5]
     cdef long long _root_at[64]
     cdef int _height[64]
 
     cpdef seek(self, long long file_no, long long offset)
+    cpdef enter(self, ring, long long page_size)
+    cdef void show(self, long long first, long long end, long long turn) noexcept nogil
     cpdef long long wanted_page(self, long long page_size)
 
     @cython.locals(page="long long", known="long long", is_known=bint)
@@ -70,6 +72,9 @@ cdef class RecordWalker:
 
     @cython.locals(offset="long long", file_no="long long")
     cdef bint _is_link(self, int which, int root) noexcept nogil
+
+    @cython.locals(spot="long long")
+    cdef long long _base(self) noexcept nogil
 
     @cython.locals(place="long long", base="long long", visible="long long", kind=int, size="long long", end="long long")
     cdef int _next_chunk(self) noexcept nogil

@@ -46,11 +46,12 @@ def count_good(data: Buffer, page_size: int) -> int:
     if not pages:
         return 0
     with cython.nogil:
-        pages = _count_good(view, page_size, pages)
+        pages = good_pages(view, page_size, pages)
     return pages  # noqa: RET504 - nothing returns without the interpreter
 
 
-def _count_good(data: memoryview, page_size: int, pages: int) -> int:
+def good_pages(data: memoryview, page_size: int, pages: int) -> int:
+    """Do as `count_good` for a number of pages, without the interpreter."""
     for page in range(pages):
         base = page * page_size
         end = base + page_size - 4
@@ -90,6 +91,7 @@ class RecordWalker:
         self.data = memoryview(b"")
         self.file_no = self.page_size = self._first_page = self._end_page = self.page = 0
         self._start = self._place = self._area_end = self._last_start = self._visible = 0
+        self._turn = self._room = 0
         self._kind = self.type = self.part = self.left = self.begin = 0
         self.ends, self._nested = 1, -1
         self.count = self.first = self.last = self.list_count = self._roots = 0
@@ -136,7 +138,40 @@ class RecordWalker:
         self.data = memoryview(data)
         self._first_page, self._end_page, self._visible = first, first + pages, visible
         self._area_end, self._last_start = page_size - 4, page_size - 8
+        self._turn, self._room = 0, pages
         return True
+
+    def enter(self, ring: memoryview, page_size: int) -> None:
+        """
+        Take pages from memory that is used round and round, as `show` says from now on.
+
+        Args:
+            ring: of some pages.
+            page_size: bytes of each.
+        """
+        if not PAGE_SIZE_MIN <= page_size <= PAGE_SIZE_MAX or self.page_size not in {0, page_size}:
+            raise ValueError(f"pages of {page_size} bytes behind those of {self.page_size}")
+        if not self.page_size:
+            self.page_size = page_size
+            self.go(max(self._start, page_size))
+        self.data = memoryview(ring)
+        self._first_page = self._end_page = 0
+        self._area_end, self._last_start = page_size - 4, page_size - 8
+        self._visible = self._area_end
+        self._turn, self._room = 0, len(self.data) // page_size
+
+    def show(self, first: int, end: int, turn: int) -> None:
+        """
+        Have whole pages of the ring, whose checksums are right.
+
+        Args:
+            first: number of the first one.
+            end: number behind the last, at most as many as the ring has room for.
+            turn: where in the ring the first one is.
+        """
+        self._first_page, self._end_page, self._turn = first, end, turn
+        if self.left > 0:
+            self.part = self._base() + self._place - self.left
 
     def at(self) -> int:
         """Return the offset in the file where the next chunk is looked for."""
@@ -310,6 +345,13 @@ class RecordWalker:
             return file_no == 0 and offset == 0
         return file_no == self.file_no and offset == self._root_at[root]
 
+    def _base(self) -> int:
+        """Return where the present page lies, which is there."""
+        spot = self.page - self._first_page + self._turn
+        if spot >= self._room:
+            spot -= self._room
+        return spot * self.page_size
+
     def _next_chunk(self) -> int:
         while True:
             if not self._first_page <= self.page < self._end_page:
@@ -318,7 +360,7 @@ class RecordWalker:
             if place > self._last_start:
                 self.page, self._place = self.page + 1, 0
                 continue
-            base = (self.page - self._first_page) * self.page_size
+            base = self._base()
             visible = self._visible if self.page == self._end_page - 1 else self._area_end
             if place >= visible:
                 return _need

@@ -1,5 +1,7 @@
 """Open files are few, and none is closed under a reader."""
 
+import os
+
 import pytest
 
 from ibb.protocol.errors import FormatError
@@ -70,6 +72,16 @@ def test_a_dropped_file_stays_open_until_the_read_on_it_is_done(files):
     assert files.read(3, 0, 10) == b"file 3"
     assert states == [1]
     assert not files.disk.is_open
+
+
+def test_a_file_that_is_lent_stays_open_until_it_is_given_back(files):
+    with files.lent(3) as descriptor:
+        files.drop(3)
+        assert len(files.disk.is_open) == 1
+        assert os.pread(descriptor, 100, 0) == b"file 3"
+    assert not files.disk.is_open
+    with pytest.raises(DiskError), files.lent(999):
+        pass
 
 
 def test_closing_closes_all(files):

@@ -1,14 +1,18 @@
 """Runs of pages: read once for all who pass, and no others than `PageSource` would give."""
 
+import os
 import random
+from dataclasses import replace
 
 import pytest
 
 from ibb.protocol.gtid import Gtid
 from ibb.storage import Store, StoreOptions
+from ibb.storage.file_name import binlog_name
 from ibb.storage.page_room import PageRoom
 from ibb.storage.page_runs import LONG_RUN_BYTES, OVERLAP_BYTES, RUN_BYTES, PageRuns
 from ibb.storage.read_only import ReadOnlyHistory
+from ibb.storage.record_walker import RecordWalker
 
 from ..faults.sim_disk import SimDisk
 from .events import transaction
@@ -132,6 +136,37 @@ def test_nothing_of_a_history_that_was_begun_anew_is_found_again():
         assert b"old 1 " in seen[0].data
         assert b"new 1 " in seen[1].data
         assert b"old 1 " not in seen[1].data
+
+
+def test_of_a_file_that_is_lent_only_whole_pages_of_the_history_are_to_be_read(tmp_path):
+    options = StoreOptions(page_size=4096, max_binlog_size=1 << 20, redo_segment_size=1 << 20)
+    with Store.open(tmp_path / "s", options) as store:
+        for number in range(1, 40):
+            with store.begin() as group:
+                group.write(transaction(f"{number}", 40_000))
+                group.commit(Gtid(0, 1, number))
+        runs, generation = PageRuns(store), store.generation
+        assert store.end().file_no == 1
+        for file_no, whole in ((0, 256), (1, store.end().offset // 4096)):
+            header = runs.header(file_no)
+            walker = RecordWalker()
+            walker.seek(file_no, 9 * 4096 + 100)
+            with runs.lent(header, walker, generation) as lent:
+                assert lent[:2] == (file_no, 4096)
+                assert os.fstat(lent.descriptor).st_size == store._disk.size(
+                    f"{tmp_path}/s/{binlog_name(file_no)}"
+                )
+                assert lent.stop == whole
+            with runs.lent(header, walker, generation + 1) as lent:
+                assert lent.stop == 0
+        with runs.lent(replace(header, file_no=77), walker, generation) as lent:
+            assert (lent.descriptor, lent.stop) == (-1, 0)
+
+
+def test_who_has_no_descriptor_lends_none(history):
+    runs = PageRuns(history)
+    with runs.lent(runs.header(0), RecordWalker(), history.generation) as lent:
+        assert (lent.descriptor, lent.stop) == (-1, 0)
 
 
 def test_no_more_is_kept_than_may_be(history):

@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import select
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ibb.protocol.fields import Buffer
+
+Result = TypeVar("Result")
 
 
 class DirectSender:
@@ -37,12 +41,22 @@ class DirectSender:
             OSError: the connection is gone, or closed.
         """
         try:
+            return self.lend(lambda descriptor: os.write(descriptor, data))
+        except BlockingIOError:
+            return 0
+
+    def lend(self, call: Callable[[int], Result]) -> Result:
+        """
+        Return what *call* makes of the descriptor, which does not block.
+
+        Raises:
+            OSError: the connection was closed.
+        """
+        try:
             with self._mutex:
                 if self._ends:
                     raise ConnectionAbortedError("the connection was closed")
-                return os.write(self._descriptor, data)
-        except BlockingIOError:
-            return 0
+                return call(self._descriptor)
         finally:
             if self._ends:
                 self.close()  # who wanted that has not waited for us

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ibb.protocol.command import SemiSyncAck
     from ibb.protocol.event_encoder import WirePart
     from ibb.protocol.fields import Buffer
+    from ibb.server.connections.direct_sender import DirectSender
     from ibb.storage.group_reader import StoredGroup
     from ibb.storage.position import Position
 
@@ -67,9 +68,9 @@ class CountedStream(DumpStream):
         self._file_numbers = {self._place.name: 0}  # of a GiB each
         self._asked = AskedGroups()
 
-    def next_batch(self) -> Batch:
+    def next_batch(self, sender: DirectSender | None = None) -> Batch:
         """Return the next packets; a client that is at the end from the start has everything."""
-        batch = super().next_batch()
+        batch = super().next_batch(sender)
         if batch.outcome is Outcome.IDLE and self._begun is None:
             self._tell_of_start(self._reader.position)
         return batch

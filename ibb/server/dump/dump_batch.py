@@ -53,6 +53,7 @@ class Batch:
             since 1970.
         sent: the last GTID of each domain whose group ends in it; in the first batch, what the
             client had.
+        sent_size: bytes of packets before *data* that the client has taken already.
         start, end: how far the stream was before this batch and is behind it; None before its
             start was found.
     """
@@ -62,5 +63,6 @@ class Batch:
     error: SqlError | None = None
     written_at: float = 0.0
     sent: Mapping[int, Gtid] = field(default_factory=dict)
+    sent_size: int = 0
     start: Place | None = None
     end: Place | None = None

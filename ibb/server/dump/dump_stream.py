@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from ibb.protocol.event_encoder import WirePart
     from ibb.protocol.fields import Buffer
     from ibb.protocol.gtid import Gtid
+    from ibb.server.connections.direct_sender import DirectSender
     from ibb.storage.group_reader import StoredGroup
     from ibb.storage.gtid_search import StartPlace
     from ibb.storage.holds import Hold
@@ -67,23 +68,22 @@ class DumpStream:
 
     def __init__(self, terms: DumpTerms) -> None:
         history, request, pace = terms.history, terms.request, terms.pace
-        self.seq, self.stopping = 1, False
+        self.seq, self.stopping, self._closed = 1, False, False
+        self._sent_size = 0  # bytes of the batch that is being made which are sent already
         self._history, self._request = history, request
         self._terms, self._server_id, self._pace = terms, terms.server_id, pace
         self._checksum_alg = CHECKSUM_CRC32 if request.checksum else CHECKSUM_NONE
         self._place = StreamPosition(request.file_name or STREAM_NAME)  # as the client counts
         self._encoder = self._new_encoder()
         self._hold: Hold | None = None  # keeps from purge what is still to be sent
-        self._closed = False
         self._filter: DumpFilter
         self._reader: GroupReader
-        self._status = STATUS
-        self._sent: dict[int, Gtid] = {}  # by domain, in the batch that is being made
         self._at: Place | None = None  # behind the last batch
+        self._sent: dict[int, Gtid] = {}  # by domain, in the batch that is being made
         self._begun_at: Position
         self._generation = history.generation  # when the start was looked for
         self._last: StoredGroup | None = None  # that was sent
-        self._most = FIRST_BATCH_BYTES  # in a batch
+        self._status, self._most = STATUS, FIRST_BATCH_BYTES  # bytes in a batch
         self._held: StoredGroup | None = None  # looked at already, for its age or its format
         self._age = GroupAge(history, pace, request.server_id)
         self._written_at = 0.0  # the group that is not old enough
@@ -123,15 +123,15 @@ class DumpStream:
             return Batch(b"", Outcome.END)
         return self._checked(self._start)
 
-    def next_batch(self) -> Batch:
-        """Return the next packets; IDLE only when nothing more is durable even after a flush."""
+    def next_batch(self, sender: DirectSender | None = None) -> Batch:  # noqa: ARG002
+        """Return the next packets, but for what a *sender* has sent; IDLE: no more is durable."""
         return self._checked(self._next_batch)
 
     def _checked(self, make: Callable[[], Batch]) -> Batch:
         """Return a batch if all of it is of the history that the dump began in, else the end."""
         seq, framer = self.seq, self._framer
         batch = make()
-        if self._history.is_still(self._generation):
+        if self._sent_size or self._history.is_still(self._generation):
             return batch
         self.seq, self._framer = seq, framer  # nothing of the batch is sent
         return Batch(b"", Outcome.END, MASTER_FATAL_ERROR_READING_BINLOG.error(BEGUN_ANEW))

@@ -33,7 +33,8 @@ def copy_state(to: RunEncoder, source: RunEncoder) -> None:
     to.border = source.border
     if source.behind:  # else the other has begun later: it knows no more than this one
         to.behind = source.behind
-    to._gtids = 0
+    to._gtids = to.kept = to.error = 0
+    to.sent = to.sent_bytes = 0
     to._phase, to._count = source._phase, source._count
     to._first, to._resume = source._first, source._resume
     to._node, to._node_at, to._node_open = source._node, source._node_at, source._node_open
@@ -52,7 +53,7 @@ def _copy_group(packets: EventPackets, other: EventPackets) -> None:
 
 def _copy_walk(walker: RecordWalker, other: RecordWalker) -> None:
     walker.data = memoryview(b"")
-    walker._first_page = walker._end_page = walker._visible = 0
+    walker._first_page = walker._end_page = walker._visible = walker._turn = walker._room = 0
     walker.file_no, walker.page_size, walker._start = other.file_no, other.page_size, other._start
     walker._area_end, walker._last_start = other._area_end, other._last_start
     walker.page, walker._place, walker.left = other.page, other._place, other.left

@@ -1,5 +1,8 @@
 cimport cython
+from libc.errno cimport EAGAIN
+from libc.errno cimport errno as last_error
 from libc.string cimport memcpy
+from posix.unistd cimport write
 
 from ibb.protocol.fast_checksum cimport crc32_behind
 from ibb.storage.record_walker cimport RecordWalker
@@ -23,6 +26,8 @@ cdef class EventPackets:
     cpdef lend(self, out, long long wanted, int seq)
     cpdef void give_back(self)
     cpdef void take(self) noexcept nogil
+    @cython.locals(size=Py_ssize_t)
+    cdef long long offer(self, int descriptor) noexcept nogil
     cdef void begin_group(self) noexcept nogil
     cdef void end_group(self) noexcept nogil
     cdef void take_back(self) noexcept nogil

@@ -10,6 +10,8 @@ types. Every length is checked against what holds it. Source: ibb-format 5.1; du
 
 from __future__ import annotations
 
+import errno
+import os
 from typing import TYPE_CHECKING, Final
 
 try:
@@ -103,6 +105,15 @@ class EventPackets:
         self.used = self.event_bytes = 0
         self._group_used = self._group_bytes = 0
         self._group_seq = self.seq
+
+    def offer(self, descriptor: int) -> int:
+        """Return how much a socket that does not block takes of what lies ready, or an error."""
+        if cython.compiled:
+            size = write(descriptor, cython.address(self._out[0]), self.used)  # noqa: F821
+            if size >= 0:
+                return size
+            return 0 if last_error == EAGAIN else -last_error  # noqa: F821
+        return _write(descriptor, self._out[: self.used])
 
     def begin_group(self) -> None:
         """Expect the first event of a group."""
@@ -254,6 +265,15 @@ class EventPackets:
         self.seq = (self.seq + 1) & 255
         self.used += 5 + wire
         self.event_bytes += wire
+
+
+def _write(descriptor: int, data: memoryview) -> int:
+    try:
+        return os.write(descriptor, data)
+    except BlockingIOError:
+        return 0
+    except OSError as error:
+        return -(error.errno or errno.EIO)
 
 
 def _u32(data: memoryview, at: int) -> int:

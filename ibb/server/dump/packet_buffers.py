@@ -12,6 +12,7 @@ from .run_encoder import BEYOND_BYTES
 
 BLOCK_BYTES: Final = BATCH_BYTES * 3 // 2  # wanted in one, when a file's end does not come before
 LONG_BYTES: Final = 4 << 20  # wanted for a reader that shares with nobody: fewer calls a byte
+SENT_BYTES: Final = 8 << 20  # the same where pieces are sent as they are made
 BUFFER_BYTES: Final = BLOCK_BYTES + BEYOND_BYTES
 LONG_BUFFER_BYTES: Final = LONG_BYTES + BEYOND_BYTES
 BUFFERS_MAX: Final = 8  # that are kept

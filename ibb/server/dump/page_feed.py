@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections import deque
+import os
 from typing import TYPE_CHECKING, Final
 
 from ibb.storage.errors import DiskError
-from ibb.storage.page_room import PageRoom
-from ibb.storage.page_runs import LONG_RUN_BYTES
+from ibb.storage.large_memory import large_memory
+from ibb.storage.page_ring import PageRing
 
-from . import event_packets
+from . import encoder_state, event_packets
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from ibb.server.connections.direct_sender import DirectSender
     from ibb.storage.file_header import FileHeader
-    from ibb.storage.page_runs import PageRun, PageRuns
+    from ibb.storage.page_runs import LentFile, PageRun, PageRuns
 
     from .run_encoder import RunEncoder
 
 FIRST_BYTES: Final = 64 << 10  # read at first: who seeks waits for them, and perhaps leaves
-RUNS_KEPT: Final = 3  # of an encoder that goes back from a commit record to its pieces
+RING_BYTES: Final = 4 << 20  # of who reads alone, and goes back from a commit record to its pieces
+READ_BYTES: Final = 256 << 10  # into it at a time: they stay in the processor's caches
 
 
 class PageFeed:
@@ -29,27 +33,24 @@ class PageFeed:
         runs: the pages of the history.
 
     Attributes:
-        known: the pages that it has; None: none, or none that are known here.
-        is_alone: nobody else will want its pages; may be set.
+        has_pages: the encoder has pages that are known here.
     """
 
     def __init__(self, runs: PageRuns) -> None:
         self._runs = runs
-        self.known: PageRun | None = None
-        self.is_alone = False
-        self._before: deque[PageRun] = deque(maxlen=RUNS_KEPT)  # where it may go back to
+        self.has_pages = False
+        self._known: PageRun | None = None  # pages that others may have as well
         self._has_begun = False
-        self._room: PageRoom | None = None  # for pages that nobody else wants
+        self._ring: PageRing | None = None  # pages that nobody else wants
 
     def forget(self) -> None:
         """Let all pages go."""
-        self.known = None
-        self._before.clear()
+        self._known, self.has_pages = None, False
 
     def rest(self) -> None:
         """As `forget`, for a while: what pages were read into goes as well."""
         self.forget()
-        self._room = None
+        self._ring = None
 
     def run(
         self,
@@ -71,14 +72,66 @@ class PageFeed:
             seq: sequence id of the first packet in *out*.
             end: offset in the file behind which nothing is looked for; None: there may be more.
         """
+        if encoder.walker.left and not self.has_pages and not self._attach(encoder, header):
+            encoder.take_back()
+            return event_packets.ODD
         while (code := encoder.run(out, wanted, seq)) == event_packets.NEED:
             if end is not None and encoder.border >= end and not encoder.in_group:
                 break
             known = self._next(header, encoder.walker.wanted_page(header.page_size))
             if known is None or not known.give_to(encoder.walker):
                 break
-            self.known = known
+            self._known, self.has_pages = known, True
         return code
+
+    def run_alone(
+        self,
+        encoder: RunEncoder,
+        file: AbstractContextManager[LentFile],
+        out: memoryview,
+        wanted: int,
+        seq: int,
+        most: int,
+        sender: DirectSender | None,
+    ) -> int:
+        """
+        As `run`, with pages that nobody else will want, which may be NEED although there are more.
+
+        Args:
+            encoder: is run.
+            file: that it is in.
+            out: as for `run`.
+            wanted: as for `run`.
+            seq: as for `run`.
+            most: bytes that are sent, a piece whenever there is as much as is wanted, before this
+                returns FULL; `RunEncoder.pump` says how.
+            sender: sends them; None: it returns FULL when there is as much as is wanted.
+
+        Raises:
+            OSError: the client has gone.
+        """
+        if self._ring is None:
+            self._ring = PageRing(large_memory(RING_BYTES), READ_BYTES)
+        ring = self._ring
+        with file as (file_no, page_size, descriptor, stop):
+            if not ring.open(encoder.walker, file_no, page_size, descriptor, stop):
+                return event_packets.NEED
+            self._known, self.has_pages = None, True
+            try:
+                if sender is None:
+                    return encoder.pump(out, wanted, seq, ring, -1, 0)
+                code = sender.lend(lambda it: encoder.pump(out, wanted, seq, ring, it, most))
+            finally:
+                ring.close()
+        if encoder.error:
+            raise OSError(encoder.error, os.strerror(encoder.error))
+        return code
+
+    def _attach(self, encoder: RunEncoder, header: FileHeader) -> bool:
+        """Give an encoder the page again that it is inside of, behind a block of another's."""
+        known = self._known = self._runs.load(header, encoder.walker.page, 0)
+        self.has_pages = known is not None and encoder_state.attach(encoder, *known[:5])
+        return self.has_pages
 
     def _next(self, header: FileHeader, page: int) -> PageRun | None:
         """Return pages from the one wanted on, more of them than are known."""
@@ -87,25 +140,9 @@ class PageFeed:
             few = self._first(header, page)
             if few is not None:
                 return few
-        known = self.known
+        known = self._known
         known_end = known.first + known.pages if known and known.first <= page else 0
-        if not self.is_alone:
-            self._before.clear()
-        elif known is not None and not any(run is known for run in self._before):
-            self._before.append(known)
-        for run in self._before:
-            if run.first <= page < run.first + run.pages and page >= known_end:
-                return run
-        wanted_end = known_end if page < known_end else 0
-        return self._runs.load(header, page, wanted_end, room=self._free_room())
-
-    def _free_room(self) -> memoryview | None:
-        """Return where to read to if nobody else will want what is read."""
-        if not self.is_alone:
-            return None
-        if self._room is None:
-            self._room = PageRoom(LONG_RUN_BYTES, RUNS_KEPT + 2)
-        return self._room.free([*self._before, *filter(None, (self.known,))])
+        return self._runs.load(header, page, known_end if page < known_end else 0)
 
     def _first(self, header: FileHeader, page: int) -> PageRun | None:
         """Return a few pages, if they are whole and right."""

@@ -1,6 +1,7 @@
 cimport cython
 
 from ibb.server.dump.event_packets cimport EventPackets
+from ibb.storage.page_ring cimport PageRing
 from ibb.storage.record_walker cimport RecordWalker
 
 cdef int _ok, _need, _odd, _full, _head, _pass
@@ -14,6 +15,8 @@ cdef class RunEncoder:
     cdef readonly EventPackets packets
     cdef readonly long long border, behind
     cdef public bint is_last
+    cdef readonly long long sent, sent_bytes, kept
+    cdef readonly int error
     cdef public long long stop_at
     cdef long long _count, _first, _resume, _node, _node_at
     cdef int _starts, _passed, _phase, _node_open, _gtids
@@ -30,6 +33,12 @@ cdef class RunEncoder:
 
     @cython.locals(code=int)
     cpdef int run(self, out, long long wanted, int seq) except -1
+
+    @cython.locals(code=int)
+    cpdef int pump(self, out, long long wanted, int seq, PageRing ring, int descriptor, long long most) except -1
+
+    @cython.locals(code=int, size="long long")
+    cdef int _pump(self, PageRing ring, int descriptor, long long most) noexcept nogil
 
     @cython.locals(place=int)
     cpdef list take(self)

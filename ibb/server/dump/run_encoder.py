@@ -10,7 +10,7 @@ plain Python, too; `run_encoder.pxd` gives it C types. Source: ibb-format 6; dum
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 try:
     import cython
@@ -21,6 +21,9 @@ from ibb.storage import record_walker
 
 from . import event_packets
 from .event_packets import EVENT_BYTES_MAX, FRAME_BYTES, FULL, HEAD, NEED, ODD, OK
+
+if TYPE_CHECKING:
+    from ibb.storage.page_ring import PageRing
 
 DOMAINS_MAX: Final = 32  # in what is handed out at a time, and of those that are passed over
 NOWHERE: Final = 1 << 62  # behind all offsets
@@ -44,6 +47,10 @@ class RunEncoder:
         packets: what it makes.
         border: offset in the file behind the last whole group, or other record between groups.
         behind: the same behind the last whole group; 0: none since `seek`.
+        sent, sent_bytes: bytes that a socket has taken since `take`, and those of all events whose
+            packets it has taken to their end, or nearly: what it left is not counted there.
+        kept: where in the buffer that begins which it has not taken.
+        error: number of the one that it had; 0: none.
         is_last, stop_at: begin no other group, or none behind one that ends there; may be set.
     """
 
@@ -55,6 +62,7 @@ class RunEncoder:
         self.behind = self.border = 0
         self.is_last, self.stop_at = False, NOWHERE
         self._starts = self._passed = 0
+        self.sent = self.sent_bytes = self.kept = self.error = 0
         if not cython.compiled:
             self._domains, self._servers, self._numbers = ([0] * DOMAINS_MAX for _ in range(3))
             self._start_domains, self._start_servers, self._start_numbers = (
@@ -91,6 +99,53 @@ class RunEncoder:
         self.packets.give_back()
         return code
 
+    def pump(
+        self,
+        out: memoryview,
+        wanted: int,
+        seq: int,
+        ring: PageRing,
+        descriptor: int,
+        most: int,
+    ) -> int:
+        """
+        Do as `run`, with pages from a ring; send what was made when it is as much as wanted.
+
+        Args:
+            out: as for `run`.
+            wanted: as for `run`; a piece that is sent has so many bytes.
+            seq: as for `run`.
+            ring: has the pages.
+            descriptor: of a socket, which does not block; -1: nothing is sent.
+            most: bytes, behind which no more is begun.
+        """
+        self.packets.lend(out, wanted, seq)
+        with cython.nogil:
+            code = self._pump(ring, descriptor, most)
+        self.packets.give_back()
+        return code
+
+    def _pump(self, ring: PageRing, descriptor: int, most: int) -> int:
+        while True:
+            self._passed = 0
+            code = self._run()
+            while code == _need and ring.more(self.walker):
+                code = self._run()
+            if code != _full or self.packets.used < self.packets.wanted or descriptor < 0:
+                return code
+            size = self.packets.offer(descriptor)
+            if size < 0:
+                self.error = -size
+                return code
+            self.sent += size
+            if size < self.packets.used:
+                self.kept = size
+                return code
+            self.sent_bytes += self.packets.event_bytes
+            self.packets.take()
+            if self.sent >= most:
+                return code
+
     def pass_over(self, starts: list[tuple[int, int, int]]) -> None:
         """
         Pass over groups from now on that are before some; those, or what is behind them, are odd.
@@ -113,6 +168,7 @@ class RunEncoder:
             for place in range(self._gtids)
         ]
         self._gtids = 0
+        self.sent = self.sent_bytes = self.kept = self.error = 0
         self.packets.take()
         return found
 

@@ -9,6 +9,7 @@ and bytes and errors are the same whoever makes them.
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ibb.protocol.errors import FormatError
@@ -26,6 +27,7 @@ from .packet_buffers import (
     BUFFER_BYTES,
     LONG_BUFFER_BYTES,
     LONG_BYTES,
+    SENT_BYTES,
     give_buffer,
     take_buffer,
 )
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 
     from ibb.protocol.event_encoder import EventEncoder, WirePart
     from ibb.protocol.fields import Buffer
+    from ibb.server.connections.direct_sender import DirectSender
     from ibb.storage.file_header import FileHeader
 
     from .dump_batch import Batch
@@ -82,6 +85,7 @@ class RunStream(DumpStream):
         self._joining = threading.Lock()
         self._has_joined = self._has_left = False
         self._passes_over = False  # what its client has
+        self._sender: DirectSender | None = None  # for the batch that is being made
         self._much = 0  # bytes of the batch that was sent just now, if it was large
         self._header: FileHeader | None = None  # of the kernel's file, while it leads
         self._led_from: Position | None = None  # where the reader is meanwhile, if it is up to date
@@ -104,12 +108,13 @@ class RunStream(DumpStream):
                 self._blocks.join(self._seat)
         return batch
 
-    def next_batch(self) -> Batch:
+    def next_batch(self, sender: DirectSender | None = None) -> Batch:
         """Return the next packets; those of the batch before are gone then."""
         self.forget_batch()
+        self._sender, self._sent_size = sender, 0
         batch = super().next_batch()
         self._first_file = None
-        return batch
+        return replace(batch, sent_size=self._sent_size) if self._sent_size else batch
 
     def forget_batch(self) -> None:
         """Take it that nobody looks at the last batch any more: what it lies in is free again."""
@@ -158,7 +163,7 @@ class RunStream(DumpStream):
         if self._is_at_end():
             self._check_generation()
             self._led_from = None  # what the reader has of its page will be less than there is
-            if self._feed.known is not None:
+            if self._feed.has_pages:
                 encoder_state.copy_state(self._kernel, self._kernel)
             self._feed.rest()  # this may last: let pages go
             return Outcome.IDLE
@@ -184,12 +189,14 @@ class RunStream(DumpStream):
         if not kernel.in_group and (self.stopping or not self._begin_run()):
             return None if self._header is not None else 0
         assert self._header is not None
-        self._feed.is_alone = self._wants_long(out)
-        if self._feed.is_alone:
+        if self._wants_long(out):
             kernel.stop_at = run_encoder.NOWHERE
-            much = min(self._much * 2, LONG_BYTES)  # little for who leaves behind a few groups
-            size = LONG_BUFFER_BYTES if much > BLOCK_BYTES else BUFFER_BYTES
-            return self._send_made(much, out, take_buffer(size))
+            is_sent = self._sender is not None
+            most = SENT_BYTES if is_sent else LONG_BYTES
+            much = min(self._much * 2, most)  # little for who leaves behind a few groups
+            piece = min(much, wanted) if is_sent else much
+            size = LONG_BUFFER_BYTES if piece > BLOCK_BYTES else BUFFER_BYTES
+            return self._send_made(piece, out, take_buffer(size), much)
         if not self._passes_over:
             kernel.stop_at = kernel.border - kernel.border % GRID_BYTES + GRID_BYTES
         if out or self.stopping or self._passes_over:
@@ -205,16 +212,21 @@ class RunStream(DumpStream):
         is_free = not out and not self.stopping and not self._pace.limited
         return is_free and self._much > 0 and self._blocks.is_alone(self._seat)
 
-    def _send_made(self, wanted: int, out: list[Buffer], buffer: memoryview) -> int | None:
-        """Make packets in a buffer, and keep them for others that come."""
+    def _send_made(
+        self, wanted: int, out: list[Buffer], buffer: memoryview, alone: int = 0
+    ) -> int | None:
+        """Make packets, and keep them for others; for who is *alone* send up to so much of them."""
         kernel, block, before = self._kernel, None, self.seq
         try:
-            code = self._run(buffer, wanted)
-            self._check_generation()
-            size, event_bytes = kernel.packets.used, kernel.packets.event_bytes
-            data: Buffer = memoryview(buffer)[:size]
+            code = self._run(buffer, wanted, alone)
+            if not kernel.sent:  # else all of it is of one history
+                self._check_generation()
+            self._sent_size += kernel.sent
+            event_bytes = kernel.sent_bytes + kernel.packets.event_bytes
+            data: Buffer = memoryview(buffer)[kernel.kept : kernel.packets.used]
+            size, made = len(data), kernel.sent + len(data)
             is_lent = size >= _LENT_BYTES_MIN and not out
-            self._much = size if is_lent else 0
+            self._much = made if made >= _LENT_BYTES_MIN and not out else 0
             if not is_lent:
                 data = bytes(data)
             self.seq = kernel.packets.seq
@@ -238,7 +250,7 @@ class RunStream(DumpStream):
         if code == event_packets.FULL or (code == event_packets.NEED and self._is_at_end()):
             return None
         self._lead_by_reader()
-        return size
+        return made
 
     def _send_block(self, block: Block, out: list[Buffer]) -> int | None:
         """Add packets that another reader of the same kind has made; the kernel is behind them."""
@@ -298,23 +310,21 @@ class RunStream(DumpStream):
         self._kernel.pass_over([(start.domain, start.server, start.seq) for start in starts])
         return True
 
-    def _run(self, buffer: memoryview, wanted: int) -> int:
+    def _run(self, buffer: memoryview, wanted: int, alone: int) -> int:
         """Run the kernel until it is full or cannot go on."""
-        kernel, header = self._kernel, self._header
+        kernel, header, code = self._kernel, self._header, event_packets.NEED
         assert header is not None
-        if kernel.walker.left and self._feed.known is None and not self._attach(header):
-            kernel.take_back()
-            return event_packets.ODD
-        code = self._feed.run(kernel, header, buffer, wanted, self.seq)
+        if alone:
+            lent = self._runs.lent(header, kernel.walker, self._generation)
+            code = self._feed.run_alone(kernel, lent, buffer, wanted, self.seq, alone, self._sender)
+        if kernel.sent and code == event_packets.NEED:
+            return event_packets.FULL  # what comes next has other pages
+        if code == event_packets.NEED:
+            code = self._feed.run(kernel, header, buffer, wanted, self.seq)
         if code == event_packets.NEED and kernel.in_group:
             kernel.take_back()
             return event_packets.ODD
         return code
-
-    def _attach(self, header: FileHeader) -> bool:
-        """Give the kernel the page again that it is inside of, behind a block of another's."""
-        known = self._feed.known = self._runs.load(header, self._kernel.walker.page, 0)
-        return known is not None and encoder_state.attach(self._kernel, *known[:5])
 
     def _lead_by_reader(self) -> None:
         """Go on as ever, behind the last group that the kernel has sent, or inside the next."""

@@ -92,10 +92,11 @@ class SocketPump:
         begun = time.monotonic()
         try:
             while True:
-                batch = make() if make is not None else self._stream.next_batch()
+                batch = make() if make is not None else self._stream.next_batch(sender)
                 make = None
+                self.taken += batch.sent_size
                 left = memoryview(batch.data)
-                if left and batch.outcome is Outcome.MORE:
+                if batch.outcome is Outcome.MORE and (left or batch.sent_size):
                     left = self._send(sender, left, begun)
                     if not left:
                         took(batch)

@@ -1,10 +1,13 @@
 """Two ways to make the packets of a dump, and all that either says."""
 
-from contextlib import contextmanager
+import os
+import socket
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
+from unittest.mock import patch
 
 from ibb.protocol.gtid import Gtid, GtidPosition
-from ibb.server.dump import dump_stream, page_feed
+from ibb.server.dump import dump_stream, page_feed, run_stream
 from ibb.server.dump.dump_batch import Outcome
 from ibb.server.dump.dump_request import DumpRequest
 from ibb.server.dump.dump_stream import DumpStream
@@ -13,10 +16,14 @@ from ibb.server.dump.pacing import Pacing
 from ibb.server.dump.run_stream import RunStream
 from ibb.storage import page_runs
 from ibb.storage.clock import SystemClock
+from ibb.storage.open_files import OpenFiles
 
 from ...storage.events import rows_event, xid
 
 BATCHES_MAX = 100_000
+RING_BYTES = 256 << 10  # so that it turns in a test
+READ_BYTES = 64 << 10
+COPY_BYTES = 1 << 20
 
 
 class Made(NamedTuple):
@@ -77,16 +84,94 @@ def made_by(kind, history, asked):
         one.close()
 
 
-def rest_of(one, batch=None):
-    """Return what a stream makes from a batch on."""
+def pumped(history, asked, room):
+    """Return what a stream makes that sends by itself what it reads by itself, as far as it can."""
+    one = stream(RunStream, history, asked)
+    try:
+        with by_descriptor(), Client(room) as client:
+            return rest_of(one, one.start(), client)
+    finally:
+        one.close()
+
+
+@contextmanager
+def by_descriptor():
+    """Have streams that are alone read by descriptors, and send little at a time."""
+    with (
+        patch.object(run_stream, "_LENT_BYTES_MIN", 1),
+        patch.object(page_feed, "RING_BYTES", RING_BYTES),
+        patch.object(page_feed, "READ_BYTES", READ_BYTES),
+        patch.object(OpenFiles, "lent", _lent),
+    ):
+        yield
+
+
+class Client:
+    """A client's connection, which takes some *room* of bytes while nobody reads."""
+
+    def __init__(self, room):
+        self._ours, self._theirs = socket.socketpair()
+        self._ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, room)
+        self._ours.setblocking(False)
+        self._theirs.setblocking(False)
+        self.bytes = 0
+
+    def lend(self, call):
+        return call(self._ours.fileno())
+
+    def received(self):
+        """Return what was sent since the last call."""
+        found = []
+        with suppress(BlockingIOError):
+            while data := self._theirs.recv(1 << 20):
+                found.append(data)
+        self.bytes += sum(map(len, found))
+        return b"".join(found)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self._ours.close()
+        self._theirs.close()
+
+
+@contextmanager
+def _lent(files, file_no):
+    """Lend a file as `OpenFiles` does; one that has no descriptor as a copy that has."""
+    handle = files._take(file_no)
+    try:
+        if handle.file.descriptor >= 0:
+            yield handle.file.descriptor
+            return
+        copy = os.memfd_create("copy")
+        try:
+            os.ftruncate(copy, handle.file.size())
+            offset = 0
+            while data := handle.file.read_at(offset, COPY_BYTES):
+                if data.count(0) < len(data):
+                    os.pwrite(copy, data, offset)
+                offset += len(data)
+            yield copy
+        finally:
+            os.close(copy)
+    finally:
+        files._give_back(handle)
+
+
+def rest_of(one, batch=None, client=None):
+    """Return what a stream makes from a batch on, and sends to a client meanwhile."""
     data, sent = [], {}
-    batch = batch or one.next_batch()
+    batch = batch or one.next_batch(client)
     for _ in range(BATCHES_MAX):
+        if client is not None:
+            data.append(client.received())
+            assert len(data[-1]) == batch.sent_size
         data.append(bytes(batch.data))  # the next one may be made where it lies
         sent.update(batch.sent)
         if batch.outcome is not Outcome.MORE:
             break
-        batch = one.next_batch()
+        batch = one.next_batch(client)
     whole = one.at_boundary
     error = batch.error and f"{batch.error.code} {batch.error}"
     return Made(
@@ -105,10 +190,11 @@ def packets_of(data):
 
 
 def assert_same(history, asked):
-    """Compare both ways, packet by packet; return what they made."""
-    plain, quick = made_by(DumpStream, history, asked), made_by(RunStream, history, asked)
-    assert packets_of(quick.data) == packets_of(plain.data)
-    assert quick == plain
+    """Compare all ways, packet by packet; return what they made."""
+    plain = made_by(DumpStream, history, asked)
+    for quick in (made_by(RunStream, history, asked), pumped(history, asked, 1 << 14)):
+        assert packets_of(quick.data) == packets_of(plain.data)
+        assert quick == plain
     return plain
 
 

@@ -11,8 +11,9 @@ from ibb.storage.read_only import ReadOnlyHistory
 
 from ...storage.begun_anew import DIRECTORY, TwoHistories, mark_of
 from ...storage.preemption import Meeting, meet_everywhere
-from .made_streams import request, rest_of, stream
+from .made_streams import Client, by_descriptor, request, rest_of, stream
 
+CLIENT_BYTES = 1 << 14
 TOLD = "deleted and begun anew (RESET MASTER)"
 
 
@@ -21,10 +22,10 @@ def kind(request):
     return request.param
 
 
-def begun(kind, monkeypatch):
+def begun(kind, monkeypatch, batch=1000, groups_in_a_file=2):
     """Return two histories, a view of the first, and a dump of it that has sent one batch."""
-    monkeypatch.setattr(dump_stream, "BATCH_BYTES", 1000)
-    both = TwoHistories()
+    monkeypatch.setattr(dump_stream, "BATCH_BYTES", batch)
+    both = TwoHistories(groups_in_a_file)
     view = ReadOnlyHistory(both.disk, DIRECTORY, follow_unsynced=True)
     shared = {"runs": PageRuns(view)} if kind is RunStream else {}
     one = stream(kind, view, request(), **shared)
@@ -56,13 +57,17 @@ def test_a_start_that_another_history_came_into_is_none(kind, monkeypatch):
 
 
 @pytest.mark.parametrize("looks", [False, True], ids=["nobody looks", "somebody looks"])
-@pytest.mark.parametrize("within", ["/dump_stream.py", "/run_stream.py", "/open_files.py"])
-def test_a_dump_is_of_one_history(kind, within, looks, monkeypatch):
-    if kind is DumpStream and within == "/run_stream.py":
+@pytest.mark.parametrize(
+    "within", ["/dump_stream.py", "/run_stream.py", "/open_files.py", "/page_runs.py"]
+)
+@pytest.mark.parametrize("sends", [False, True], ids=["made", "sent"])
+def test_a_dump_is_of_one_history(kind, sends, within, looks, monkeypatch):
+    if kind is DumpStream and (sends or within in ("/run_stream.py", "/page_runs.py")):
         return
+    sent = []
 
     def scene():
-        both, view, one = begun(kind, monkeypatch)
+        both, view, one = begun(kind, monkeypatch, *((200, 6) if sends else (1000, 2)))
         made = []
 
         def begin_anew():
@@ -76,9 +81,18 @@ def test_a_dump_is_of_one_history(kind, within, looks, monkeypatch):
             assert made[0].outcome is (Outcome.END if made[0].error else Outcome.IDLE)
             assert made[0].error is None or TOLD in made[0].error
 
-        return Meeting(lambda: made.append(rest_of(one)), begin_anew, check)
+        def read():
+            if not sends:
+                made.append(rest_of(one))
+                return
+            with by_descriptor(), Client(CLIENT_BYTES) as client:
+                made.append(rest_of(one, client=client))
+                sent.append(client.bytes)
+
+        return Meeting(read, begin_anew, check)
 
     assert meet_everywhere(scene, stops=40, within=(within,)) > 0
+    assert not sends or max(sent) > 1000
 
 
 def test_inside_a_packet_there_is_no_place_for_the_reason(monkeypatch):

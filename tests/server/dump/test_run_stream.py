@@ -207,6 +207,8 @@ def test_an_event_that_is_too_large_goes_on_where_the_kernel_has_stopped(quick_b
                 group.write(b"".join(events) + xid(number))
                 group.commit(Gtid(0, 1, number))
         made = assert_same(store, request())
+        quick_bytes.clear()
+        made_by(RunStream, store, request())
     assert 2 * dump_stream.BATCH_BYTES < sum(quick_bytes) < len(made.data) - len(large)
 
 
@@ -307,23 +309,6 @@ def test_who_leaves_after_a_few_groups_has_cost_no_large_buffer(monkeypatch):
                 LONG_BUFFER_BYTES: 0,
             }
             leaving.close()
-
-
-def test_pages_are_read_once_for_who_reads_alone(monkeypatch):
-    """Also those of a group that is begun in its pieces and read again from its commit record."""
-    read, real = [], PageRuns._read
-
-    def note(runs, header, first, count, *room):
-        read.append(range(first, first + count))
-        return real(runs, header, first, count, *room)
-
-    with made_up(SimDisk(), random.Random(6), 16384, 0, max_binlog_size=64 << 20) as store:
-        publish_rows(store, groups=30, events=120, size=8000)
-        monkeypatch.setattr(PageRuns, "_read", note)
-        made = assert_same(store, request())
-    assert len(made.data) > 20 << 20
-    once = {page for pages in read for page in pages}
-    assert sum(map(len, read)) < 1.1 * len(once)
 
 
 def test_who_seeks_waits_for_a_few_pages_and_for_the_kernel_alone(monkeypatch, quick_bytes):

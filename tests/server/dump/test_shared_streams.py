@@ -75,7 +75,7 @@ def test_pages_are_read_once_for_all_who_wait_at_the_end_and_not_to_see_that_it_
             for one in crowd.readers:
                 one.step()
                 assert (one.outcome, one.data[-1]) == (Outcome.IDLE, b"")
-                assert one.stream._feed.known is None
+                assert not one.stream._feed.has_pages
             with store.begin() as group:
                 group.write(query("a") + xid(number))
                 group.commit(Gtid(0, 1, number))
@@ -177,7 +177,7 @@ def test_who_is_left_behind_goes_on_alone_inside_a_group(monkeypatch, tmp_path):
             slow.step()
         assert slow.stream._kernel.in_group
         assert crowd.found
-        assert slow.stream._feed.known is None  # what it got was made by the other
+        assert not slow.stream._feed.has_pages  # what it got was made by the other
         fast.run()
         found = len(crowd.found)
         assert crowd.blocks._bytes <= 1 << 20
@@ -185,7 +185,7 @@ def test_who_is_left_behind_goes_on_alone_inside_a_group(monkeypatch, tmp_path):
         crowd.blocks._bytes = 0
         slow.step()
         assert len(crowd.found) == found
-        assert slow.stream._feed.known is not None  # nor has it begun the group again
+        assert slow.stream._feed.has_pages  # nor has it begun the group again
         slow.run()
         crowd.check()
         crowd.close()

@@ -28,7 +28,7 @@ class Batches:
         self.left, self.made, self.last, self.forgotten = count, 0, last, 0
         self._place = bytearray(size)
 
-    def next_batch(self):
+    def next_batch(self, sender=None):
         if not self.left:
             return Batch(b"end" if self.last is Outcome.END else b"", self.last)
         self.left -= 1
@@ -138,10 +138,10 @@ def test_every_turn_gives_its_descriptor_up_and_where_it_made_batches(ends, fail
 
 def test_a_dump_that_is_dropped_in_its_turn_sends_nothing_more(ends):
     class Dropped(Batches):
-        def next_batch(self):
+        def next_batch(self, sender=None):
             if self.made == 2:
                 sender.close()
-            return super().next_batch()
+            return super().next_batch(sender)
 
     sender = DirectSender(ends[0].fileno())
     pump, took = pump_of(Dropped(9, 10))
