@@ -42,6 +42,7 @@ KERNELS: Final = (
     "ibb.server.dump.run_encoder",
     "ibb.server.dump.sequence_ids",
     "ibb.storage.commit_scan",
+    "ibb.storage.fifo_page",
     "ibb.storage.group_copier",
     "ibb.storage.oob_forest",
     "ibb.storage.oob_run",

@@ -3,6 +3,8 @@ cimport cython
 from .fast_checksum cimport crc32_at
 from .little_endian cimport number_at
 
+cdef Py_ssize_t _run_bytes_max, _groups_max, _events_bytes_max
+
 
 cdef class GroupRun:
     cdef readonly Py_ssize_t count, used
@@ -16,7 +18,7 @@ cdef class GroupRun:
     cdef unsigned long long[::1] _seqs
     cdef unsigned long long _number
     cdef unsigned long _domain, _server
-    cdef Py_ssize_t _limit, _size
+    cdef Py_ssize_t _limit, _room, _size
     cdef int _kind
 
     @cython.locals(domain="unsigned long", server="unsigned long", newest="unsigned long long",

@@ -37,9 +37,11 @@ if TYPE_CHECKING:
 if not cython.compiled:  # else the .pxd names it
     from .little_endian import number_at
 
-RUN_BYTES_MAX: Final = 256 << 10  # of the events of one run
+RUN_BYTES_MAX: Final = 256 << 10  # of the groups of one run
 GROUPS_MAX: Final = RUN_BYTES_MAX // 64  # of one run: none is as small as that
+EVENTS_BYTES_MAX: Final = 1 << 20  # of a run of events inside a group
 
+_run_bytes_max, _groups_max, _events_bytes_max = RUN_BYTES_MAX, GROUPS_MAX, EVENTS_BYTES_MAX
 _INSIDE: Final = 1  # kinds of events
 _END: Final = 2
 _QUERY: Final = 3
@@ -76,7 +78,7 @@ class GroupRun:
         self.used = 0
         self.seq = 0
         self.timestamp = 0
-        self.data = memoryview(bytearray(RUN_BYTES_MAX))
+        self.data = memoryview(bytearray(EVENTS_BYTES_MAX))
         self.bounds = array("q", bytes(8 * (GROUPS_MAX + 1)))
         self.seqs = array("Q", bytes(8 * GROUPS_MAX))
         self.origins: list[tuple[int, int, int]] = []
@@ -128,8 +130,8 @@ class GroupRun:
         self.seq = seq
         domain = server = newest = 0
         at = offset
-        self._limit = group_bytes_max
-        while self.count < 4096:
+        self._limit, self._room = group_bytes_max, _run_bytes_max
+        while self.count < _groups_max:
             end = self._take_group(packets, at, checksum)
             if end == at:
                 break
@@ -161,7 +163,7 @@ class GroupRun:
         self.count = self.used = 0
         self.origins = []
         self.seq = seq
-        self._limit = 262144
+        self._limit = self._room = _events_bytes_max
         at = offset
         while True:
             end = self._take_event(packets, at, checksum, 0)
@@ -208,7 +210,7 @@ class GroupRun:
         if data[at + 12] or said != size + checksum:
             return offset
         kind = self._kinds[data[at + 4]]
-        if not kind or self.used + size > 262144 or self.used + size - start > self._limit:
+        if not kind or self.used + size > self._room or self.used + size - start > self._limit:
             return offset
         if kind == 4 and not self._read_gtid(data, at, size):
             return offset

@@ -17,7 +17,7 @@ from .oob_forest import ForestMark, OobForest
 
 _LOG_POS = slice(LOG_POS_OFFSET, LOG_POS_OFFSET + 4)
 _NO_LOG_POS = bytes(4)
-PLAIN_BYTES_MAX = 512 << 10  # that are kept before they leave: what is written may be of any size
+PLAIN_BYTES_MAX = 1 << 20  # that are kept before they leave: what is written may be of any size
 
 
 class ListMark(NamedTuple):

@@ -35,7 +35,7 @@ from .record_bound import RecordBound, run_bound
 from .record_run import RecordRun
 from .xa import PreparedXa
 
-RUN_BYTES_MAX = 256 << 10  # of pieces that are written together, while others wait
+RUN_BYTES_MAX = 1 << 20  # of pieces that are written together, while others wait
 RUN_PIECES_MAX = 256
 RUN_PIECES_MIN = 2
 FEW_GROUPS = 2  # take less time one by one, ...

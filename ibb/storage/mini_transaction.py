@@ -8,8 +8,8 @@ complete, so that none can reach the disk before its redo.
 from typing import Protocol
 
 from .disk import Buffer
+from .fifo_page import FifoPage
 from .file_header import HEADER_FIELDS_SIZE
-from .page_fifo import FifoPage
 from .redo_record import Change
 
 

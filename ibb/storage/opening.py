@@ -24,6 +24,7 @@ from .directory import BinlogDirectory
 from .disk import Disk
 from .durable import DurableOffset
 from .end_at_rest import find_end_at_rest, find_end_of_data
+from .fifo_page import FifoPage
 from .file_header import FileHeader
 from .file_name import binlog_name, parse_binlog_name
 from .given_up_files import close_given_up_files
@@ -31,7 +32,7 @@ from .listing import EMPTY_FILES_MAX, NEWEST_EMPTY, list_files
 from .live_pages import LivePages
 from .options import StoreOptions
 from .page import check_page, page_is_zero
-from .page_fifo import FifoPage, PageFifo
+from .page_fifo import PageFifo
 from .position import Position
 from .record import Xid
 from .recovery import Replayed, clear_behind, is_unused, replay

@@ -14,42 +14,7 @@ happens outside it. A page is taken out only after it was written, never before.
 import threading
 from collections import deque
 
-from .page import CHECKSUM_SIZE
-
-
-class FifoPage:
-    """
-    One page on its way to the disk.
-
-    Attributes:
-        data: the image, `page_size` bytes, checksum not yet in place.
-        end: first byte of the checksum.
-        used: bytes of content so far; the rest up to the checksum is zero.
-        last_lsn: end of the last redo group that changed the page; it may be written once the
-            redo log is durable up to there.
-        complete: no more content will come.
-        flushed_clean: incomplete, and its present content is on the disk; the next change must
-            redo-log the whole page.
-    """
-
-    __slots__ = (
-        "complete", "data", "end", "file_no", "flushed_clean", "last_lsn", "page_no", "used"
-    )  # fmt: skip
-
-    def __init__(self, file_no: int, page_no: int, page_size: int) -> None:
-        self.file_no = file_no
-        self.page_no = page_no
-        self.data = bytearray(page_size)
-        self.end = page_size - CHECKSUM_SIZE
-        self.used = 0
-        self.last_lsn = 0
-        self.complete = False
-        self.flushed_clean = False
-
-    @property
-    def room(self) -> int:
-        """Bytes of content that still fit."""
-        return self.end - self.used
+from .fifo_page import FifoPage
 
 
 class PageFifo:

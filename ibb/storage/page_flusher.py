@@ -7,7 +7,8 @@ Source: ibb-format 9.3, 9.5.
 import threading
 
 from .binlog_files import BinlogFiles
-from .page_fifo import FifoPage, PageFifo
+from .fifo_page import FifoPage
+from .page_fifo import PageFifo
 from .page_seal import seal_page, seal_pages
 from .redo import RedoLog
 

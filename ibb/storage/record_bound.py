@@ -15,11 +15,11 @@ from ibb.protocol.gtid import Gtid
 from .chunk import CHUNK_HEADER_SIZE
 from .disk import Buffer
 from .errors import GroupError, StateTooLarge
+from .fifo_page import FifoPage
 from .file_shape import FileShape, state_fits
 from .new_record import NewRecord, gtid_of
 from .options import STATE_BYTES_MAX, StoreOptions
 from .page import CHECKSUM_SIZE
-from .page_fifo import FifoPage
 from .position import Position
 from .record import encode_state
 from .redo_record import CHANGE_HEADER_SIZE, GROUP_HEADER_SIZE, Change, group_size

@@ -1,6 +1,7 @@
 cimport cython
 
 from ibb.protocol.fast_checksum cimport crc32c_at
+from ibb.storage.fifo_page cimport FifoPage
 
 
 cdef class RecordRun:
@@ -16,9 +17,10 @@ cdef class RecordRun:
     cdef Py_ssize_t _own_size, _end, _group, _group_shared, _group_size, _head, _head_size, _size, _done
     cdef unsigned long long _file_no, _lsn, _synced_lsn
 
-    cpdef bint fits(self, Py_ssize_t size)
-
     cpdef begin(self, unsigned long long file_no, unsigned long long lsn, unsigned long long synced_lsn)
+
+    @cython.locals(payload=Py_ssize_t, page=FifoPage, begun=Py_ssize_t, since=Py_ssize_t, used=Py_ssize_t, changed=list)
+    cpdef list fill_pages(self, FifoPage tail, fifo, long long page_no, Py_ssize_t page_size, Py_ssize_t pages_after)
 
     @cython.locals(out="unsigned char[::1]", end=Py_ssize_t, payload=Py_ssize_t, size=Py_ssize_t, room=Py_ssize_t,
                    left=Py_ssize_t, length=Py_ssize_t, kind=int)

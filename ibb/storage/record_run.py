@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
     from ibb.protocol.fields import Buffer
 
+    from .fifo_page import FifoPage
+    from .writer_place import Pages
+
 _ROOM_FIRST = 1 << 16
 
 
@@ -91,18 +94,9 @@ class RecordRun:
         self._lsn = 0
         self._synced_lsn = 0
 
-    def fits(self, size: int) -> bool:
-        """Tell whether the next record goes into chunks of *size* bytes of data in all."""
-        return self._next_size() <= size
-
     def begin(self, file_no: int, lsn: int, synced_lsn: int) -> None:
         """Say which file the pages are of, where the log goes on, and up to where it is synced."""
         self._file_no, self._lsn, self._synced_lsn = file_no, lsn, synced_lsn
-
-    @property
-    def is_done(self) -> bool:
-        """Whether all records were written."""
-        return self.next == self._end
 
     def redo_groups(self) -> list[Buffer]:
         """
@@ -123,6 +117,40 @@ class RecordRun:
         if at < self._own_size:
             parts.append(own[at:])
         return parts
+
+    def fill_pages(
+        self, tail: FifoPage | None, fifo: Pages, page_no: int, page_size: int, pages_after: int
+    ) -> list[FifoPage]:
+        """
+        Put as many records as fit into pages, from the one that is begun on; return those changed.
+
+        Args:
+            tail: the page that is begun; None: none is.
+            fifo: gives further ones.
+            page_no: in the file, of that page or of the next one.
+            page_size: bytes.
+            pages_after: further pages that may be begun.
+        """
+        payload = page_size - 4 - 3
+        changed: list[FifoPage] = []
+        page = tail
+        while self.next < self._end:
+            if page is None:
+                if not self.is_open and self._next_size() > pages_after * payload:
+                    break
+                page = fifo.append(self._file_no, page_no, page_size)
+                pages_after -= 1
+            begun = page.used
+            since = 0 if page.flushed_clean else begun
+            used = self.fill(page.data, begun, since, page_no, pages_after)
+            if used == begun:
+                break
+            page.used, page.flushed_clean = used, False
+            changed.append(page)
+            if used == page.end:
+                page = None
+                page_no += 1
+        return changed
 
     def fill(self, page: bytearray, used: int, since: int, page_no: int, pages_after: int) -> int:
         """

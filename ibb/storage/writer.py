@@ -17,13 +17,13 @@ from .chunk import (
     LAST,
     chunk_header,
 )
+from .fifo_page import FifoPage, set_logged
 from .file_header import NO_XA, FileHeader
 from .file_pins import FilePins
 from .file_shape import FileShape, state_fits
 from .mini_transaction import ChangeLog, MiniTransaction
 from .new_record import NewRecord
 from .options import STATE_BYTES_MAX
-from .page_fifo import FifoPage
 from .position import Position
 from .record import RecordType, encode_state
 from .record_run import RecordRun
@@ -187,34 +187,19 @@ class Writer:
         Raises:
             StoreFailed: the redo log takes nothing more.
         """
-        redo, file_no, page_size = self._redo, self.file_no, self.page_size
-        run.begin(file_no, redo.next_lsn, redo.synced_lsn)
-        payload, after = self.shape.page_payload, self.pages_before_state
-        changed: list[FifoPage] = []
-        while not run.is_done:
-            page = self._tail
-            if page is None:
-                if not run.is_open and not run.fits(after * payload):
-                    break
-                page = self._tail = self._fifo.append(file_no, self._page_no, page_size)
-                after -= 1
-            begun = page.used
-            since = 0 if page.flushed_clean else begun
-            used = run.fill(page.data, begun, since, page.page_no, after)
-            if used == begun:
-                break
-            page.used, page.flushed_clean = used, False
-            changed.append(page)
-            if used == page.end:
-                self._tail = None
-                self._page_no += 1
+        redo = self._redo
+        run.begin(self.file_no, redo.next_lsn, redo.synced_lsn)
+        changed = run.fill_pages(
+            self._tail, self._fifo, self._page_no, self.page_size, self.pages_before_state
+        )
         if not changed:
             return None
         assert not run.is_open
+        last = changed[-1]
+        is_full = last.used == last.end
+        self._tail, self._page_no = None if is_full else last, last.page_no + is_full
         lsn = redo.append_run(run.redo_groups(), run.redo_size)
-        for page in changed:
-            page.last_lsn = lsn
-            page.complete = page.used == page.end
+        set_logged(changed, lsn)
         return lsn
 
     @property

@@ -4,9 +4,9 @@ from typing import NamedTuple, Protocol
 
 from ibb.protocol.binlog_state import BinlogState
 
+from .fifo_page import FifoPage
 from .file_header import FileHeader
 from .file_shape import FileShape
-from .page_fifo import FifoPage
 
 
 class WriterPlace(NamedTuple):

@@ -249,7 +249,7 @@ def test_no_run_takes_more_than_its_bound(page_size, sizes, one_size, before, ch
     run = RecordRun(RecordType.COMMIT, NO_LISTS, None, data, bounds, 0, len(sizes))
     used = log.bytes
     assert writer.append_run(run) is not None
-    assert run.is_done
+    assert run.next == len(sizes)
     size = bounds[-1] + len(sizes) * len(NO_LISTS)
     assert log.bytes - used <= run_bound(len(sizes), size, page_size).redo_bytes
 

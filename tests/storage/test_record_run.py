@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ibb.storage.page_fifo import PageFifo
 from ibb.storage.record import NO_LISTS, RecordType
 from ibb.storage.record_run import RecordRun
 from ibb.storage.redo_record import parse_groups
@@ -35,7 +36,7 @@ def log_of(run):
 def fill(run, page_no, used, since, pages, page_size=PAGE_SIZE):
     """Fill page after page; return the images and the bytes used of the last."""
     images, before = {}, run.next
-    while not run.is_done and pages >= 0:
+    while pages >= 0:
         image = images.setdefault(page_no, bytearray(b"\xaa" * used + bytes(page_size - used)))
         reached = run.fill(image, used, since, page_no, pages)
         if reached == used:
@@ -104,7 +105,9 @@ def test_the_log_brings_back_whole_records(page_size, sizes, used, pages, relog)
 def test_a_record_is_begun_only_if_it_ends_in_the_pages_there_are(size, fits):
     run = run_of([b"x" * size])
     image = bytearray(PAGE_SIZE)
-    assert run.fits(2 * 505) is fits
+    fifo = PageFifo(9)
+    assert len(run_of([b"x" * size]).fill_pages(None, fifo, 1, PAGE_SIZE, 2)) == 2 * fits
+    assert len(fifo) == 2 * fits
     assert (run.fill(image, 0, 0, 1, 1) > 0) is fits
     assert any(image) is fits
     assert run.redo_size == (0 if not fits else run.redo_size)
@@ -116,7 +119,7 @@ def test_a_part_of_the_records_can_be_written():
     run = run_of(records, 1, 2)
     image = bytearray(PAGE_SIZE)
     run.fill(image, 0, 0, 1, 0)
-    assert run.is_done
+    assert run.next == 3
     assert [data for _, data in chunks(image, 0)] == [NO_LISTS + b"bb", NO_LISTS + b"ccc"]
 
 
