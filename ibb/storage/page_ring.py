@@ -95,7 +95,6 @@ class PageRing:
         good = self._read(spot, count)
         if good < count:
             good = max(good - 1, 0)  # the last one that was written may have grown since
-            self._stop = self._end + good
         self._end += good
         return good > 0
 

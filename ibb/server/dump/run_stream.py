@@ -34,12 +34,12 @@ from .packet_buffers import (
 from .page_feed import PageFeed
 from .sequence_ids import renumber
 from .shared_blocks import Block, BlockPlace, Seat, SharedBlocks
-from .tail_place import PacketKind, TailPlace, end_place
+from .tail_place import PacketKind, TailPlace, end_place, fates_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ibb.protocol.event_encoder import EventEncoder, WirePart
+    from ibb.protocol.event_encoder import WirePart
     from ibb.protocol.fields import Buffer
     from ibb.server.connections.direct_sender import DirectSender
     from ibb.storage.file_header import FileHeader
@@ -76,7 +76,7 @@ class RunStream(DumpStream):
         self._lent: memoryview | Block | None = None  # where the last batch lies
         self._kind = PacketKind(
             request.checksum,
-            _fates_of(self._encoder),
+            fates_of(self._encoder),
             int(EventFlag.SKIP_REPLICATION) if request.skip_marked else 0,
         )
         self._kernel = self._kind.encoder()
@@ -86,6 +86,7 @@ class RunStream(DumpStream):
         self._has_joined = self._has_left = False
         self._passes_over = False  # what its client has
         self._sender: DirectSender | None = None  # for the batch that is being made
+        self._is_odd = False  # behind what was sent the reader is to lead
         self._much = 0  # bytes of the batch that was sent just now, if it was large
         self._header: FileHeader | None = None  # of the kernel's file, while it leads
         self._led_from: Position | None = None  # where the reader is meanwhile, if it is up to date
@@ -94,7 +95,7 @@ class RunStream(DumpStream):
     @property
     def between_groups(self) -> bool:
         """Whether the groups so far are whole."""
-        return self._parts is None and not self._kernel.in_group
+        return self._parts is None and not (self._kernel.in_group or self._is_odd)
 
     def start(self) -> Batch:
         """Find the start and return the first packets, or END with the reason against it."""
@@ -173,13 +174,16 @@ class RunStream(DumpStream):
     def _is_at_end(self) -> bool:
         """Tell whether the kernel leads, and nothing behind it is durable."""
         header, kernel = self._header, self._kernel
-        if header is None or kernel.in_group or self.stopping:
+        if header is None or kernel.in_group or self.stopping or self._is_odd:
             return False
         return Position(header.file_no, kernel.border) >= self._history.end()
 
     def _send_run(self, wanted: int, out: list[Buffer]) -> int | None:
         """Let the kernel add packets; None: it goes on, else the reader is where it stopped."""
         kernel, first = self._kernel, self._first_file
+        if self._is_odd:
+            self._lead_by_reader()
+            return 0
         kernel.is_last = self.stopping
         is_ahead = first is not None and self._reader.position.file_no > first
         if out and is_ahead and self._header is None:
@@ -219,14 +223,16 @@ class RunStream(DumpStream):
         kernel, block, before = self._kernel, None, self.seq
         try:
             code = self._run(buffer, wanted, alone)
-            if not kernel.sent:  # else all of it is of one history
-                self._check_generation()
             self._sent_size += kernel.sent
+            if not kernel.kept:  # else the client lacks the rest of a packet
+                if kernel.sent:
+                    self.seq = buffer[3] if kernel.packets.used else kernel.packets.seq
+                self._check_generation()
             event_bytes = kernel.sent_bytes + kernel.packets.event_bytes
             data: Buffer = memoryview(buffer)[kernel.kept : kernel.packets.used]
-            size, made = len(data), kernel.sent + len(data)
+            size, sent = len(data), kernel.sent
             is_lent = size >= _LENT_BYTES_MIN and not out
-            self._much = made if made >= _LENT_BYTES_MIN and not out else 0
+            self._much = sent + size if sent + size >= _LENT_BYTES_MIN and not out else 0
             if not is_lent:
                 data = bytes(data)
             self.seq = kernel.packets.seq
@@ -249,8 +255,11 @@ class RunStream(DumpStream):
         self._note(event_bytes, groups)
         if code == event_packets.FULL or (code == event_packets.NEED and self._is_at_end()):
             return None
+        if sent:
+            self._is_odd = True  # the next batch goes on, once it is seen whose history there is
+            return None
         self._lead_by_reader()
-        return made
+        return size
 
     def _send_block(self, block: Block, out: list[Buffer]) -> int | None:
         """Add packets that another reader of the same kind has made; the kernel is behind them."""
@@ -317,10 +326,9 @@ class RunStream(DumpStream):
         if alone:
             lent = self._runs.lent(header, kernel.walker, self._generation)
             code = self._feed.run_alone(kernel, lent, buffer, wanted, self.seq, alone, self._sender)
-        if kernel.sent and code == event_packets.NEED:
-            return event_packets.FULL  # what comes next has other pages
-        if code == event_packets.NEED:
-            code = self._feed.run(kernel, header, buffer, wanted, self.seq)
+        if code == event_packets.NEED:  # perhaps inside an event, which lies in the buffer
+            seq = kernel.packets.seq if kernel.sent else self.seq
+            code = self._feed.run(kernel, header, buffer, wanted, seq)
         if code == event_packets.NEED and kernel.in_group:
             kernel.take_back()
             return event_packets.ODD
@@ -333,7 +341,7 @@ class RunStream(DumpStream):
         border, skip = Position(header.file_no, kernel.border), kernel.packets.skip
         if kernel.behind:
             self._begun_at, self._last = Position(header.file_no, kernel.behind), None
-        self._header = None
+        self._header, self._is_odd = None, False
         self._feed.forget()
         kernel.seek(*border)  # holds no page any more
         if border == self._led_from and not skip:
@@ -379,14 +387,6 @@ class RunStream(DumpStream):
         """Note that all of the open group has been sent, and where it ends."""
         super()._end_group()
         self._begun_at, self._last = self._reader.position, None
-
-
-def _fates_of(encoder: EventEncoder) -> bytes:
-    """Return what the kernel does with each type of event that an encoder has a rule for."""
-    fates = bytearray(256)  # SEND
-    for code, fate in encoder._fates.items():  # noqa: SLF001 - the home of these rules
-        fates[code] = event_packets.DROP if fate.name == "DROP" else event_packets.LEAVE
-    return bytes(fates)
 
 
 def _behind(parts: Iterator[WirePart], skip: int) -> Iterator[WirePart]:

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from ibb.storage.chunk import last_chunk_start
 from ibb.storage.position import Position
 
+from . import event_packets
 from .dump_batch import Place
 from .run_encoder import RunEncoder
 
 if TYPE_CHECKING:
+    from ibb.protocol.event_encoder import EventEncoder
     from ibb.storage.file_header import FileHeader
 
 
@@ -43,6 +45,14 @@ class TailPlace:
     generation: int
     header: FileHeader
     encoder: RunEncoder
+
+
+def fates_of(encoder: EventEncoder) -> bytes:
+    """Return what the kernel does with each type of event that an encoder has a rule for."""
+    fates = bytearray(256)  # SEND
+    for code, fate in encoder._fates.items():  # noqa: SLF001 - the home of these rules
+        fates[code] = event_packets.DROP if fate.name == "DROP" else event_packets.LEAVE
+    return bytes(fates)
 
 
 def end_place(header: FileHeader, encoder: RunEncoder) -> Place:

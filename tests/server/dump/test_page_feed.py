@@ -1,15 +1,22 @@
 """Pages for an encoder: what a reader has of its own, and that it gives that back."""
 
+import random
+from contextlib import contextmanager
 from pathlib import Path
 
-from ibb.protocol.gtid import GtidPosition
-from ibb.server.dump import page_feed
+import pytest
+
+from ibb.protocol.gtid import Gtid, GtidPosition
+from ibb.server.dump import dump_stream, page_feed, run_stream
 from ibb.server.dump.dump_batch import Outcome
 from ibb.server.dump.dump_stream import DumpStream
+from ibb.server.dump.packet_buffers import give_buffer
 from ibb.server.dump.run_stream import RunStream
 from ibb.storage import Store, StoreOptions
+from ibb.storage.page_runs import PageRuns
 
-from .made_streams import made_by, publish_rows, request, rest_of, stream
+from ...storage.events import rows_event, xid
+from .made_streams import made_by, packets_of, publish_rows, pumped, request, rest_of, stream
 
 
 def test_who_has_everything_keeps_no_room_for_pages(monkeypatch, tmp_path):
@@ -43,3 +50,53 @@ def bytes_read():
     """Return how many bytes this thread has read so far."""
     lines = Path("/proc/thread-self/io").read_text().splitlines()
     return int(dict(line.split(": ") for line in lines)["rchar"])
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_pages_that_end_anywhere_change_nothing_of_what_is_sent(seed, tmp_path, monkeypatch):
+    """They end inside events, whose beginnings were made already, and before odd groups."""
+    rng, ends, real = random.Random(seed), [], PageRuns.lent
+
+    @contextmanager
+    def lent(runs, header, walker, generation):
+        with real(runs, header, walker, generation) as file:
+            end = walker.wanted_page(header.page_size) + rng.randrange(1, 60)
+            ends.append(end)
+            yield file._replace(stop=min(file.stop, end))
+
+    def give(buffer):
+        buffer[:] = rng.randbytes(256) * (len(buffer) // 256) + bytes(len(buffer) % 256)
+        give_buffer(buffer)
+
+    def lead(one):
+        assert one._sent_size == 0  # what is sent was seen to be of one history
+        lead_by_reader(one)
+
+    lead_by_reader = RunStream._lead_by_reader
+    options = StoreOptions(
+        max_binlog_size=16 << 20, page_size=4096, format_description="upstream", oob_piece_size=9000
+    )
+    with Store.open(tmp_path / "store", options) as store:
+        for number in range(1, 30):
+            with store.begin() as group:
+                for _ in range(rng.choice((1, 3, 60))):
+                    group.write(any_event(rng, 150_000 if rng.random() < 0.02 else 9000))
+                group.write(xid(number))
+                group.commit(Gtid(0, 1, number), wait=False)
+        store.sync()
+        plain = made_by(DumpStream, store, request())
+        monkeypatch.setattr(PageRuns, "lent", lent)
+        monkeypatch.setattr(run_stream, "give_buffer", give)
+        monkeypatch.setattr(dump_stream, "BATCH_BYTES", rng.choice((3000, 40_000)))
+        monkeypatch.setattr(RunStream, "_lead_by_reader", lead)
+        quick = pumped(store, request(), rng.choice((1 << 12, 1 << 18)))
+        assert packets_of(quick.data) == packets_of(plain.data)
+        assert quick == plain
+        assert len(ends) > 3
+
+
+def any_event(rng, size_max):
+    """Return a rows event that no other is like."""
+    event = bytearray(rows_event(rng.randrange(100, size_max)))
+    event[40:] = rng.randbytes(len(event) - 40)
+    return bytes(event)
