@@ -20,5 +20,5 @@ cdef class PageRing:
     @cython.locals(count="long long", spot="long long", over="long long", good="long long")
     cdef bint _has_read(self, long long page) noexcept nogil
 
-    @cython.locals(size="long long", at="long long", done="long long", room="unsigned char[::1]")
+    @cython.locals(size="long long", at="long long", done=Py_ssize_t, room="unsigned char[::1]")
     cdef long long _read(self, long long spot, long long count) noexcept nogil

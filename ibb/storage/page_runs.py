@@ -35,7 +35,7 @@ RUN_BYTES: Final = 256 << 10  # read at a time
 LONG_RUNS: Final = 4  # times as much, for a record that does not fit into that, or one reader
 LONG_RUN_BYTES: Final = RUN_BYTES * LONG_RUNS
 OVERLAP_BYTES: Final = 64 << 10  # of a run and the next
-LENT_BYTES: Final = 64 << 20
+LENT_BYTES: Final = 64 << 20  # of a file, from where its reader is, are known to be whole
 KEPT_BYTES_MAX: Final = 4 << 20
 SINGLE_PAGES_MAX: Final = 16  # that are asked for one by one
 

@@ -78,8 +78,8 @@ class DumpStream:
         self._hold: Hold | None = None  # keeps from purge what is still to be sent
         self._filter: DumpFilter
         self._reader: GroupReader
-        self._at: Place | None = None  # behind the last batch
         self._sent: dict[int, Gtid] = {}  # by domain, in the batch that is being made
+        self._at: Place | None = None  # behind the last batch
         self._begun_at: Position
         self._generation = history.generation  # when the start was looked for
         self._last: StoredGroup | None = None  # that was sent

@@ -47,10 +47,10 @@ class RunEncoder:
         packets: what it makes.
         border: offset in the file behind the last whole group, or other record between groups.
         behind: the same behind the last whole group; 0: none since `seek`.
-        sent, sent_bytes: bytes that a socket has taken since `take`, and those of all events whose
-            packets it has taken to their end, or nearly: what it left is not counted there.
-        kept: where in the buffer that begins which it has not taken.
-        error: number of the one that it had; 0: none.
+        sent: bytes of packets that a socket has taken since `take`.
+        sent_bytes: of the events in the pieces that it has taken whole.
+        kept: where in the buffer the rest of the piece begins of which it has taken a part.
+        error: the system's number for why it takes no more; 0: it does.
         is_last, stop_at: begin no other group, or none behind one that ends there; may be set.
     """
 

@@ -6,12 +6,13 @@ from ibb.server.dump import dump_stream
 from ibb.server.dump.dump_batch import Outcome
 from ibb.server.dump.dump_stream import DumpStream
 from ibb.server.dump.run_stream import RunStream
+from ibb.storage import Store, StoreOptions
 from ibb.storage.page_runs import PageRuns
 from ibb.storage.read_only import ReadOnlyHistory
 
 from ...storage.begun_anew import DIRECTORY, TwoHistories, mark_of
 from ...storage.preemption import Meeting, meet_everywhere
-from .made_streams import Client, by_descriptor, request, rest_of, stream
+from .made_streams import Client, by_descriptor, packets_of, publish_rows, request, rest_of, stream
 
 CLIENT_BYTES = 1 << 14
 TOLD = "deleted and begun anew (RESET MASTER)"
@@ -93,6 +94,42 @@ def test_a_dump_is_of_one_history(kind, sends, within, looks, monkeypatch):
 
     assert meet_everywhere(scene, stops=40, within=(within,)) > 0
     assert not sends or max(sent) > 1000
+
+
+class Ending(Client):
+    """A client during whose sending a history ends."""
+
+    def lend(self, call):
+        found = super().lend(call)
+        self.is_over.append(True)
+        return found
+
+
+@pytest.mark.parametrize("room", [1 << 12, 1 << 20], ids=["takes a part", "takes all"])
+def test_behind_what_was_sent_the_end_is_counted_on(room, tmp_path, monkeypatch):
+    """A history ends while packets of it are sent: the client gets the rest of one that it has."""
+    monkeypatch.setattr(dump_stream, "BATCH_BYTES", 5000)
+    is_over, parts = [], []
+    with Store.open(tmp_path, StoreOptions(format_description="upstream")) as store:
+        publish_rows(store, groups=30, events=3, size=3000)
+        monkeypatch.setattr(store, "is_still", lambda _: not is_over)
+        one = stream(RunStream, store, request())
+        parts.append(bytes(one.start().data))
+        with by_descriptor(), Ending(room) as client:
+            client.is_over = is_over
+            while True:
+                batch = one.next_batch(client)
+                parts += client.received(), bytes(batch.data)
+                if batch.outcome is not Outcome.MORE:
+                    break
+                assert not is_over or (batch.sent_size and batch.data)
+        assert (batch.outcome, TOLD in str(batch.error)) == (Outcome.END, True)
+        data = b"".join(parts)
+        packets = packets_of(data)
+        assert sum(4 + len(payload) for _, payload in packets) == len(data)
+        assert [number for number, _ in packets] == [n & 255 for n in range(1, len(packets) + 1)]
+        assert one.seq == (len(packets) + 1) & 255
+        one.close()
 
 
 def test_inside_a_packet_there_is_no_place_for_the_reason(monkeypatch):

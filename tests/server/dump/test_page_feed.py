@@ -70,6 +70,7 @@ def test_pages_that_end_anywhere_change_nothing_of_what_is_sent(seed, tmp_path, 
 
     def lead(one):
         assert one._sent_size == 0  # what is sent was seen to be of one history
+        assert not (one._is_odd and one.between_groups)
         lead_by_reader(one)
 
     lead_by_reader = RunStream._lead_by_reader

@@ -1,7 +1,9 @@
 """Turns of a dump that sends where it makes: how much goes out in one, and when it ends."""
 
+import os
 import socket
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -73,6 +75,23 @@ def test_a_client_that_reads_gets_all_batches_in_one_turn(ends, last, monkeypatc
     assert pump.taken == count * BATCH_BYTES
     assert took == list(range(1, count + 1))
     assert (batch.outcome, batch.data) == (last, b"end" if last is Outcome.END else b"")
+
+
+def test_what_a_stream_has_sent_itself_is_taken_and_not_sent_again(ends):
+    class Sending(Batches):
+        def next_batch(self, sender=None):
+            batch = super().next_batch(sender)
+            if batch.outcome is not Outcome.MORE:
+                return batch
+            size = sender.lend(lambda descriptor: os.write(descriptor, batch.data[:60]))
+            rest = batch.data[60:] if self.made % 2 else b""
+            return replace(batch, data=rest, sent_size=size)
+
+    pump, took = pump_of(Sending(4, 100))
+    assert pump.turn(DirectSender(ends[0].fileno()), took).outcome is Outcome.IDLE
+    assert took == [1, 2, 3, 4]
+    assert pump.taken == 320
+    assert ends[1].recv(1000) == b"\1" * 100 + b"\2" * 60 + b"\3" * 100 + b"\4" * 60
 
 
 def test_what_a_client_does_not_take_is_returned_and_can_be_sent_later(ends):
