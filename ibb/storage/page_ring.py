@@ -50,7 +50,7 @@ class PageRing:
             walker: takes the pages.
             file_no: of the file; pages of the one before are forgotten.
             page_size: bytes.
-            descriptor: to read it by, until `close`.
+            descriptor: to read it by, while it is lent.
             stop: number of the page behind those that are whole.
         """
         if (file_no, page_size) != (self._file_no, self._page_size):
@@ -66,10 +66,6 @@ class PageRing:
             walker.enter(self._memory, page_size)
             walker.show(self._first, self._end, self._turn)
         return is_there
-
-    def close(self) -> None:
-        """Read no more."""
-        self._descriptor = -1
 
     def more(self, walker: RecordWalker) -> bool:
         """Have the walker get more pages than it has; tell whether there were any."""

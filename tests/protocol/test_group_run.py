@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ibb.protocol.event import HEAD_BYTES_MAX, EventType, build_event, with_checksum
 from ibb.protocol.event_splitter import EventSplitter
-from ibb.protocol.group_run import GROUPS_MAX, RUN_BYTES_MAX, GroupRun
+from ibb.protocol.group_run import EVENTS_BYTES_MAX, GROUPS_MAX, RUN_BYTES_MAX, GroupRun
 from ibb.protocol.gtid import Gtid
 from ibb.protocol.gtid_event import GtidEvent, XaId
 from ibb.protocol.packet import frame_all
@@ -201,3 +201,15 @@ def test_events_inside_a_transaction_are_taken_up_to_its_end():
     assert run.take_events(data, end, run.seq, 4) == end
     (data,) = packets([query("update") + gtid_event(1)])
     assert run.take_events(data, 0, 1, 4) == len(packets([query("update")])[0])
+
+
+@pytest.mark.kernel
+def test_a_run_of_events_ends_where_it_is_full_and_goes_on_there():
+    events = [rows_event(9000)] * (EVENTS_BYTES_MAX // 9000 + 5)
+    data = b"".join(packets([b"".join(events)]))
+    run = GroupRun()
+    end = run.take_events(data, 0, 1, 4)
+    found = bytes(run.data[: run.used])
+    assert EVENTS_BYTES_MAX - len(events[0]) < run.used <= EVENTS_BYTES_MAX
+    assert run.take_events(data, end, run.seq, 4) == len(data)
+    assert found + run.data[: run.used] == b"".join(events)

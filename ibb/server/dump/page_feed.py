@@ -117,12 +117,9 @@ class PageFeed:
             if not ring.open(encoder.walker, file_no, page_size, descriptor, stop):
                 return event_packets.NEED
             self._known, self.has_pages = None, True
-            try:
-                if sender is None:
-                    return encoder.pump(out, wanted, seq, ring, -1, 0)
-                code = sender.lend(lambda it: encoder.pump(out, wanted, seq, ring, it, most))
-            finally:
-                ring.close()
+            if sender is None:
+                return encoder.pump(out, wanted, seq, ring, -1, 0)
+            code = sender.lend(lambda it: encoder.pump(out, wanted, seq, ring, it, most))
         if encoder.error:
             raise OSError(encoder.error, os.strerror(encoder.error))
         return code

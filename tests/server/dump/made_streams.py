@@ -128,6 +128,9 @@ class Client:
         self.bytes += sum(map(len, found))
         return b"".join(found)
 
+    def leave(self):
+        self._theirs.close()
+
     def __enter__(self):
         return self
 

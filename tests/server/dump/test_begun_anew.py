@@ -108,10 +108,10 @@ class Ending(Client):
 @pytest.mark.parametrize("room", [1 << 12, 1 << 20], ids=["takes a part", "takes all"])
 def test_behind_what_was_sent_the_end_is_counted_on(room, tmp_path, monkeypatch):
     """A history ends while packets of it are sent: the client gets the rest of one that it has."""
-    monkeypatch.setattr(dump_stream, "BATCH_BYTES", 5000)
-    is_over, parts = [], []
+    monkeypatch.setattr(dump_stream, "BATCH_BYTES", 40_000)
+    is_over, parts, left = [], [], 0
     with Store.open(tmp_path, StoreOptions(format_description="upstream")) as store:
-        publish_rows(store, groups=30, events=3, size=3000)
+        publish_rows(store, groups=60, events=3, size=3000)
         monkeypatch.setattr(store, "is_still", lambda _: not is_over)
         one = stream(RunStream, store, request())
         parts.append(bytes(one.start().data))
@@ -123,12 +123,14 @@ def test_behind_what_was_sent_the_end_is_counted_on(room, tmp_path, monkeypatch)
                 if batch.outcome is not Outcome.MORE:
                     break
                 assert not is_over or (batch.sent_size and batch.data)
+                left += len(is_over)
         assert (batch.outcome, TOLD in str(batch.error)) == (Outcome.END, True)
         data = b"".join(parts)
         packets = packets_of(data)
         assert sum(4 + len(payload) for _, payload in packets) == len(data)
         assert [number for number, _ in packets] == [n & 255 for n in range(1, len(packets) + 1)]
         assert one.seq == (len(packets) + 1) & 255
+        assert left == (room < len(data))
         one.close()
 
 

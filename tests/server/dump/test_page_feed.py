@@ -1,6 +1,7 @@
 """Pages for an encoder: what a reader has of its own, and that it gives that back."""
 
 import random
+import weakref
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,12 +17,27 @@ from ibb.storage import Store, StoreOptions
 from ibb.storage.page_runs import PageRuns
 
 from ...storage.events import rows_event, xid
-from .made_streams import made_by, packets_of, publish_rows, pumped, request, rest_of, stream
+from .made_streams import (
+    Client,
+    by_descriptor,
+    made_by,
+    packets_of,
+    publish_rows,
+    pumped,
+    request,
+    rest_of,
+    stream,
+)
 
 
 def test_who_has_everything_keeps_no_room_for_pages(monkeypatch, tmp_path):
     made, real = [], page_feed.PageRing
-    monkeypatch.setattr(page_feed, "PageRing", lambda *a: made.append(a) or real(*a))
+
+    def ring(memory, at_a_time):
+        made.append(weakref.ref(memory.obj))
+        return real(memory, at_a_time)
+
+    monkeypatch.setattr(page_feed, "PageRing", ring)
     options = StoreOptions(max_binlog_size=64 << 20, format_description="upstream")
     with Store.open(tmp_path / "store", options) as store:
         publish_rows(store, groups=30, events=120, size=8000)
@@ -30,6 +46,22 @@ def test_who_has_everything_keeps_no_room_for_pages(monkeypatch, tmp_path):
         assert len(made) == 1
         assert one._feed._ring is None
         assert not one._feed.has_pages
+        assert made[0]() is None  # nor does the kernel have it
+        one.close()
+
+
+def test_who_has_gone_is_sent_nothing_more(tmp_path):
+    options = StoreOptions(max_binlog_size=64 << 20, format_description="upstream")
+    with Store.open(tmp_path / "store", options) as store:
+        publish_rows(store, groups=30, events=120, size=8000)
+        one = stream(RunStream, store, request(connect_state=GtidPosition()))
+        one.start()
+        with by_descriptor(), Client(1 << 14) as client:
+            while not one.next_batch(client).sent_size:
+                pass
+            client.leave()
+            with pytest.raises(BrokenPipeError):
+                one.next_batch(client)
         one.close()
 
 

@@ -102,7 +102,6 @@ def pumped(file, ring, wanted, descriptor=-1, most=0):
         if not opened(ring, encoder, file):
             return data, groups, encoder
         code = encoder.pump(OUT, wanted, seq, ring, descriptor, most)
-        ring.close()
         data += OUT[encoder.kept : encoder.packets.used]
         seq = encoder.packets.seq
         groups.update((domain, number) for domain, _, number in encoder.take())
