@@ -6,7 +6,7 @@ cdef extern from *:
     #include <immintrin.h>
     #define FOLDING static inline __attribute__((target("pclmul,sse4.1")))
 
-    static inline int has_sse(void) {
+    static inline int has_folding(void) {
         __builtin_cpu_init();
         return __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.2");
     }
@@ -77,15 +77,34 @@ cdef extern from *:
         return reduced(fold_rest(fold(sum, BY_ONE, next), data, 13, size));
     }
     #else
-    static inline int has_sse(void) { return 0; }
+    static inline int has_folding(void) { return 0; }
     static inline unsigned int folded(const unsigned char* data, Py_ssize_t size) { return 0; }
     static inline unsigned int folded_behind(
         unsigned long long first, unsigned long long second, unsigned int third,
         const unsigned char* data, Py_ssize_t size
     ) { return 0; }
     #endif
+
+    #if defined(__GNUC__) && defined(__x86_64__)
+    static inline int has_wide(void) {
+        __builtin_cpu_init();
+        return __builtin_cpu_supports("avx");
+    }
+
+    /* Clear the upper halves of registers that a function has used; *has* is what has_wide says. */
+    static inline void leave_wide(int has) {
+        if (has)
+            __asm__ volatile ("vzeroupper" ::: "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6",
+                "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
+    }
+    #else
+    static inline int has_wide(void) { return 0; }
+    static inline void leave_wide(int has) { }
+    #endif
     """
-    int has_sse() noexcept nogil
+    int has_folding() noexcept nogil
+    int has_wide() noexcept nogil
+    void leave_wide(int has) noexcept nogil
     unsigned int folded(const unsigned char* data, Py_ssize_t size) noexcept nogil
     unsigned int folded_behind(unsigned long long first, unsigned long long second, unsigned int third, const unsigned char* data, Py_ssize_t size) noexcept nogil
 
@@ -94,11 +113,11 @@ ctypedef unsigned int (*IsaCrc32)(unsigned int, const unsigned char*, unsigned l
 ctypedef unsigned int (*IsaCrc32c)(const unsigned char*, int, unsigned int) noexcept nogil
 
 cdef unsigned int _tables[4096]
-cdef bint _has_functions
+cdef bint _has_functions, _has_wide
 cdef IsaCrc32 _isa_crc32
 cdef IsaCrc32c _isa_crc32c
 
-@cython.locals(ones="unsigned int")
+@cython.locals(ones="unsigned int", crc="unsigned int")
 cdef unsigned int crc32_at(const unsigned char* data, Py_ssize_t size) noexcept nogil
 
 @cython.locals(ones="unsigned int", crc="unsigned int", tables="const unsigned int*", _=int)
@@ -106,7 +125,7 @@ cdef unsigned int crc32_behind(unsigned long long first, unsigned long long seco
 
 cdef unsigned int _eight(const unsigned int* tables, unsigned long long word) noexcept nogil
 
-@cython.locals(ones="unsigned int")
+@cython.locals(ones="unsigned int", crc="unsigned int")
 cdef unsigned int crc32c_at(const unsigned char* data, Py_ssize_t size, unsigned int before) noexcept nogil
 
 @cython.locals(at=Py_ssize_t, low="unsigned int")

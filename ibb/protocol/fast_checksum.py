@@ -27,13 +27,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _EXPORTER: Final = "isal.isal_zlib"
-_USUAL: Final = "crc32_gzip_refl", "crc32_iscsi"  # what the library takes for the best
-# That uses the widest registers, is no faster for events and pages, and what other code does with
-# narrower ones behind it, or before, waits: a one-row event took twice as long.
-_NARROW: Final = "crc32_gzip_refl_by8", "crc32_iscsi_01"
+_NAMES: Final = "crc32_gzip_refl", "crc32_iscsi"
 _TRIED: Final = bytes(range(251)) * 5
 _SIZES: Final = (0, 1, 7, 8, 15, 16, 17, 31, 64, 65, 127, 128, 255, 256, 511, 1024, len(_TRIED))
 _FOLD_MAX: Final = 512  # bytes, from which on ISA-L's functions are as fast or faster
+# ISA-L takes the widest registers and leaves their upper halves full: what other code does with the
+# lower ones then waits for both, and a one-row event took twice as long. `leave_wide` clears them.
 _CRC32_POLYNOMIAL: Final = 0xEDB88320
 _CRC32C_POLYNOMIAL: Final = 0x82F63B78
 
@@ -79,7 +78,9 @@ def crc32_at(data: bytes, size: int) -> int:
     if _fold_min <= size <= _fold_max:
         return folded(data, size)  # noqa: F821
     if _has_functions:
-        return _isa_crc32(0, data, size)
+        crc = _isa_crc32(0, data, size)
+        leave_wide(_has_wide)  # noqa: F821
+        return crc
     return _by_table(cython.address(_tables[0]), data, size, ones) ^ ones
 
 
@@ -106,7 +107,9 @@ def crc32_behind(first: int, second: int, third: int, data: bytes, size: int) ->
         crc = crc >> 8 ^ tables[(crc ^ third) & 255]
         third >>= 8
     if _has_functions:
-        return _isa_crc32(crc ^ ones, data, size)
+        crc = _isa_crc32(crc ^ ones, data, size)
+        leave_wide(_has_wide)  # noqa: F821
+        return crc
     return _by_table(tables, data, size, crc) ^ ones
 
 
@@ -136,7 +139,9 @@ def crc32c_at(data: bytes, size: int, before: int) -> int:
     ones = 0
     ones = ~ones
     if _has_functions:
-        return _isa_crc32c(data, size, before ^ ones) ^ ones
+        crc = _isa_crc32c(data, size, before ^ ones) ^ ones
+        leave_wide(_has_wide)  # noqa: F821
+        return crc
     return _by_table(cython.address(_tables[2048]), data, size, before ^ ones) ^ ones
 
 
@@ -187,27 +192,22 @@ def _adopt(crc32_address: int, crc32c_address: int) -> None:
         _isa_crc32c = cython.cast(IsaCrc32c, cython.cast(cython.size_t, crc32c_address))  # noqa: F821
 
 
-def find_isa_l(*, narrow: bool) -> IsaL | None:
-    """
-    Return functions of ISA-L that do what they should, or None.
-
-    Args:
-        narrow: the processor has what those of SSE need.
-    """
+def find_isa_l() -> IsaL | None:
+    """Return functions of ISA-L that do what they should, or None."""
     try:
         library = ctypes.CDLL(import_module(_EXPORTER).__file__)
     except (ImportError, OSError):
         return None
-    for crc32_name, crc32c_name in (_NARROW, _USUAL) if narrow else (_USUAL,):
-        if hasattr(library, crc32_name) and hasattr(library, crc32c_name):
-            found = IsaL(getattr(library, crc32_name), getattr(library, crc32c_name))
-            return found if _are_right(found) else None
-    return None
+    crc32_name, crc32c_name = _NAMES
+    if not (hasattr(library, crc32_name) and hasattr(library, crc32c_name)):
+        return None
+    found = IsaL(getattr(library, crc32_name), getattr(library, crc32c_name))
+    return found if _are_right(found) else None
 
 
-def has_narrow() -> bool:
-    """Tell whether the processor has what ISA-L's functions of SSE need."""
-    return bool(cython.compiled and has_sse())  # noqa: F821
+def folds() -> bool:
+    """Tell whether the processor can multiply without carries, and has SSE 4.2."""
+    return bool(cython.compiled and has_folding())  # noqa: F821
 
 
 def _are_right(isa_l: IsaL) -> bool:
@@ -232,9 +232,10 @@ if not cython.compiled:
     _tables = [0] * 4096
 _fill_table(0, _CRC32_POLYNOMIAL)
 _fill_table(8, _CRC32C_POLYNOMIAL)
-_isa_l = find_isa_l(narrow=has_narrow()) if cython.compiled else None
+_isa_l = find_isa_l() if cython.compiled else None
+_has_wide = bool(cython.compiled and has_wide())  # noqa: F821
 _fold_min, _fold_max = 16, 0  # bytes
-if has_narrow():
+if folds():
     _fold_max = sys.maxsize if _isa_l is None else _FOLD_MAX
 if _isa_l is None:
     _adopt(0, 0)

@@ -69,30 +69,27 @@ def test_events_of_any_size_are_sent_with_the_right_one(tmp_path, way):
     subprocess.run([sys.executable, "-c", way + STREAMED, tmp_path / "store"], check=True)
 
 
-def test_functions_are_those_that_leave_the_processor_as_it_was_where_it_has_them():
-    usual = fast_checksum.find_isa_l(narrow=False)
-    if usual is None:
+def test_functions_are_those_that_the_library_takes_for_the_best():
+    found = fast_checksum.find_isa_l()
+    if found is None:
         assert not fast_checksum.uses_isa_l()
         return
-    assert usual.crc32.__name__ == "crc32_gzip_refl"
-    if fast_checksum.has_narrow():
-        found = fast_checksum.find_isa_l(narrow=True)
-        names = found.crc32.__name__, found.crc32c.__name__
-        assert names == ("crc32_gzip_refl_by8", "crc32_iscsi_01")
+    names = found.crc32.__name__, found.crc32c.__name__
+    assert names == ("crc32_gzip_refl", "crc32_iscsi")
 
 
 def test_what_the_processor_has_is_known():
     lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
     flags = next((line.split() for line in lines if line.startswith("flags")), [])
     has = {"pclmulqdq", "sse4_2"} <= set(flags)
-    assert fast_checksum.has_narrow() == (has and not fast_checksum.__file__.endswith(".py"))
+    assert fast_checksum.folds() == (has and not fast_checksum.__file__.endswith(".py"))
 
 
 def test_a_library_that_computes_something_else_is_not_used(monkeypatch):
     monkeypatch.setattr(checksum, "crc32", lambda _: 0)
-    assert fast_checksum.find_isa_l(narrow=False) is None
+    assert fast_checksum.find_isa_l() is None
 
 
 def test_without_a_library_there_are_tables(monkeypatch):
     monkeypatch.setattr(fast_checksum, "_EXPORTER", "ibb.nothing_of_that_name")
-    assert fast_checksum.find_isa_l(narrow=False) is None
+    assert fast_checksum.find_isa_l() is None

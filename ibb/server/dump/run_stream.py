@@ -86,6 +86,7 @@ class RunStream(DumpStream):
         self._has_joined = self._has_left = False
         self._passes_over = False  # what its client has
         self._sender: DirectSender | None = None  # for the batch that is being made
+        self._sent_most = SENT_BYTES  # by it
         self._is_odd = False  # behind what was sent the reader is to lead
         self._much = 0  # bytes of the batch that was sent just now, if it was large
         self._header: FileHeader | None = None  # of the kernel's file, while it leads
@@ -109,10 +110,10 @@ class RunStream(DumpStream):
                 self._blocks.join(self._seat)
         return batch
 
-    def next_batch(self, sender: DirectSender | None = None) -> Batch:
+    def next_batch(self, sender: DirectSender | None = None, most: int = SENT_BYTES) -> Batch:
         """Return the next packets; those of the batch before are gone then."""
         self.forget_batch()
-        self._sender, self._sent_size = sender, 0
+        self._sender, self._sent_size, self._sent_most = sender, 0, most
         batch = super().next_batch()
         self._first_file = None
         return replace(batch, sent_size=self._sent_size) if self._sent_size else batch
@@ -196,7 +197,7 @@ class RunStream(DumpStream):
         if self._wants_long(out):
             kernel.stop_at = run_encoder.NOWHERE
             is_sent = self._sender is not None
-            most = SENT_BYTES if is_sent else LONG_BYTES
+            most = self._sent_most if is_sent else LONG_BYTES
             much = min(self._much * 2, most)  # little for who leaves behind a few groups
             piece = min(much, wanted) if is_sent else much
             size = LONG_BUFFER_BYTES if piece > BLOCK_BYTES else BUFFER_BYTES

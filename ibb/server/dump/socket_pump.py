@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from ibb.server.connections.connection import PeerGone
 
 from .dump_batch import Outcome
+from .packet_buffers import SENT_BYTES, SHORT_SENT_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,7 +93,7 @@ class SocketPump:
         begun = time.monotonic()
         try:
             while True:
-                batch = make() if make is not None else self._stream.next_batch(sender)
+                batch = make() if make is not None else self._next_batch(sender)
                 make = None
                 self.taken += batch.sent_size
                 left = memoryview(batch.data)
@@ -108,6 +109,10 @@ class SocketPump:
         finally:
             self._stream.forget_batch()
             sender.close()
+
+    def _next_batch(self, sender: DirectSender) -> Batch:
+        most = SHORT_SENT_BYTES if self._turns.crowded else SENT_BYTES
+        return self._stream.next_batch(sender, most)
 
     def _is_over(self, begun: float) -> bool:
         seconds = SHORT_TURN_SECONDS if self._turns.crowded else TURN_SECONDS

@@ -78,6 +78,23 @@ def test_pages_are_read_once_for_who_reads_alone(tmp_path):
         assert made == made_by(DumpStream, store, request())
 
 
+def test_a_batch_is_sent_no_more_than_it_is_given(tmp_path):
+    options = StoreOptions(max_binlog_size=64 << 20, format_description="upstream")
+    with Store.open(tmp_path / "store", options) as store:
+        publish_rows(store, groups=8, events=120, size=8000)
+        for most in (64_000, 128_000):
+            one, sizes = stream(RunStream, store, request()), []
+            batch = one.start()
+            with by_descriptor(), Client(1 << 20) as client:
+                while batch.outcome is Outcome.MORE:
+                    batch = one.next_batch(client, most)
+                    assert len(client.received()) == batch.sent_size
+                    if batch.sent_size:
+                        sizes.append(batch.sent_size + len(batch.data))
+            one.close()
+            assert most <= max(sizes) <= most + 8192  # an event more
+
+
 def bytes_read():
     """Return how many bytes this thread has read so far."""
     lines = Path("/proc/thread-self/io").read_text().splitlines()
