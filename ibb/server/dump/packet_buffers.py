@@ -13,7 +13,8 @@ from .run_encoder import BEYOND_BYTES
 BLOCK_BYTES: Final = BATCH_BYTES * 3 // 2  # wanted in one, when a file's end does not come before
 LONG_BYTES: Final = 4 << 20  # wanted for a reader that shares with nobody: fewer calls a byte
 SENT_BYTES: Final = 32 << 20  # the same where pieces are sent as they are made
-SHORT_SENT_BYTES: Final = 8 << 20  # the same while other dumps wait for a thread
+PIECE_BYTES: Final = 512 << 10  # of which each has so many: the client is woken less often
+SHORT_SENT_BYTES: Final = 8 << 20  # instead of `SENT_BYTES`, while other dumps wait for a thread
 BUFFER_BYTES: Final = BLOCK_BYTES + BEYOND_BYTES
 LONG_BUFFER_BYTES: Final = LONG_BYTES + BEYOND_BYTES
 BUFFERS_MAX: Final = 8  # that are kept

@@ -27,6 +27,7 @@ from .packet_buffers import (
     BUFFER_BYTES,
     LONG_BUFFER_BYTES,
     LONG_BYTES,
+    PIECE_BYTES,
     SENT_BYTES,
     give_buffer,
     take_buffer,
@@ -199,7 +200,7 @@ class RunStream(DumpStream):
             is_sent = self._sender is not None
             most = self._sent_most if is_sent else LONG_BYTES
             much = min(self._much * 2, most)  # little for who leaves behind a few groups
-            piece = min(much, wanted) if is_sent else much
+            piece = min(much, PIECE_BYTES) if is_sent else much
             size = LONG_BUFFER_BYTES if piece > BLOCK_BYTES else BUFFER_BYTES
             return self._send_made(piece, out, take_buffer(size), much)
         if not self._passes_over:
