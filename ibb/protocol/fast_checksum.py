@@ -210,6 +210,11 @@ def folds() -> bool:
     return bool(cython.compiled and has_folding())  # noqa: F821
 
 
+def clears() -> bool:
+    """Tell whether the processor has registers that ISA-L leaves full, and they are cleared."""
+    return bool(cython.compiled and has_wide())  # noqa: F821
+
+
 def _are_right(isa_l: IsaL) -> bool:
     gzip, iscsi = isa_l
     gzip.restype = iscsi.restype = ctypes.c_uint32
@@ -233,7 +238,7 @@ if not cython.compiled:
 _fill_table(0, _CRC32_POLYNOMIAL)
 _fill_table(8, _CRC32C_POLYNOMIAL)
 _isa_l = find_isa_l() if cython.compiled else None
-_has_wide = bool(cython.compiled and has_wide())  # noqa: F821
+_has_wide = clears()
 _fold_min, _fold_max = 16, 0  # bytes
 if folds():
     _fold_max = sys.maxsize if _isa_l is None else _FOLD_MAX

@@ -68,9 +68,9 @@ class CountedStream(DumpStream):
         self._file_numbers = {self._place.name: 0}  # of a GiB each
         self._asked = AskedGroups()
 
-    def next_batch(self, sender: DirectSender | None = None, most: int = 0) -> Batch:
+    def next_batch(self, sender: DirectSender | None = None, seconds: float = 0.0) -> Batch:
         """Return the next packets; a client that is at the end from the start has everything."""
-        batch = super().next_batch(sender, most)
+        batch = super().next_batch(sender, seconds)
         if batch.outcome is Outcome.IDLE and self._begun is None:
             self._tell_of_start(self._reader.position)
         return batch

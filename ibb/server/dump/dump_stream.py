@@ -123,8 +123,8 @@ class DumpStream:
             return Batch(b"", Outcome.END)
         return self._checked(self._start)
 
-    def next_batch(self, sender: DirectSender | None = None, most: int = 0) -> Batch:  # noqa: ARG002
-        """Return what follows, less up to *most* that *sender* took; IDLE: no more is durable."""
+    def next_batch(self, sender: DirectSender | None = None, seconds: float = 0.0) -> Batch:  # noqa: ARG002
+        """Return what follows, less what *sender* took in *seconds*; IDLE: it is not durable."""
         return self._checked(self._next_batch)
 
     def _checked(self, make: Callable[[], Batch]) -> Batch:

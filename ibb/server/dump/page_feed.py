@@ -92,6 +92,7 @@ class PageFeed:
         wanted: int,
         seq: int,
         most: int,
+        seconds: float,
         sender: DirectSender | None,
     ) -> int:
         """
@@ -105,6 +106,7 @@ class PageFeed:
             seq: as for `run`.
             most: bytes that are sent, a piece whenever there is as much as is wanted, before this
                 returns FULL; `RunEncoder.pump` says how.
+            seconds: for which it does that.
             sender: sends them; None: it returns FULL when there is as much as is wanted.
 
         Raises:
@@ -118,8 +120,9 @@ class PageFeed:
                 return event_packets.NEED
             self._known, self.has_pages = None, True
             if sender is None:
-                return encoder.pump(out, wanted, seq, ring, -1, 0)
-            code = sender.lend(lambda it: encoder.pump(out, wanted, seq, ring, it, most))
+                return encoder.pump(out, wanted, seq, ring, -1, 0, 0)
+            until = round(seconds * 1e9)
+            code = sender.lend(lambda it: encoder.pump(out, wanted, seq, ring, it, most, until))
         if encoder.error:
             raise OSError(encoder.error, os.strerror(encoder.error))
         return code

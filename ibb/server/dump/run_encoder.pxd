@@ -1,4 +1,5 @@
 cimport cython
+from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
 from ibb.server.dump.event_packets cimport EventPackets
 from ibb.storage.page_ring cimport PageRing
@@ -7,6 +8,9 @@ from ibb.storage.record_walker cimport RecordWalker
 cdef int _ok, _need, _odd, _full, _head, _pass
 cdef int _between, _in_commit, _in_list
 cdef int _domains_max, _passed_max
+
+@cython.locals(now=timespec, seconds="long long")
+cdef long long _clock() noexcept nogil
 
 
 @cython.final
@@ -35,10 +39,10 @@ cdef class RunEncoder:
     cpdef int run(self, out, long long wanted, int seq) except -1
 
     @cython.locals(code=int)
-    cpdef int pump(self, out, long long wanted, int seq, PageRing ring, int descriptor, long long most) except -1
+    cpdef int pump(self, out, long long wanted, int seq, PageRing ring, int descriptor, long long most, long long nanoseconds) except -1
 
-    @cython.locals(code=int, size="long long")
-    cdef int _pump(self, PageRing ring, int descriptor, long long most) noexcept nogil
+    @cython.locals(code=int, size="long long", end="long long")
+    cdef int _pump(self, PageRing ring, int descriptor, long long most, long long nanoseconds) noexcept nogil
 
     @cython.locals(place=int)
     cpdef list take(self)

@@ -10,6 +10,7 @@ plain Python, too; `run_encoder.pxd` gives it C types. Source: ibb-format 6; dum
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Final
 
 try:
@@ -107,6 +108,7 @@ class RunEncoder:
         ring: PageRing,
         descriptor: int,
         most: int,
+        nanoseconds: int,
     ) -> int:
         """
         Do as `run`, with pages from a ring; send what was made when it is as much as wanted.
@@ -117,15 +119,17 @@ class RunEncoder:
             seq: as for `run`.
             ring: has the pages.
             descriptor: of a socket, which does not block; -1: nothing is sent.
-            most: bytes, behind which no more is begun.
+            most: bytes, behind which no further piece is begun.
+            nanoseconds: from now on, likewise.
         """
         self.packets.lend(out, wanted, seq)
         with cython.nogil:
-            code = self._pump(ring, descriptor, most)
+            code = self._pump(ring, descriptor, most, nanoseconds)
         self.packets.give_back()
         return code
 
-    def _pump(self, ring: PageRing, descriptor: int, most: int) -> int:
+    def _pump(self, ring: PageRing, descriptor: int, most: int, nanoseconds: int) -> int:
+        end = _clock() + nanoseconds
         while True:
             self._passed = 0
             code = self._run()
@@ -143,7 +147,7 @@ class RunEncoder:
                 return code
             self.sent_bytes += self.packets.event_bytes
             self.packets.take()
-            if self.sent >= most:
+            if self.sent >= most or _clock() >= end:
                 return code
 
     def pass_over(self, starts: list[tuple[int, int, int]]) -> None:
@@ -323,3 +327,12 @@ class RunEncoder:
         """Take the present group for odd: forget what was made of it and not handed out."""
         self.packets.take_back()
         self._phase = _between
+
+
+def _clock() -> int:
+    """Return nanoseconds of a clock that only goes on."""
+    if cython.compiled:
+        clock_gettime(CLOCK_MONOTONIC, cython.address(now))  # noqa: F821
+        seconds = now.tv_sec  # noqa: F821
+        return seconds * 1_000_000_000 + now.tv_nsec  # noqa: F821
+    return time.monotonic_ns()

@@ -23,12 +23,10 @@ from . import encoder_state, event_packets, run_encoder
 from .dump_batch import Outcome, Place
 from .dump_stream import DumpStream
 from .packet_buffers import (
-    BLOCK_BYTES,
-    BUFFER_BYTES,
-    LONG_BUFFER_BYTES,
     LONG_BYTES,
     PIECE_BYTES,
     SENT_BYTES,
+    SENT_SECONDS,
     give_buffer,
     take_buffer,
 )
@@ -87,7 +85,7 @@ class RunStream(DumpStream):
         self._has_joined = self._has_left = False
         self._passes_over = False  # what its client has
         self._sender: DirectSender | None = None  # for the batch that is being made
-        self._sent_most = SENT_BYTES  # by it
+        self._seconds = SENT_SECONDS  # for which it is given what is made
         self._is_odd = False  # behind what was sent the reader is to lead
         self._much = 0  # bytes of the batch that was sent just now, if it was large
         self._header: FileHeader | None = None  # of the kernel's file, while it leads
@@ -111,10 +109,12 @@ class RunStream(DumpStream):
                 self._blocks.join(self._seat)
         return batch
 
-    def next_batch(self, sender: DirectSender | None = None, most: int = SENT_BYTES) -> Batch:
+    def next_batch(
+        self, sender: DirectSender | None = None, seconds: float = SENT_SECONDS
+    ) -> Batch:
         """Return the next packets; those of the batch before are gone then."""
         self.forget_batch()
-        self._sender, self._sent_size, self._sent_most = sender, 0, most
+        self._sender, self._sent_size, self._seconds = sender, 0, seconds
         batch = super().next_batch()
         self._first_file = None
         return replace(batch, sent_size=self._sent_size) if self._sent_size else batch
@@ -197,12 +197,10 @@ class RunStream(DumpStream):
         assert self._header is not None
         if self._wants_long(out):
             kernel.stop_at = run_encoder.NOWHERE
-            is_sent = self._sender is not None
-            most = self._sent_most if is_sent else LONG_BYTES
+            most, piece = (SENT_BYTES, PIECE_BYTES) if self._sender else (LONG_BYTES, LONG_BYTES)
             much = min(self._much * 2, most)  # little for who leaves behind a few groups
-            piece = min(much, PIECE_BYTES) if is_sent else much
-            size = LONG_BUFFER_BYTES if piece > BLOCK_BYTES else BUFFER_BYTES
-            return self._send_made(piece, out, take_buffer(size), much)
+            piece = min(much, piece)
+            return self._send_made(piece, out, take_buffer(piece), much)
         if not self._passes_over:
             kernel.stop_at = kernel.border - kernel.border % GRID_BYTES + GRID_BYTES
         if out or self.stopping or self._passes_over:
@@ -327,7 +325,9 @@ class RunStream(DumpStream):
         assert header is not None
         if alone:
             lent = self._runs.lent(header, kernel.walker, self._generation)
-            code = self._feed.run_alone(kernel, lent, buffer, wanted, self.seq, alone, self._sender)
+            code = self._feed.run_alone(
+                kernel, lent, buffer, wanted, self.seq, alone, self._seconds, self._sender
+            )
         if code == event_packets.NEED:  # perhaps inside an event, which lies in the buffer
             seq = kernel.packets.seq if kernel.sent else self.seq
             code = self._feed.run(kernel, header, buffer, wanted, seq)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from ibb.server.connections.connection import PeerGone
 
 from .dump_batch import Outcome
-from .packet_buffers import SENT_BYTES, SHORT_SENT_BYTES
+from .packet_buffers import SENT_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -111,8 +111,8 @@ class SocketPump:
             sender.close()
 
     def _next_batch(self, sender: DirectSender) -> Batch:
-        most = SHORT_SENT_BYTES if self._turns.crowded else SENT_BYTES
-        return self._stream.next_batch(sender, most)
+        seconds = SHORT_TURN_SECONDS if self._turns.crowded else SENT_SECONDS
+        return self._stream.next_batch(sender, seconds)
 
     def _is_over(self, begun: float) -> bool:
         seconds = SHORT_TURN_SECONDS if self._turns.crowded else TURN_SECONDS

@@ -4,6 +4,7 @@ import random
 import weakref
 from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -11,7 +12,9 @@ from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.server.dump import dump_stream, page_feed, run_stream
 from ibb.server.dump.dump_batch import Outcome
 from ibb.server.dump.dump_stream import DumpStream
-from ibb.server.dump.packet_buffers import give_buffer
+from ibb.server.dump.packet_buffers import PIECE_BYTES, give_buffer
+from ibb.server.dump.page_feed import PageFeed
+from ibb.server.dump.run_encoder import BEYOND_BYTES
 from ibb.server.dump.run_stream import RunStream
 from ibb.storage import Store, StoreOptions
 from ibb.storage.page_runs import PageRuns
@@ -28,6 +31,9 @@ from .made_streams import (
     rest_of,
     stream,
 )
+
+HOUR = 3600.0
+PIECE = 16_000
 
 
 def test_who_has_everything_keeps_no_room_for_pages(monkeypatch, tmp_path):
@@ -78,21 +84,49 @@ def test_pages_are_read_once_for_who_reads_alone(tmp_path):
         assert made == made_by(DumpStream, store, request())
 
 
-def test_a_batch_is_sent_no_more_than_it_is_given(tmp_path):
+@pytest.mark.parametrize(
+    ("seconds", "most", "least"),
+    [(HOUR, 64_000, 64_000), (HOUR, 128_000, 128_000), (0.0, 128_000, PIECE)],
+)
+def test_a_batch_goes_on_as_long_as_it_may_and_for_as_much(
+    tmp_path, monkeypatch, seconds, most, least
+):
+    monkeypatch.setattr(run_stream, "PIECE_BYTES", PIECE)
+    monkeypatch.setattr(run_stream, "SENT_BYTES", most)
     options = StoreOptions(max_binlog_size=64 << 20, format_description="upstream")
     with Store.open(tmp_path / "store", options) as store:
-        publish_rows(store, groups=8, events=120, size=8000)
-        for most in (64_000, 128_000):
-            one, sizes = stream(RunStream, store, request()), []
-            batch = one.start()
-            with by_descriptor(), Client(1 << 20) as client:
-                while batch.outcome is Outcome.MORE:
-                    batch = one.next_batch(client, most)
-                    assert len(client.received()) == batch.sent_size
-                    if batch.sent_size:
-                        sizes.append(batch.sent_size + len(batch.data))
-            one.close()
-            assert most <= max(sizes) <= most + 8192  # an event more
+        publish_rows(store, groups=30, events=120, size=8000)
+        one, sizes = stream(RunStream, store, request()), []
+        batch = one.start()
+        with by_descriptor(), Client(1 << 20) as client:
+            while batch.outcome is Outcome.MORE:
+                batch = one.next_batch(client, seconds)
+                assert len(client.received()) == batch.sent_size
+                if batch.sent_size:
+                    sizes.append(batch.sent_size + len(batch.data))
+        one.close()
+        assert least <= max(sizes) <= least + PIECE
+
+
+def test_who_catches_up_alone_is_sent_large_pieces_which_buffers_have_room_for(tmp_path):
+    options, pieces, real = StoreOptions(format_description="upstream"), [], PageFeed.run_alone
+
+    def run_alone(feed, encoder, file, out, wanted, *more):
+        pieces.append((wanted, len(out) - wanted))
+        return real(feed, encoder, file, out, wanted, *more)
+
+    with Store.open(tmp_path / "store", options) as store:
+        publish_rows(store, groups=30, events=120, size=8000)
+        one = stream(RunStream, store, request())
+        with (
+            patch.object(PageFeed, "run_alone", run_alone),
+            by_descriptor(),
+            Client(1 << 20) as client,
+        ):
+            rest_of(one, one.start(), client)
+        one.close()
+    assert max(pieces)[0] == PIECE_BYTES
+    assert min(room for _, room in pieces) >= BEYOND_BYTES
 
 
 def bytes_read():

@@ -20,6 +20,7 @@ from ibb.storage.record_walker import count_good
 
 from ...storage.events import transaction
 
+HOUR = 3600 * 10**9
 PAGE_SIZE = 4096
 LARGEST = 40_000  # bytes of a group's rows
 OUT = memoryview(bytearray(BEYOND_BYTES + (1 << 17)))
@@ -101,7 +102,7 @@ def pumped(file, ring, wanted, descriptor=-1, most=0):
     while True:
         if not opened(ring, encoder, file):
             return data, groups, encoder
-        code = encoder.pump(OUT, wanted, seq, ring, descriptor, most)
+        code = encoder.pump(OUT, wanted, seq, ring, descriptor, most, HOUR)
         data += OUT[encoder.kept : encoder.packets.used]
         seq = encoder.packets.seq
         groups.update((domain, number) for domain, _, number in encoder.take())
@@ -139,7 +140,7 @@ def test_inside_a_group_the_pages_may_come_from_a_ring_or_not_in_turns(file, pag
         turn += 1
         if turn % 3:
             assert opened(ring, encoder, file)
-            code = encoder.pump(OUT, wanted, seq, ring, -1, 0)
+            code = encoder.pump(OUT, wanted, seq, ring, -1, 0, 0)
         else:
             while (code := encoder.run(OUT, wanted, seq)) == NEED and file.load(
                 encoder, page := encoder.walker.wanted_page(PAGE_SIZE), min(9, file.stop - page)
@@ -166,7 +167,7 @@ def test_no_page_is_taken_that_is_damaged_or_not_to_be_read(file, tmp_path):
             encoder, ring = file.encoder(), ring_of(8, 4)
             assert ring.open(encoder.walker, 0, PAGE_SIZE, descriptor, stop) == (end > 1)
             if end > 1:
-                assert encoder.pump(OUT, 1 << 17, 1, ring, -1, 0) in (NEED, FULL)
+                assert encoder.pump(OUT, 1 << 17, 1, ring, -1, 0, 0) in (NEED, FULL)
                 assert encoder.border <= end * PAGE_SIZE
                 assert bytes(OUT[: encoder.packets.used]) == file.data[: encoder.packets.used]
         os.close(descriptor)
@@ -224,7 +225,7 @@ def test_what_a_client_takes_and_what_it_leaves_are_everything_together(file, en
     left, event_bytes = 0, 0
     while True:
         assert opened(ring, encoder, file)
-        code = encoder.pump(OUT, wanted, seq, ring, ends[0].fileno(), 1 << 18)
+        code = encoder.pump(OUT, wanted, seq, ring, ends[0].fileno(), 1 << 18, HOUR)
         came = received(ends[1])
         assert len(came) == encoder.sent
         rest = OUT[encoder.kept : encoder.packets.used]
@@ -251,18 +252,25 @@ def test_what_a_client_takes_and_what_it_leaves_are_everything_together(file, en
 def test_no_more_is_sent_than_at_most_and_a_piece(file, ends, most, pieces):
     encoder, ring = file.encoder(), ring_of(30, 8)
     assert opened(ring, encoder, file)
-    assert encoder.pump(OUT, 1000, 1, ring, ends[0].fileno(), most) == FULL
+    assert encoder.pump(OUT, 1000, 1, ring, ends[0].fileno(), most, HOUR) == FULL
     data = received(ends[1])
     assert data == file.data[: len(data)]
     assert pieces * 1000 <= len(data) == encoder.sent < pieces * 1000 + 10_000
     assert encoder.packets.used == 0
 
 
+def test_no_piece_is_begun_when_the_time_is_over(file, ends):
+    encoder, ring = file.encoder(), ring_of(30, 8)
+    assert opened(ring, encoder, file)
+    assert encoder.pump(OUT, 1000, 1, ring, ends[0].fileno(), 1 << 18, 0) == FULL
+    assert 1000 <= len(received(ends[1])) == encoder.sent < 11_000
+
+
 def test_why_a_client_takes_no_more_is_said(file, ends):
     ends[1].close()
     encoder, ring = file.encoder(), ring_of(30, 8)
     assert opened(ring, encoder, file)
-    assert encoder.pump(OUT, 1000, 1, ring, ends[0].fileno(), 5000) == FULL
+    assert encoder.pump(OUT, 1000, 1, ring, ends[0].fileno(), 5000, HOUR) == FULL
     assert encoder.error == errno.EPIPE
     assert encoder.sent == 0
 
@@ -283,7 +291,7 @@ def test_what_is_odd_is_left_behind_what_was_sent(file, ends, tmp_path):
     encoder, ring = file.encoder(), ring_of(80, 8)
     encoder.seek(0, file.begin)
     assert ring.open(encoder.walker, 0, PAGE_SIZE, descriptor, 200)
-    code = encoder.pump(OUT, 100, 1, ring, ends[0].fileno(), 1 << 20)
+    code = encoder.pump(OUT, 100, 1, ring, ends[0].fileno(), 1 << 20, HOUR)
     os.close(descriptor)
     assert code == ODD
     assert encoder.sent > 30_000

@@ -30,7 +30,7 @@ class Batches:
         self.left, self.made, self.last, self.forgotten = count, 0, last, 0
         self._place = bytearray(size)
 
-    def next_batch(self, sender=None, most=0):
+    def next_batch(self, sender=None, seconds=0.0):
         if not self.left:
             return Batch(b"end" if self.last is Outcome.END else b"", self.last)
         self.left -= 1
@@ -79,8 +79,8 @@ def test_a_client_that_reads_gets_all_batches_in_one_turn(ends, last, monkeypatc
 
 def test_what_a_stream_has_sent_itself_is_taken_and_not_sent_again(ends):
     class Sending(Batches):
-        def next_batch(self, sender=None, most=0):
-            batch = super().next_batch(sender, most)
+        def next_batch(self, sender=None, seconds=0.0):
+            batch = super().next_batch(sender, seconds)
             if batch.outcome is not Outcome.MORE:
                 return batch
             size = sender.lend(lambda descriptor: os.write(descriptor, batch.data[:60]))
@@ -135,13 +135,13 @@ def test_a_turn_is_over_when_its_time_is(ends, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("taken", "expected"), [(2, packet_buffers.SENT_BYTES), (3, packet_buffers.SHORT_SENT_BYTES)]
+    ("taken", "expected"), [(2, packet_buffers.SENT_SECONDS), (3, socket_pump.SHORT_TURN_SECONDS)]
 )
-def test_less_is_sent_at_a_time_while_others_wait(ends, taken, expected):
+def test_a_batch_takes_less_long_while_others_wait(ends, taken, expected):
     class Asked(Batches):
-        def next_batch(self, sender=None, most=0):
-            asked.append(most)
-            return super().next_batch(sender, most)
+        def next_batch(self, sender=None, seconds=0.0):
+            asked.append(seconds)
+            return super().next_batch(sender, seconds)
 
     asked = []
     pump, _ = pump_of(Asked(1, 10), threads=2, taken=taken)
@@ -172,10 +172,10 @@ def test_every_turn_gives_its_descriptor_up_and_where_it_made_batches(ends, fail
 
 def test_a_dump_that_is_dropped_in_its_turn_sends_nothing_more(ends):
     class Dropped(Batches):
-        def next_batch(self, sender=None, most=0):
+        def next_batch(self, sender=None, seconds=0.0):
             if self.made == 2:
                 sender.close()
-            return super().next_batch(sender, most)
+            return super().next_batch(sender, seconds)
 
     sender = DirectSender(ends[0].fileno())
     pump, took = pump_of(Dropped(9, 10))
