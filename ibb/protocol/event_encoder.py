@@ -64,6 +64,15 @@ class WirePart(NamedTuple):
     last: bool
 
 
+def parts_behind(parts: Iterator[WirePart], skip: int) -> Iterator[WirePart]:
+    """Yield the parts behind *skip* bytes, which are whole events."""
+    for part in parts:
+        if skip > 0:
+            skip -= len(part.data)
+        else:
+            yield part
+
+
 class _Fate(Enum):
     """What becomes of an event."""
 

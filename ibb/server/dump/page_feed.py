@@ -6,23 +6,22 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from ibb.storage.errors import DiskError
-from ibb.storage.large_memory import large_memory
-from ibb.storage.page_ring import PageRing
 
 from . import encoder_state, event_packets
+from .page_rings import PageRings
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from ibb.server.connections.direct_sender import DirectSender
     from ibb.storage.file_header import FileHeader
+    from ibb.storage.page_ring import PageRing
     from ibb.storage.page_runs import LentFile, PageRun, PageRuns
 
     from .run_encoder import RunEncoder
 
 FIRST_BYTES: Final = 64 << 10  # read at first: who seeks waits for them, and perhaps leaves
-RING_BYTES: Final = 4 << 20  # of who reads alone, and goes back from a commit record to its pieces
-READ_BYTES: Final = 256 << 10  # into it at a time: they stay in the processor's caches
+_rings: Final = PageRings()
 
 
 class PageFeed:
@@ -41,16 +40,31 @@ class PageFeed:
         self.has_pages = False
         self._known: PageRun | None = None  # pages that others may have as well
         self._has_begun = False
-        self._ring: PageRing | None = None  # pages that nobody else wants
+        self._ring: tuple[PageRing, memoryview] | None = None  # pages for this one alone
 
     def forget(self) -> None:
         """Let all pages go."""
         self._known, self.has_pages = None, False
 
-    def rest(self) -> None:
-        """As `forget`, for a while: what pages were read into goes as well."""
+    def lend(self, encoder: RunEncoder) -> None:
+        """Let others have the ring, until `run_alone`; the encoder has handed out all."""
+        if self._ring is not None:
+            encoder_state.copy_state(encoder, encoder)
+            self.forget()
+            ring, self._ring = self._ring, None
+            _rings.give_back(self, *ring)
+
+    def rest(self, encoder: RunEncoder) -> None:
+        """Keep no page, for a while; the encoder has handed out all."""
+        if self.has_pages:
+            encoder_state.copy_state(encoder, encoder)
         self.forget()
         self._ring = None
+        _rings.forget(self)
+
+    def leave(self) -> None:
+        """Come back to no ring; from any thread."""
+        _rings.forget(self)
 
     def run(
         self,
@@ -112,9 +126,8 @@ class PageFeed:
         Raises:
             OSError: the client has gone.
         """
-        if self._ring is None:
-            self._ring = PageRing(large_memory(RING_BYTES), READ_BYTES)
-        ring = self._ring
+        self._ring = self._ring or _rings.take(self)
+        ring, _ = self._ring
         with file as (file_no, page_size, descriptor, stop):
             if not ring.open(encoder.walker, file_no, page_size, descriptor, stop):
                 return event_packets.NEED

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from ibb.protocol.errors import FormatError
 from ibb.protocol.event import EventFlag
+from ibb.protocol.event_encoder import parts_behind
 from ibb.protocol.gtid import Gtid
 from ibb.storage.group_reader import GroupReader
 from ibb.storage.page_runs import PageRuns
@@ -36,9 +37,6 @@ from .shared_blocks import Block, BlockPlace, Seat, SharedBlocks
 from .tail_place import PacketKind, TailPlace, end_place, fates_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ibb.protocol.event_encoder import WirePart
     from ibb.protocol.fields import Buffer
     from ibb.server.connections.direct_sender import DirectSender
     from ibb.storage.file_header import FileHeader
@@ -113,7 +111,7 @@ class RunStream(DumpStream):
         self, sender: DirectSender | None = None, seconds: float = SENT_SECONDS
     ) -> Batch:
         """Return the next packets; those of the batch before are gone then."""
-        self.forget_batch()
+        self._give_back()
         self._sender, self._sent_size, self._seconds = sender, 0, seconds
         batch = super().next_batch()
         self._first_file = None
@@ -121,6 +119,10 @@ class RunStream(DumpStream):
 
     def forget_batch(self) -> None:
         """Take it that nobody looks at the last batch any more: what it lies in is free again."""
+        self._give_back()
+        self._feed.lend(self._kernel)
+
+    def _give_back(self) -> None:
         lent, self._lent = self._lent, None
         if isinstance(lent, Block):
             self._blocks.release(lent)
@@ -166,9 +168,7 @@ class RunStream(DumpStream):
         if self._is_at_end():
             self._check_generation()
             self._led_from = None  # what the reader has of its page will be less than there is
-            if self._feed.has_pages:
-                encoder_state.copy_state(self._kernel, self._kernel)
-            self._feed.rest()  # this may last: let pages go
+            self._feed.rest(self._kernel)  # this may last: let pages go
             return Outcome.IDLE
         outcome = super()._fill(out)
         return Outcome.IDLE if not out and self._is_at_end() else outcome
@@ -212,9 +212,10 @@ class RunStream(DumpStream):
         return self._send_made(wanted + more, out, take_buffer())
 
     def _wants_long(self, out: list[Buffer]) -> bool:
-        """Tell whether to make much at a time: for who catches up, alone and as fast as it can."""
+        """Tell whether to make much at a time, for nobody else: for who catches up at its speed."""
         is_free = not out and not self.stopping and not self._pace.limited
-        return is_free and self._much > 0 and self._blocks.is_alone(self._seat)
+        is_apart = self._sender is not None or self._blocks.is_alone(self._seat)
+        return is_free and self._much > 0 and is_apart
 
     def _send_made(
         self, wanted: int, out: list[Buffer], buffer: memoryview, alone: int = 0
@@ -253,6 +254,8 @@ class RunStream(DumpStream):
         else:
             self._lent = block or buffer
         self._note(event_bytes, groups)
+        if alone:
+            self._seat.place = None  # it waits for no block of others
         if code == event_packets.FULL or (code == event_packets.NEED and self._is_at_end()):
             return None
         if sent:
@@ -266,6 +269,7 @@ class RunStream(DumpStream):
         encoder_state.copy_state(self._kernel, block.after)
         self._feed.forget()
         size, more = len(block.data), (self.seq - block.seq) & 255
+        self._much = size if size >= _LENT_BYTES_MIN else 0
         if not more:
             out.append(block.data)
             self._lent = block
@@ -354,7 +358,7 @@ class RunStream(DumpStream):
             if group is None or group.gtid is None:
                 raise FormatError("a group is gone of which a part was sent")
             self._group = group
-            self._parts = _behind(self._encoder.encode_group(group.pieces()), skip)
+            self._parts = parts_behind(self._encoder.encode_group(group.pieces()), skip)
 
     def close(self) -> None:
         """Let files and pages go; from any thread, may wait for a purge."""
@@ -373,6 +377,7 @@ class RunStream(DumpStream):
                 self._runs.leave()
                 self._blocks.leave(self._seat)
             self._has_left = True
+            self._feed.leave()
 
     def _here(self) -> Place:
         """Return how far the batches so far have come."""
@@ -389,12 +394,3 @@ class RunStream(DumpStream):
         """Note that all of the open group has been sent, and where it ends."""
         super()._end_group()
         self._begun_at, self._last = self._reader.position, None
-
-
-def _behind(parts: Iterator[WirePart], skip: int) -> Iterator[WirePart]:
-    """Yield the parts behind *skip* bytes, which are whole events."""
-    for part in parts:
-        if skip > 0:
-            skip -= len(part.data)
-        else:
-            yield part

@@ -9,7 +9,8 @@ A block begins at a place, and is found by it. What it holds follows from the pl
 the packets alone; the ids of packets are counted on from those that it was made with. It is kept
 for the readers that are a little behind who has made it, until all of them had it, or others were
 used since and need its room. Nobody waits for a reader: only for who makes a block just then. A
-reader alone makes nothing for others. Safe to use from several threads.
+reader alone makes nothing for others, nor does one that is sent what it reads without the
+interpreter: to share a block costs more than to make its packets. Safe to use from several threads.
 """
 
 from __future__ import annotations

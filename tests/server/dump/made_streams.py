@@ -7,7 +7,7 @@ from typing import NamedTuple
 from unittest.mock import patch
 
 from ibb.protocol.gtid import Gtid, GtidPosition
-from ibb.server.dump import dump_stream, page_feed, run_stream
+from ibb.server.dump import dump_stream, page_feed, page_rings, run_stream
 from ibb.server.dump.dump_batch import Outcome
 from ibb.server.dump.dump_request import DumpRequest
 from ibb.server.dump.dump_stream import DumpStream
@@ -99,8 +99,9 @@ def by_descriptor():
     """Have streams that are alone read by descriptors, and send little at a time."""
     with (
         patch.object(run_stream, "_LENT_BYTES_MIN", 1),
-        patch.object(page_feed, "RING_BYTES", RING_BYTES),
-        patch.object(page_feed, "READ_BYTES", READ_BYTES),
+        patch.object(page_feed, "_rings", page_rings.PageRings()),
+        patch.object(page_rings, "RING_BYTES", RING_BYTES),
+        patch.object(page_rings, "READ_BYTES", READ_BYTES),
         patch.object(OpenFiles, "lent", _lent),
     ):
         yield

@@ -9,7 +9,7 @@ from unittest.mock import patch
 import pytest
 
 from ibb.protocol.gtid import Gtid, GtidPosition
-from ibb.server.dump import dump_stream, page_feed, run_stream
+from ibb.server.dump import dump_stream, page_feed, page_rings, run_stream
 from ibb.server.dump.dump_batch import Outcome
 from ibb.server.dump.dump_stream import DumpStream
 from ibb.server.dump.packet_buffers import PIECE_BYTES, give_buffer
@@ -37,13 +37,14 @@ PIECE = 16_000
 
 
 def test_who_has_everything_keeps_no_room_for_pages(monkeypatch, tmp_path):
-    made, real = [], page_feed.PageRing
+    made, real = [], page_rings.PageRing
 
     def ring(memory, at_a_time):
         made.append(weakref.ref(memory.obj))
         return real(memory, at_a_time)
 
-    monkeypatch.setattr(page_feed, "PageRing", ring)
+    monkeypatch.setattr(page_rings, "PageRing", ring)
+    monkeypatch.setattr(page_feed, "_rings", page_rings.PageRings())
     options = StoreOptions(max_binlog_size=64 << 20, format_description="upstream")
     with Store.open(tmp_path / "store", options) as store:
         publish_rows(store, groups=30, events=120, size=8000)

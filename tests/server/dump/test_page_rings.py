@@ -1,0 +1,179 @@
+"""Rings: each for one reader at a time, its own if nobody else needed it, and few that wait."""
+
+import gc
+import random
+import weakref
+from contextlib import ExitStack, contextmanager
+
+import pytest
+
+from ibb.server.dump import page_feed, page_rings, run_stream
+from ibb.server.dump.dump_batch import Outcome
+from ibb.server.dump.dump_stream import DumpStream
+from ibb.server.dump.page_feed import PageFeed
+from ibb.server.dump.page_rings import PageRings
+from ibb.server.dump.run_stream import RunStream
+from ibb.server.dump.shared_blocks import SharedBlocks
+from ibb.storage import Store, StoreOptions
+from ibb.storage.page_runs import PageRuns
+
+from .made_streams import Client, by_descriptor, made_by, publish_rows, request, stream
+
+
+def owners(count):
+    return [PageFeed(None) for _ in range(count)]
+
+
+def test_who_comes_back_gets_its_own():
+    rings, (one, other) = PageRings(), owners(2)
+    mine, theirs = rings.take(one), rings.take(other)
+    assert mine[1] is not theirs[1]
+    rings.give_back(one, *mine)
+    rings.give_back(other, *theirs)
+    assert rings.take(one)[0] is mine[0]
+    assert rings.take(other)[0] is theirs[0]
+
+
+def test_who_is_new_gets_room_of_who_gave_it_back_first_and_nothing_that_was_read():
+    rings, (one, other, third) = PageRings(), owners(3)
+    mine, theirs = rings.take(one), rings.take(other)
+    rings.give_back(other, *theirs)
+    rings.give_back(one, *mine)
+    ring, memory = rings.take(third)
+    assert memory is theirs[1]
+    assert ring is not theirs[0]
+    assert rings.take(one)[0] is mine[0]
+    assert all(rings.take(other)[1] is not used for used in (mine[1], memory))
+
+
+def test_no_more_are_kept_than_there_is_use_for():
+    rings, feeds = PageRings(2), owners(5)
+    taken = [rings.take(feed) for feed in feeds]
+    for feed, one in zip(feeds, taken, strict=True):
+        rings.give_back(feed, *one)
+    assert [id(free.ring) for free in rings._free] == [id(ring) for ring, _ in taken[-2:]]
+
+
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_nothing_is_kept_for_who_will_not_come_back(is_gone):
+    rings, feeds = PageRings(), owners(2)
+    for feed in feeds:
+        rings.give_back(feed, *rings.take(feed))
+    other = feeds.pop()
+    del feed
+    assert len(rings._free) == 1
+    rings.give_back(other, *rings.take(other))
+    if is_gone:
+        del other
+        gc.collect()
+        rings.forget(feeds[0])
+    else:
+        rings.forget(other)
+    assert [free.owner() for free in rings._free] == []
+
+
+@contextmanager
+def some_groups(tmp_path, events=20):
+    options = StoreOptions(
+        max_binlog_size=4 << 20, format_description="upstream", fifo_pages_max=16
+    )
+    with Store.open(tmp_path / "store", options) as store, by_descriptor():
+        publish_rows(store, groups=2400 // events, events=events, size=3000)
+        yield store
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_readers_that_take_turns_with_one_ring_are_sent_what_each_would_get_alone(
+    seed, tmp_path, monkeypatch
+):
+    rng = random.Random(seed)
+    monkeypatch.setattr(run_stream, "PIECE_BYTES", rng.choice((5_000, 30_000, 120_000)))
+    monkeypatch.setattr(run_stream, "SENT_BYTES", rng.choice((40_000, 400_000)))
+    with some_groups(tmp_path, rng.choice((5, 20, 60))) as store, ExitStack() as stack:
+        page_feed._rings._rings_max = 1
+        expected, going = made_by(DumpStream, store, request()).data, []
+        shared = {"runs": PageRuns(store), "blocks": SharedBlocks()}
+        for _ in range(3):
+            one = stream(RunStream, store, request(), **shared)
+            client = stack.enter_context(Client(rng.choice((1 << 14, 1 << 20))))
+            going.append((one, client, bytearray(one.start().data)))
+        sent, left = 0, list(going)
+        while left:
+            one, client, found = turn = rng.choice(left)
+            sender = client if rng.random() < 0.7 else None
+            for _ in range(rng.randrange(1, 4)):  # a turn of so many batches
+                batch = one.next_batch(sender)
+                found += client.received() + batch.data
+                sent += batch.sent_size
+                if batch.outcome is not Outcome.MORE:
+                    left.remove(turn)
+                    break
+            one.forget_batch()
+        for one, _, found in going:
+            assert found == expected
+            one.close()
+        assert sent > len(expected) // 4
+        assert page_feed._rings._free == []  # nobody comes back
+
+
+def test_nothing_is_kept_for_who_is_sent_what_it_reads_itself(tmp_path):
+    blocks = SharedBlocks()
+    with some_groups(tmp_path) as store, Client(1 << 20) as client:
+        one, other = (stream(RunStream, store, request(), blocks=blocks) for _ in range(2))
+        one.start()
+        other.start()
+        while not one.next_batch(client).sent_size:
+            client.received()
+        for _ in range(20):
+            assert other.next_batch().data
+        assert blocks.is_alone(one._seat) is False
+        assert not blocks._kept  # although the other is ahead
+        one.close()
+        other.close()
+
+
+@pytest.mark.parametrize("is_closed", [True, False])
+def test_a_ring_that_was_lent_is_known_to_nobody(is_closed, tmp_path, monkeypatch):
+    made, real = [], page_rings.large_memory
+
+    def memory_of(size):
+        memory = real(size)
+        made.append(weakref.ref(memory.obj))
+        return memory
+
+    monkeypatch.setattr(page_rings, "large_memory", memory_of)
+    with some_groups(tmp_path) as store, Client(1 << 20) as client:
+        one = stream(RunStream, store, request())
+        one.start()
+        while not one.next_batch(client).sent_size:
+            client.received()
+        assert one._feed.has_pages
+        one.forget_batch()
+        (free,) = page_feed._rings._free
+        assert free.owner() is one._feed
+        assert not one._feed.has_pages
+        if is_closed:
+            one.close()
+        else:
+            page_feed._rings._free.clear()
+        assert page_feed._rings._free == []
+        del free
+        assert [memory() for memory in made] == [None]  # nor does the kernel look into it
+        one.close()
+
+
+def test_who_was_sent_the_packets_of_others_goes_on_by_itself(tmp_path):
+    blocks = SharedBlocks()
+    with some_groups(tmp_path) as store, Client(1 << 20) as client:
+        one, other = (stream(RunStream, store, request(), blocks=blocks) for _ in range(2))
+        for reader in (one, other):
+            reader.start()
+            assert all(reader.next_batch().data for _ in range(2))  # where it is, is known
+        for _ in range(3):
+            assert one.next_batch().data
+        kept = set(blocks._kept)
+        sizes = [other.next_batch(client).sent_size for _ in range(2)]
+        assert kept - set(blocks._kept)  # it has had one of those
+        assert sizes[0] == 0 < sizes[1]
+        one.close()
+        other.close()
