@@ -39,7 +39,7 @@ class PageFeed:
         self._runs = runs
         self.has_pages = False
         self._known: PageRun | None = None  # pages that others may have as well
-        self._has_begun = False
+        self._has_begun = self._has_left = False
         self._ring: tuple[PageRing, memoryview] | None = None  # pages for this one alone
 
     def forget(self) -> None:
@@ -53,6 +53,8 @@ class PageFeed:
             self.forget()
             ring, self._ring = self._ring, None
             _rings.give_back(self, *ring)
+            if self._has_left:
+                _rings.forget(self)
 
     def rest(self, encoder: RunEncoder) -> None:
         """Keep no page, for a while; the encoder has handed out all."""
@@ -64,6 +66,7 @@ class PageFeed:
 
     def leave(self) -> None:
         """Come back to no ring; from any thread."""
+        self._has_left = True
         _rings.forget(self)
 
     def run(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 RING_BYTES: Final = 4 << 20  # so that who goes back from a commit record finds its pieces
 READ_BYTES: Final = 256 << 10  # into it at a time: they stay in the processor's caches
-RINGS_MAX: Final = 4  # that are kept while nobody uses them
+RINGS_MAX: Final = 64  # that are kept; there are only as many as have had a thread at a time
 
 
 class _Free(NamedTuple):

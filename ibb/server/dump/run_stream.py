@@ -16,6 +16,7 @@ from ibb.protocol.errors import FormatError
 from ibb.protocol.event import EventFlag
 from ibb.protocol.event_encoder import parts_behind
 from ibb.protocol.gtid import Gtid
+from ibb.server.config import BATCH_BYTES
 from ibb.storage.group_reader import GroupReader
 from ibb.storage.page_runs import PageRuns
 from ibb.storage.position import Position
@@ -84,6 +85,7 @@ class RunStream(DumpStream):
         self._passes_over = False  # what its client has
         self._sender: DirectSender | None = None  # for the batch that is being made
         self._seconds = SENT_SECONDS  # for which it is given what is made
+        self._is_slow = False  # it has just taken less than a small piece
         self._is_odd = False  # behind what was sent the reader is to lead
         self._much = 0  # bytes of the batch that was sent just now, if it was large
         self._header: FileHeader | None = None  # of the kernel's file, while it leads
@@ -199,7 +201,7 @@ class RunStream(DumpStream):
             kernel.stop_at = run_encoder.NOWHERE
             most, piece = (SENT_BYTES, PIECE_BYTES) if self._sender else (LONG_BYTES, LONG_BYTES)
             much = min(self._much * 2, most)  # little for who leaves behind a few groups
-            piece = min(much, piece)
+            piece = min(much, piece, BATCH_BYTES if self._is_slow else piece)  # it holds the rest
             return self._send_made(piece, out, take_buffer(piece), much)
         if not self._passes_over:
             kernel.stop_at = kernel.border - kernel.border % GRID_BYTES + GRID_BYTES
@@ -232,6 +234,7 @@ class RunStream(DumpStream):
             event_bytes = kernel.sent_bytes + kernel.packets.event_bytes
             data: Buffer = memoryview(buffer)[kernel.kept : kernel.packets.used]
             size, sent = len(data), kernel.sent
+            self._is_slow = sent < BATCH_BYTES and bool(self._is_slow or (alone and size))
             is_lent = size >= _LENT_BYTES_MIN and not out
             self._much = sent + size if sent + size >= _LENT_BYTES_MIN and not out else 0
             if not is_lent:

@@ -7,9 +7,11 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
+from ibb.server.config import BATCH_BYTES
 from ibb.server.dump import page_feed, page_rings, run_stream
 from ibb.server.dump.dump_batch import Outcome
 from ibb.server.dump.dump_stream import DumpStream
+from ibb.server.dump.packet_buffers import PIECE_BYTES
 from ibb.server.dump.page_feed import PageFeed
 from ibb.server.dump.page_rings import PageRings
 from ibb.server.dump.run_stream import RunStream
@@ -130,6 +132,32 @@ def test_nothing_is_kept_for_who_is_sent_what_it_reads_itself(tmp_path):
         assert not blocks._kept  # although the other is ahead
         one.close()
         other.close()
+
+
+def test_who_takes_little_holds_no_large_piece(tmp_path):
+    """What a client has not taken of a piece waits in memory."""
+    left = []
+    with some_groups(tmp_path) as store, Client(1 << 14) as client:
+        one = stream(RunStream, store, request())
+        batch = one.start()
+        while batch.outcome is Outcome.MORE:
+            batch = one.next_batch(client)
+            if client.received():
+                left.append(len(batch.data))
+        one.close()
+    assert len(left) > 10
+    assert max(left[1:]) < BATCH_BYTES < PIECE_BYTES  # it is known behind the first one
+
+
+def test_a_ring_that_comes_back_when_its_reader_has_left_is_not_kept(tmp_path):
+    with some_groups(tmp_path) as store, Client(1 << 20) as client:
+        one = stream(RunStream, store, request())
+        one.start()
+        while not one.next_batch(client).sent_size:
+            client.received()
+        one.close()
+        one.forget_batch()
+        assert page_feed._rings._free == []
 
 
 @pytest.mark.parametrize("is_closed", [True, False])
