@@ -234,7 +234,8 @@ class RunStream(DumpStream):
             event_bytes = kernel.sent_bytes + kernel.packets.event_bytes
             data: Buffer = memoryview(buffer)[kernel.kept : kernel.packets.used]
             size, sent = len(data), kernel.sent
-            self._is_slow = sent < BATCH_BYTES and bool(self._is_slow or (alone and size))
+            has_left = alone > 0 and size > 0 and self._sender is not None
+            self._is_slow = sent < BATCH_BYTES and (self._is_slow or has_left)
             is_lent = size >= _LENT_BYTES_MIN and not out
             self._much = sent + size if sent + size >= _LENT_BYTES_MIN and not out else 0
             if not is_lent:
