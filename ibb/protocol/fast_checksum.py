@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _EXPORTER: Final = "isal.isal_zlib"
+# ISA-L takes the widest registers and leaves their upper halves full: what other code does with the
+# lower ones then waits for both, and a one-row event took twice as long. `leave_wide` clears them.
 _NAMES: Final = "crc32_gzip_refl", "crc32_iscsi"
 _TRIED: Final = bytes(range(251)) * 5
 _SIZES: Final = (0, 1, 7, 8, 15, 16, 17, 31, 64, 65, 127, 128, 255, 256, 511, 1024, len(_TRIED))
 _FOLD_MAX: Final = 512  # bytes, from which on ISA-L's functions are as fast or faster
-# ISA-L takes the widest registers and leaves their upper halves full: what other code does with the
-# lower ones then waits for both, and a one-row event took twice as long. `leave_wide` clears them.
 _CRC32_POLYNOMIAL: Final = 0xEDB88320
 _CRC32C_POLYNOMIAL: Final = 0x82F63B78
 
