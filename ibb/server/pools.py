@@ -18,6 +18,7 @@ class Pools:
 
     Args:
         dump_threads: threads that read and encode for dumps.
+        spare: descriptors that nobody else will want.
 
     Attributes:
         dumps: batches of dump sessions.
@@ -27,9 +28,9 @@ class Pools:
         long_statements: SQL that may take its time, as SHOW BINLOG EVENTS does.
     """
 
-    def __init__(self, dump_threads: int) -> None:
+    def __init__(self, dump_threads: int, spare: int = 0) -> None:
         self.dumps = WorkerThreads(dump_threads, "dump")
-        self.turns = PumpTurns(dump_threads)
+        self.turns = PumpTurns(dump_threads, spare)
         self.logins = WorkerThreads(LOGIN_THREADS, "login")
         self.statements = WorkerThreads(STATEMENT_THREADS, "statement")
         self.long_statements = WorkerThreads(LONG_STATEMENT_THREADS, "long-statement")

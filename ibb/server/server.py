@@ -23,6 +23,7 @@ from ibb.storage.store import Store
 from .automatic_purge import AutomaticPurge
 from .config import Config, derived_server_id
 from .connections.certificate import server_tls
+from .connections.descriptors import spare_beside
 from .connections.refusal_log import RefusalLog
 from .dump.lease_renewals import LeaseRenewals
 from .dump.pacing import Pacing
@@ -167,7 +168,8 @@ class Server:
         """
         self._started_at, self.start_time = self._clock.monotonic(), self._clock.now()
         self.tls = server_tls(self.config, self.host_name())
-        self.pools = Pools(self.config.dump_threads)
+        spare = spare_beside(self.config.max_connections)
+        self.pools = Pools(self.config.dump_threads, spare)
         self.signal = DurableSignal(self.history, self.pools.statements, self.config.poll_interval)
         self.gtid_waits = GtidWaits(self.history, self.signal, self.pools.statements)
         self._storage_watch.start()

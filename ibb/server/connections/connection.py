@@ -118,6 +118,11 @@ class Connection:
         return self._writer.transport.get_write_buffer_size()
 
     @property
+    def is_closing(self) -> bool:
+        """Whether it is closed, or about to be."""
+        return self._writer.is_closing()
+
+    @property
     def encrypted(self) -> bool:
         """Whether TLS is on."""
         return self._tls is not None
@@ -256,7 +261,7 @@ class Connection:
 
     async def write(self, data: bytes) -> None:
         """Send framed packets, or pieces of them; raises TimeoutError as `send` does."""
-        if self._writer.is_closing():
+        if self.is_closing:
             raise PeerGone("the client closed the connection")
         self._writer.write(data if self._tls is None else self._tls.send(data))
         self.sent += len(data)
@@ -273,7 +278,7 @@ class Connection:
             data: is not changed by anybody until it has gone.
         """
         link = self._writer.get_extra_info("socket")
-        if self._writer.is_closing() or link is None:
+        if self.is_closing or link is None:
             return False
         try:
             left = memoryview(data if self._tls is None else self._tls.send(data))
@@ -289,14 +294,13 @@ class Connection:
 
     def keep_nothing(self, *, wanted: bool = True) -> None:
         """Have `write` return only when the system has everything, or as ever if not *wanted*."""
-        if not self._writer.is_closing():
-            high = 0 if wanted else WRITE_BUFFER_BYTES
-            self._writer.transport.set_write_buffer_limits(high=high)
+        if not self.is_closing:
+            self._writer.transport.set_write_buffer_limits(high=0 if wanted else WRITE_BUFFER_BYTES)
 
     def direct_sender(self) -> DirectSender | None:
         """Return what sends past the transport, or None: bytes wait in that, or are encrypted."""
         link = self._writer.get_extra_info("socket")
-        if link is None or self._tls is not None or self._writer.is_closing() or self.unsent:
+        if link is None or self._tls is not None or self.is_closing or self.unsent:
             return None
         try:
             self._direct = DirectSender(link.fileno())
@@ -348,7 +352,7 @@ class Connection:
         the last packets: so what still comes is read and thrown away, for a while.
         """
         try:
-            if not self._writer.is_closing():
+            if not self.is_closing:
                 if self._tls is not None:
                     self._writer.write(self._tls.close())
                 self._writer.write_eof()

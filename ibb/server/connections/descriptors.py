@@ -34,3 +34,8 @@ def connections_possible() -> int:
     if soft == resource.RLIM_INFINITY:
         return DESCRIPTORS_MAX
     return max(1, soft - min(RESERVED, soft // 2))
+
+
+def spare_beside(connections: int) -> int:
+    """Return how many descriptors are left when so many connections have theirs."""
+    return max(0, connections_possible() - connections)

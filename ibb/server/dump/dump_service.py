@@ -25,7 +25,7 @@ from .dump_session import DumpSession
 from .dump_terms import DumpTerms
 from .readers import HeldUpBy
 from .refused_dumps import RefusedDump
-from .run_stream import RunStream
+from .tail_stream import TailStream
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -226,7 +226,7 @@ class DumpService:
         )
         if request.semi_sync or request.capability < CAPABILITY_GTID:
             return CountedStream(terms, semi_sync=self._semi_sync)
-        return RunStream(terms, runs=host.page_runs, blocks=host.shared_blocks)
+        return TailStream(terms, runs=host.page_runs, blocks=host.shared_blocks)
 
     async def _until_either_ends(self, dumping: Coroutine[None, None, None]) -> None:
         """

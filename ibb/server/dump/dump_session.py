@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from ibb.server.worker_threads import run_in
 
 from .dump_batch import Outcome
-from .socket_pump import TURNS_MAX, SocketPump
+from .socket_pump import SocketPump
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -203,9 +203,8 @@ class DumpSession:
         Args:
             make: makes the first batch; None: the stream, like the others.
         """
-        has_room = self._turns.taken < TURNS_MAX
         sender = None
-        if has_room and not self._pace.limited:
+        if self._turns.has_room and not self._pace.limited:
             sender = self._connection.direct_sender()
         if sender is None:
             return await self._in_pool(make or self._stream.next_batch)
@@ -263,6 +262,7 @@ class DumpSession:
         """Tell whether the client was served where it waits; return when it is not any more."""
         if self._tails is None:
             return False
+        await self._tails.rested()
         member = self._tails.join(self._stream, self._connection)
         if member is None:
             return False

@@ -35,7 +35,7 @@ from .packet_buffers import (
 from .page_feed import PageFeed
 from .sequence_ids import renumber
 from .shared_blocks import Block, BlockPlace, Seat, SharedBlocks
-from .tail_place import PacketKind, TailPlace, end_place, fates_of
+from .tail_place import PacketKind, end_place, fates_of
 
 if TYPE_CHECKING:
     from ibb.protocol.fields import Buffer
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
     from .dump_batch import Batch
     from .dump_terms import DumpTerms
-    from .run_encoder import RunEncoder
 
 GRID_BYTES: Final = 256 << 10  # of a file; whoever comes by begins a block at the same groups
 _LENT_BYTES_MIN: Final = 64 << 10  # of a batch that is left where it was made, not copied
@@ -76,6 +75,8 @@ class RunStream(DumpStream):
             request.checksum,
             fates_of(self._encoder),
             int(EventFlag.SKIP_REPLICATION) if request.skip_marked else 0,
+            request.capability,
+            request.join_fragments,
         )
         self._kernel = self._kind.encoder()
         self._blocks = blocks or SharedBlocks()
@@ -83,6 +84,7 @@ class RunStream(DumpStream):
         self._joining = threading.Lock()
         self._has_joined = self._has_left = False
         self._passes_over = False  # what its client has
+        self._shares = True  # packets with others: it may wait for who makes them
         self._sender: DirectSender | None = None  # for the batch that is being made
         self._seconds = SENT_SECONDS  # for which it is given what is made
         self._is_slow = False  # it has just taken less than a small piece
@@ -131,40 +133,6 @@ class RunStream(DumpStream):
         elif lent is not None:
             give_buffer(lent)
 
-    @property
-    def may_be_served(self) -> bool:
-        """Whether it gets whatever is durable at once: no, if it is to end, slowly, or later."""
-        return not (self.stopping or self._pace.delay or self._pace.limited)
-
-    def tail_place(self) -> TailPlace | None:
-        """Return where it is if all that comes is sent, so that another may make the packets."""
-        is_between = self._header is not None and not self._kernel.in_group
-        if not is_between or self._passes_over or not self.may_be_served:
-            return None
-        assert self._header is not None
-        return TailPlace(self._kind, self._generation, self._header, self._kernel)
-
-    def be_sent_by_another(self) -> None:
-        """Wait for no packets of other readers, until `go_on`."""
-        self._seat.place = None
-
-    def was_sent(self, event_bytes: int, seq: int) -> None:
-        """
-        Note what its client was sent by another.
-
-        Args:
-            event_bytes: of the events, since it was noted last.
-            seq: sequence id of the next packet.
-        """
-        self._place.position += event_bytes
-        self.seq = seq
-
-    def go_on(self, encoder: RunEncoder, at: Place) -> None:
-        """Make packets again, behind those that an encoder has made, which has handed out all."""
-        encoder_state.copy_state(self._kernel, encoder)
-        self._feed.forget()
-        self._at, self._much = at, 0
-
     def _fill(self, out: list[Buffer]) -> Outcome:
         """Add packets to *out*, unless the kernel is behind all that there is."""
         if self._is_at_end():
@@ -205,7 +173,7 @@ class RunStream(DumpStream):
             return self._send_made(piece, out, take_buffer(piece), much)
         if not self._passes_over:
             kernel.stop_at = kernel.border - kernel.border % GRID_BYTES + GRID_BYTES
-        if out or self.stopping or self._passes_over:
+        if out or self.stopping or self._passes_over or not self._shares:
             return self._send_made(wanted, out, take_buffer())
         block = self._blocks.find(self._seat, self._block_place(self._header))
         if block is not None:

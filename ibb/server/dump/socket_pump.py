@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from .dump_batch import Batch
     from .dump_stream import DumpStream
 
-TURNS_MAX: Final = 64  # that are taken, or waited for, at a time: each has a descriptor
+TURNS_MIN: Final = 64  # that may be taken, or waited for, at a time: each has a descriptor
+TURNS_MAX: Final = 4096  # the same where there are descriptors to spare
 TURN_SECONDS: Final = 0.05  # so that what others are told of a dump is not old
 SHORT_TURN_SECONDS: Final = 0.005  # while others wait for theirs
 WAIT_SECONDS: Final = 0.01  # for a client, before it is seen whether others wait
@@ -37,14 +38,21 @@ class PumpTurns:
 
     Args:
         threads: that there are for them.
+        spare: descriptors that nobody else will want.
 
     Attributes:
         taken: how many dumps have one, or wait for a thread; counted by the event loop.
     """
 
-    def __init__(self, threads: int) -> None:
+    def __init__(self, threads: int, spare: int = 0) -> None:
         self._threads = threads
+        self._most = min(max(spare, TURNS_MIN), TURNS_MAX)
         self.taken = 0
+
+    @property
+    def has_room(self) -> bool:
+        """Whether another one may be taken."""
+        return self.taken < self._most
 
     @property
     def crowded(self) -> bool:

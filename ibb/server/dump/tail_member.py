@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from ibb.server.connections.direct_sender import DirectSender
 
     from .dump_batch import Place
-    from .run_stream import RunStream
     from .tail import Tail
+    from .tail_stream import TailStream
 
 
 class Taken(NamedTuple):
@@ -45,6 +45,7 @@ class TailMember:
 
     Attributes:
         left: done when it is not served any more; its stream may go on then.
+        stream: its own.
         unsent: the last group of each domain in what it left behind, and had not taken.
         shift: is added to the sequence ids that the tail counts.
     """
@@ -56,18 +57,18 @@ class TailMember:
         "_owed",
         "_sender",
         "_since",
-        "_stream",
         "_tail",
         "connection",
         "left",
         "shift",
+        "stream",
         "unsent",
     )
 
     def __init__(
         self,
         tail: Tail,
-        stream: RunStream,
+        stream: TailStream,
         connection: Connection,
         caught_up: dict[int, Gtid],
     ) -> None:
@@ -79,7 +80,7 @@ class TailMember:
         self.unsent: dict[int, Gtid] = {}
         self.left: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._tail = tail
-        self._stream = stream
+        self.stream = stream
         self._event_bytes, self._since = tail.event_bytes, tail.served
         self.shift = (stream.seq - tail.seq) & 255
         stream.be_sent_by_another()
@@ -87,7 +88,7 @@ class TailMember:
     @property
     def may_be_served(self) -> bool:
         """Whether it gets whatever is durable at once."""
-        return self._stream.may_be_served
+        return self.stream.may_be_served
 
     @property
     def spoken_to_at(self) -> float:
@@ -138,7 +139,7 @@ class TailMember:
 
     def write(self, data: Buffer, taken: Taken) -> None:
         """
-        Send to it from the loop; it leaves if it does not take everything.
+        Send to it from the loop; what it does not take waits until `settle`.
 
         Args:
             data: what comes next.
@@ -146,8 +147,25 @@ class TailMember:
         """
         if self.connection.write_at_once(data):
             self._owed = None
+        elif self.connection.unsent:
+            self.owe(taken)
         else:
-            self.leave(taken)
+            self.leave(taken)  # it cannot be sent to
+
+    def owe(self, taken: Taken) -> None:
+        """Stay until `settle`, as far as *taken* says while something waits in its connection."""
+        self._owed = taken
+        self._tail.wait_for(self)
+
+    def settle(self) -> None:
+        """Leave if something waits still in its connection."""
+        if self._is_owed():
+            self.leave(self._owed)
+        self._owed = None
+
+    def has_made(self, event_bytes: int) -> None:
+        """Take it that its own stream counts events which it made for all."""
+        self._event_bytes += event_bytes
 
     def beat(self) -> None:
         """Send it a heartbeat, between all else that it is sent."""
@@ -158,14 +176,14 @@ class TailMember:
     def heartbeat(self) -> bytes:
         """Return a framed heartbeat, which is the next that it is sent."""
         self.note()
-        data = self._stream.heartbeat()
-        self.shift = (self._stream.seq - self._tail.seq) & 255
+        data = self.stream.heartbeat()
+        self.shift = (self.stream.seq - self._tail.seq) & 255
         return data
 
     def note(self) -> None:
         """Have its stream know what it was sent."""
         tail, seq = self._tail, (self._tail.seq + self.shift) & 255
-        self._stream.was_sent(tail.event_bytes - self._event_bytes, seq)
+        self.stream.was_sent(tail.event_bytes - self._event_bytes, seq)
         self._event_bytes = tail.event_bytes
 
     def leave(self, taken: Taken | None = None) -> None:
@@ -179,7 +197,13 @@ class TailMember:
             if not self.left.done():
                 self._leave(taken)
 
+    def _is_owed(self) -> bool:
+        """Tell whether something waits in its connection of what it was sent, or may."""
+        link = self.connection
+        return self._owed is not None and (link.unsent > 0 or link.is_closing)
+
     def _leave(self, taken: Taken | None) -> None:
+        taken = taken or (self._owed if self._is_owed() else None)
         self._owed = None
         reached, at = self.reached(), self.at
         if taken is not None:
@@ -187,7 +211,7 @@ class TailMember:
             self.unsent = {domain: reached[domain] for domain in taken.reached}
             reached = _without(taken, reached)
         self._caught_up, self._at = reached, at
-        self._tail.dismiss(self, self._stream)
+        self._tail.dismiss(self, self.stream)
         self._close_sender()
         self.left.set_result(None)
 

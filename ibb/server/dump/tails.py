@@ -1,8 +1,9 @@
 """
 The tails of a server: one for each kind of packets that readers at the end wait for.
 
+    await tails.rested()
     member = tails.join(stream, connection)    None: the stream goes on by itself
-    await member.left                                or member.leave()
+    await member.left                          or member.leave()
 
 The loop serves them when the history has grown. It rests behind that four times as long as it took,
 up to a limit: so some hundred readers take a fifth of its time at the most, groups that come fast
@@ -20,8 +21,8 @@ from typing import TYPE_CHECKING, Final
 
 from ibb.server.log import get_log
 
-from .run_stream import RunStream
 from .tail import Tail
+from .tail_stream import TailStream
 from .tail_turns import TailTurns
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ class Tails:
         self._pool = pool
         self._tails: dict[PacketKind, Tail] = {}
         self._resting: asyncio.TimerHandle | None = None
+        self._rested: list[asyncio.Future[None]] = []  # who waits until it has
         self._syncing: asyncio.Future[None] | None = None
         self._sync_again = False
         self._turns = TailTurns()
@@ -72,9 +74,23 @@ class Tails:
         self._signal.listener = self._signal.at_once = None
         if self._resting is not None:
             self._resting.cancel()
+            self._resting = None
+        self._wake_rested()
         with self._turns:
             self._tails.clear()
         self._sync_again = False
+
+    async def rested(self) -> None:
+        """
+        Return at once if the loop does not rest, else when it has served all again.
+
+        Who has everything is before those who wait meanwhile: to serve all for each who comes
+        would take most of the time where many come.
+        """
+        if self._resting is not None:
+            waiting = asyncio.get_running_loop().create_future()
+            self._rested.append(waiting)
+            await waiting
 
     def join(self, stream: DumpStream, connection: Connection) -> TailMember | None:
         """
@@ -82,11 +98,12 @@ class Tails:
 
         None: what comes for it cannot be made here, or it is not where the others are.
         """
-        place = stream.tail_place() if isinstance(stream, RunStream) else None
-        if place is None or not isinstance(stream, RunStream):
+        place = stream.tail_place() if isinstance(stream, TailStream) else None
+        if place is None or not isinstance(stream, TailStream):
             return None
         with self._turns:
-            self._serve_all()
+            if self._resting is None:  # else who was served last is behind all who come
+                self._serve_all()
             tail = self._tails.get(place.kind)
             if tail is None:
                 tail = Tail(self._store, self._runs, place, self._turns)
@@ -94,7 +111,7 @@ class Tails:
             if member is None:
                 return None
             self._tails[place.kind] = tail
-        if self._serve_all() and self._resting is None:  # who came later may lack much
+        if self._resting is None and self._serve_all():  # who came later may lack much
             self._resting = asyncio.get_running_loop().call_later(0, self._serve_and_rest)
         self._sync()
         return member
@@ -112,6 +129,13 @@ class Tails:
         rest = min((time.thread_time() - begun) * REST_SHARE, REST_SECONDS_MAX)
         if has_more or rest >= REST_SECONDS_MIN:
             self._resting = loop.call_later(rest, self._serve_and_rest)
+        self._wake_rested()
+
+    def _wake_rested(self) -> None:
+        rested, self._rested = self._rested, []
+        for waiting in rested:
+            if not waiting.done():
+                waiting.set_result(None)
 
     def _serve_all(self) -> bool:
         """Serve all; return whether there is more for any."""

@@ -14,6 +14,7 @@ from ibb.server.connections.descriptors import (
     RESERVED,
     connections_possible,
     raise_limit,
+    spare_beside,
 )
 
 from ..raw_client import RawClient
@@ -75,3 +76,9 @@ async def test_above_them_clients_are_told(serve, store, monkeypatch, capfd):
 async def test_where_there_are_enough_nothing_is_said(serve, store, capfd):
     await serve(store, max_connections=5)
     assert "connections_limited" not in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(("soft", "spare"), [(1024, 1024 - RESERVED - 512), (600, 0)])
+def test_what_connections_do_not_take_is_spare(monkeypatch, soft, spare):
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (soft, soft))
+    assert spare_beside(512) == spare

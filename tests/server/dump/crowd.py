@@ -1,11 +1,13 @@
 """Readers of one history who share what is made for them."""
 
+import itertools
+
 from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.server.dump import dump_stream, page_feed, run_stream
 from ibb.server.dump.dump_batch import Outcome
 from ibb.server.dump.dump_stream import DumpStream
-from ibb.server.dump.run_stream import RunStream
 from ibb.server.dump.shared_blocks import SharedBlocks
+from ibb.server.dump.tail_stream import TailStream
 from ibb.storage import page_runs
 from ibb.storage.options import REDO_SEGMENT_SIZE_MIN, StoreOptions
 from ibb.storage.page_runs import PageRuns
@@ -22,7 +24,7 @@ class Reader:
 
     def __init__(self, history, asked, blocks, runs, shift):
         self.asked, self._shift, self.outcome, self.error = asked, shift, Outcome.MORE, None
-        self.stream = stream(RunStream, history, asked, runs=runs, blocks=blocks)
+        self.stream = stream(TailStream, history, asked, runs=runs, blocks=blocks)
         self.data, self.sent = [], {}
         batch = self.stream.start()
         self._note(batch)
@@ -53,11 +55,19 @@ class Reader:
     def check(self, history):
         """Compare with what it gets alone, as ever."""
         plain = made_by(DumpStream, history, self.asked)
-        assert self.packets() == packets_of(plain.data)
+        assert first_difference(self.packets(), packets_of(plain.data)) is None
         assert (self.outcome, self.sent) == (plain.outcome, plain.sent)
         assert (self.error and f"{self.error.code} {self.error}") == plain.error
         assert self.at == plain.at
         return plain
+
+
+def first_difference(packets, expected):
+    """Return where packets differ first, how many there are, and those there; None: nowhere."""
+    for place, (one, other) in enumerate(itertools.zip_longest(packets, expected)):
+        if one != other:
+            return place, len(packets), len(expected), one, other
+    return None
 
 
 class Crowd:

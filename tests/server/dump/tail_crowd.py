@@ -50,6 +50,7 @@ class Line:
     def __init__(self, data, *, is_direct):
         self._data, self._is_direct = data, is_direct
         self.is_slow, self.takes, self.unsent, self.sent = False, None, 0, 0
+        self.is_closing = False
         self.opened = self.closed = self.came = 0
 
     def write_at_once(self, data):

@@ -11,8 +11,8 @@ from ibb.protocol.gtid import Gtid
 from ibb.protocol.gtid_list import GtidList
 from ibb.protocol.heartbeat import Heartbeat
 from ibb.protocol.rotate import Rotate
-from ibb.server.dump import dump_session
 from ibb.server.dump.dump_session import DumpSession
+from ibb.server.dump.socket_pump import PumpTurns
 from ibb.storage.os_disk import OsDisk
 from ibb.storage.read_only import ReadOnlyHistory
 from ibb.storage.store import Store
@@ -143,7 +143,7 @@ async def test_the_first_groups_are_made_with_the_beginning(serve, store, monkey
     async def only_the_first(session, make=None):
         return await (asyncio.Event().wait() if make is None else real(session, make))
 
-    monkeypatch.setattr(dump_session, "TURNS_MAX", 0)  # so that nothing is made behind it at once
+    monkeypatch.setattr(PumpTurns, "has_room", False)  # so that nothing is made behind it at once
     monkeypatch.setattr(DumpSession, "_next_batch", only_the_first)
     dump = await dumping(await serve(store), "0-1-5", non_block=False)
     assert [group.gtid.seq for group in await dump.groups(5)] == [6, 7, 8, 9, 10]

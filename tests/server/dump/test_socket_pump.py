@@ -10,7 +10,7 @@ import pytest
 from ibb.protocol.gtid import Gtid
 from ibb.server.connections.connection import PeerGone
 from ibb.server.connections.direct_sender import DirectSender
-from ibb.server.dump import dump_session, packet_buffers, socket_pump
+from ibb.server.dump import packet_buffers, socket_pump
 from ibb.server.dump.dump_batch import Batch, Outcome
 from ibb.server.dump.socket_pump import PumpTurns, SocketPump
 
@@ -187,7 +187,7 @@ def test_a_dump_that_is_dropped_in_its_turn_sends_nothing_more(ends):
 
 @pytest.mark.parametrize("turns", [0, 1, socket_pump.TURNS_MAX])
 async def test_with_any_number_of_turns_the_same_is_sent(serve, store, turns, monkeypatch):
-    monkeypatch.setattr(dump_session, "TURNS_MAX", turns)
+    monkeypatch.setattr(PumpTurns, "has_room", property(lambda it: it.taken < turns))
     for seq in range(11, 41):
         publish(store, Gtid(0, 1, seq), 200_000)
     store.sync()
@@ -234,3 +234,15 @@ async def test_a_killed_dump_that_nobody_reads_lets_its_connection_go(serve, sto
     await until_sessions(server, 0)
     assert server.pools.turns.taken == 0
     await client.close()
+
+
+@pytest.mark.parametrize(
+    ("spare", "most"),
+    [(0, socket_pump.TURNS_MIN), (1000, 1000), (10**6, socket_pump.TURNS_MAX)],
+)
+def test_as_many_have_a_turn_as_there_are_descriptors_to_spare(spare, most):
+    turns = PumpTurns(2, spare)
+    turns.taken = most - 1
+    assert turns.has_room
+    turns.taken = most
+    assert not turns.has_room

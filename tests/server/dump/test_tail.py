@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from ibb.protocol.format_description import FormatDescription
 from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.server.config import TAIL_BYTES
 from ibb.server.dump import tails
@@ -19,6 +20,11 @@ from .crowd import filled, opened, publish
 from .tail_crowd import TailCrowd
 
 pytestmark = pytest.mark.kernel
+
+
+def restarted(store):
+    """Have it seem that a server began to write."""
+    store.write_format_description(FormatDescription.default("12.3.1", 1, 7).to_store())
 
 
 def some_trouble(crowd, rng):
@@ -47,13 +53,15 @@ def some_trouble(crowd, rng):
 async def test_any_readers_get_what_each_gets_alone(seed, is_direct, monkeypatch, tmp_path):
     rng = random.Random(seed)
     monkeypatch.setattr(tails, "AT_ONCE_MAX", rng.choice((2, 4, 9)))
+    if seed % 2:  # the loop rests behind all that it serves
+        monkeypatch.setattr(tails, "REST_SECONDS_MIN", 0.0)
     with opened(tmp_path, rng) as store:
         filled(store, rng, 40)
         batch = rng.choice((700, 5000, 1 << 18))
         crowd = TailCrowd(store, rng, monkeypatch, batch=batch, is_direct=is_direct)
         for _ in range(6):
             crowd.add(checksum=rng.random() < 0.7, annotate=rng.random() < 0.8)
-        for number in range(1000, 1000 + 40 * 10, 10):
+        for number in range(1000, 1000 + 50 * 10, 10):
             for reader in crowd.readers:
                 if reader.member is None and rng.random() < 0.7:
                     reader.run()
@@ -62,6 +70,8 @@ async def test_any_readers_get_what_each_gets_alone(seed, is_direct, monkeypatch
                     reader.join()
             for more in range(1, rng.choice((1, 2, 3, 9))):
                 publish(store, rng, number + more)
+            if rng.random() < 0.1:
+                rng.choice((store.switch_file, lambda: restarted(store)))()
             if rng.random() < 0.9:
                 store.sync()
                 crowd.news()
@@ -147,33 +157,79 @@ async def test_what_comes_is_sent_in_turns_of_a_limited_size(crowd):
     crowd.check()
 
 
-async def test_they_go_into_the_next_file_by_threads(crowd):
-    readers = crowd.at_end(3)
-    crowd.history.switch_file()
-    crowd.commit(100)
-    crowd.news()
-    assert not any(one.member for one in readers)
-    for one in readers:
-        one.run()
-        assert one.join()
-    crowd.commit(101)
-    crowd.news()
-    assert all(one.member.at.position == crowd.history.end() for one in readers)
-    crowd.check()
-
-
-async def test_who_does_not_take_all_leaves_behind_it_and_the_others_stay(crowd):
+async def test_who_has_not_taken_all_when_more_is_due_leaves_and_the_others_stay(crowd):
     slow, *others = crowd.at_end(4)
     slow.line.is_slow = True
+    before = slow.member.at
     crowd.commit(100)
+    crowd.news()
+    assert slow.member.at == before  # what waits for it, it has not been sent
+    assert 0 not in slow.member.reached()
+    assert crowd.tails._resting is not None  # it is seen soon, though nothing more comes
+    crowd.commit(101)
     crowd.news()
     assert slow.member is None
     assert slow.sent[0] == Gtid(0, 1, 100)
-    crowd.commit(101)
-    crowd.news()
     assert all(one.member.reached()[0] == Gtid(0, 1, 101) for one in others)
     slow.run()
     assert slow.join()
+    crowd.check()
+
+
+async def test_who_has_taken_all_by_then_stays(crowd):
+    slow, other = crowd.at_end(2)
+    slow.line.is_slow = True
+    crowd.commit(100)
+    crowd.news()
+    slow.line.is_slow, slow.line.unsent = False, 0
+    await until(lambda: crowd.tails._resting is None)
+    for one in (slow, other):
+        one.look()
+        assert one.member.reached() == {0: Gtid(0, 1, 100)}
+        assert one.member.at.position == crowd.history.end()
+    crowd.commit(101)
+    crowd.news()
+    assert slow.member.reached() == other.member.reached() == {0: Gtid(0, 1, 101)}
+    crowd.check()
+
+
+async def test_who_has_not_taken_all_may_leave_before_more_is_due(crowd):
+    slow, _ = crowd.at_end(2)
+    slow.line.is_slow = True
+    before = slow.member.at
+    crowd.commit(100)
+    crowd.news()
+    member = slow.member
+    member.leave()
+    assert (member.at, member.reached()) == (before, {})
+    assert member.unsent == {0: Gtid(0, 1, 100)}
+    slow.look()
+    crowd.check()
+
+
+async def test_who_cannot_be_sent_to_leaves_at_once(crowd, monkeypatch):
+    gone, other = crowd.at_end(2)
+    monkeypatch.setattr(gone.line, "write_at_once", lambda _: False)
+    crowd.commit(100)
+    crowd.news()
+    assert gone.member is None
+    assert other.member.reached() == {0: Gtid(0, 1, 100)}
+    crowd.readers.remove(gone)
+    gone.stream.close()
+    crowd.check()
+
+
+async def test_who_closes_with_something_on_its_way_leaves(crowd):
+    gone, other = crowd.at_end(2)
+    gone.line.is_slow = True
+    crowd.commit(100)
+    crowd.news()
+    gone.line.is_closing, gone.line.unsent = True, 0
+    crowd.commit(101)
+    crowd.news()
+    assert gone.member is None
+    assert gone.sent[0] == Gtid(0, 1, 100)
+    assert other.member.reached() == {0: Gtid(0, 1, 101)}
     crowd.check()
 
 

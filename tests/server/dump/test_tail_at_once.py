@@ -248,7 +248,7 @@ async def test_some_things_are_left_to_the_loop(direct_crowd, what, monkeypatch)
         elif what == "heartbeat":
             reader.line.unsent = 1  # of one: nobody is sent past what waits for it
         else:
-            patch.setattr("ibb.server.dump.tail.REACH_BYTES", 10)
+            patch.setattr("ibb.server.dump.tail.REACH_BYTES_MAX", 10)
         crowd.commit(100)
         assert not in_thread(crowd.signal.at_once)
         assert len(reader.data) == before
