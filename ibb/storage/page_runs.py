@@ -129,6 +129,15 @@ class PageRuns:
             return None
         return header
 
+    def size(self, file_no: int) -> int:
+        """
+        Return a file's length in bytes.
+
+        Raises:
+            DiskError: the file is missing.
+        """
+        return _files_of(self._history).size(file_no)
+
     def load(
         self,
         header: FileHeader,

@@ -94,6 +94,7 @@ class DumpSession:
         self.idle = False
         self._has_begun = False  # its start was found
         self._at: Place | None = None
+        self._left_at: Place | None = None  # where it was served last by others
         self._reached: dict[int, Gtid] = {}
 
     @property
@@ -172,7 +173,8 @@ class DumpSession:
                 self.idle = False
             if upcoming is None:
                 seen = self._signal.count
-                self._at = batch.end  # a thread that sends goes on from there
+                self._at = self._left_at or batch.end  # a thread that sends goes on from there
+                self._left_at = None
                 batch = await self._next_batch()
                 self._at = None
             else:
@@ -262,7 +264,7 @@ class DumpSession:
         """Tell whether the client was served where it waits; return when it is not any more."""
         if self._tails is None:
             return False
-        await self._tails.rested()
+        await self._tails.rested(self._stream)
         member = self._tails.join(self._stream, self._connection)
         if member is None:
             return False
@@ -275,7 +277,7 @@ class DumpSession:
             self._at, self._member = member.at, None
         await self._all_taken()
         self._reached.update(member.unsent)
-        self._at = None
+        self._at, self._left_at = None, member.last
         return True
 
     async def _all_taken(self) -> None:

@@ -75,8 +75,6 @@ class RunStream(DumpStream):
             request.checksum,
             fates_of(self._encoder),
             int(EventFlag.SKIP_REPLICATION) if request.skip_marked else 0,
-            request.capability,
-            request.join_fragments,
         )
         self._kernel = self._kind.encoder()
         self._blocks = blocks or SharedBlocks()

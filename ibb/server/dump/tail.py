@@ -145,17 +145,20 @@ class Tail:
 
     def _is_served(self, end: Position) -> bool:
         """Send what is new; return whether there may be more for who is here."""
-        if end.file_no == self._file_no:
-            if not self._is_near(end):
-                return False
-            if self._make_and_send(end, TailMember.write):
-                return True
+        if not self._is_near(end):
+            return False
+        served = self.served
+        if end.file_no == self._file_no and self._make_and_send(end, TailMember.write):
+            return True
+        if self.served > served:
+            return True  # what is behind that waits until it is seen who has not taken it
         return bool(self.members) and self._have_one_make(end)
 
     def serve_at_once(self) -> bool:
         """Send what is new, by any thread; return whether all members have been sent all of it."""
         end = self._history.end()
-        if not self._history.is_still(self._generation) or not self._is_near(end):
+        is_here = end.file_no == self._file_no and self._is_near(end)
+        if not is_here or not self._history.is_still(self._generation):
             return False
         if not self.members or not all(member.takes_at_once for member in self.members):
             return False
@@ -164,8 +167,14 @@ class Tail:
         return self._has_all()
 
     def _is_near(self, end: Position) -> bool:
+        """Tell whether all that is new may be looked through here, again and again if need be."""
         reach = min(max(len(self.members) * MEMBER_REACH_BYTES, REACH_BYTES), REACH_BYTES_MAX)
-        return end.file_no == self._file_no and end.offset - self._encoder.border <= reach
+        behind = end.offset - self._encoder.border
+        if end.file_no == self._file_no + 1:
+            behind += self._runs.size(self._file_no)
+        elif end.file_no != self._file_no:
+            return False
+        return behind <= reach
 
     def _has_all(self) -> bool:
         return self._history.end() == (self._file_no, self._encoder.border)

@@ -44,6 +44,7 @@ class TailMember:
         caught_up: the last group of each domain that it was sent to get there.
 
     Attributes:
+        last: where it is when it has left and taken all that it was sent.
         left: done when it is not served any more; its stream may go on then.
         stream: its own.
         unsent: the last group of each domain in what it left behind, and had not taken.
@@ -59,6 +60,7 @@ class TailMember:
         "_since",
         "_tail",
         "connection",
+        "last",
         "left",
         "shift",
         "stream",
@@ -78,6 +80,7 @@ class TailMember:
         self._caught_up = caught_up
         self._at: Place | None = None  # where it left
         self.unsent: dict[int, Gtid] = {}
+        self.last: Place | None = None
         self.left: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._tail = tail
         self.stream = stream
@@ -210,7 +213,7 @@ class TailMember:
             at = taken.at
             self.unsent = {domain: reached[domain] for domain in taken.reached}
             reached = _without(taken, reached)
-        self._caught_up, self._at = reached, at
+        self._caught_up, self._at, self.last = reached, at, self._tail.at
         self._tail.dismiss(self, self.stream)
         self._close_sender()
         self.left.set_result(None)

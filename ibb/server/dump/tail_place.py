@@ -18,19 +18,11 @@ if TYPE_CHECKING:
 
 
 class PacketKind(NamedTuple):
-    """
-    What packets follow from, beside the history.
-
-    Attributes:
-        checksum, fates, marked: the terms of a `RunEncoder`.
-        capability, join_fragments: of the client, for what no kernel makes; as `DumpRequest` says.
-    """
+    """What packets follow from, beside the history: the terms of a `RunEncoder`."""
 
     checksum: bool
     fates: bytes
     marked: int
-    capability: int
-    join_fragments: bool
 
     def encoder(self) -> RunEncoder:
         """Return a new encoder of such packets."""

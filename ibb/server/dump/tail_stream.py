@@ -119,11 +119,10 @@ class TailStream(RunStream):
             place: of the encoder.
             at: the same, as it is told.
         """
-        if self._header is None or self._header.file_no != place.header.file_no:
-            self._kernel.seek(place.header.file_no, place.encoder.border)
+        self._kernel.seek(place.header.file_no, place.encoder.border)  # it knows no group of before
         encoder_state.copy_state(self._kernel, place.encoder)
         self._feed.forget()
-        self._header, self._led_from = place.header, None
+        self._header, self._led_from, self._held = place.header, None, None
         self._at, self._begun_at, self._much = at, at.position, 0
 
     def make_for_all(self, most: int) -> MadeForAll | None:
@@ -147,6 +146,7 @@ class TailStream(RunStream):
             if batch.data or batch.outcome is Outcome.END:
                 self._kept = batch
             return None
+        self._feed.rest(self._kernel)
         packets, event_bytes = (self.seq - seq) & 255, self._place.position - position
         return MadeForAll(batch.data, packets, event_bytes, batch.sent, place)
 

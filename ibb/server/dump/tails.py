@@ -1,7 +1,7 @@
 """
 The tails of a server: one for each kind of packets that readers at the end wait for.
 
-    await tails.rested()
+    await tails.rested(stream)
     member = tails.join(stream, connection)    None: the stream goes on by itself
     await member.left                          or member.leave()
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from .dump_stream import DumpStream
     from .tail_member import TailMember
-    from .tail_place import PacketKind
+    from .tail_place import PacketKind, TailPlace
 
 REST_SHARE: Final = 4  # of the processor time that serving took
 REST_SECONDS_MIN: Final = 0.001  # less than that few readers would wait for, not many
@@ -80,14 +80,17 @@ class Tails:
             self._tails.clear()
         self._sync_again = False
 
-    async def rested(self) -> None:
+    async def rested(self, stream: DumpStream) -> None:
         """
-        Return at once if the loop does not rest, else when it has served all again.
+        Return when a reader may be able to join: at once if the loop does not rest.
 
         Who has everything is before those who wait meanwhile: to serve all for each who comes
         would take most of the time where many come.
+
+        Args:
+            stream: the reader's; one that cannot join anyhow waits for nothing.
         """
-        if self._resting is not None:
+        if self._resting is not None and _place(stream) is not None:
             waiting = asyncio.get_running_loop().create_future()
             self._rested.append(waiting)
             await waiting
@@ -98,14 +101,14 @@ class Tails:
 
         None: what comes for it cannot be made here, or it is not where the others are.
         """
-        place = stream.tail_place() if isinstance(stream, TailStream) else None
+        place = _place(stream)
         if place is None or not isinstance(stream, TailStream):
             return None
         with self._turns:
             if self._resting is None:  # else who was served last is behind all who come
                 self._serve_all()
             tail = self._tails.get(place.kind)
-            if tail is None:
+            if tail is None or not tail.members:
                 tail = Tail(self._store, self._runs, place, self._turns)
             member = tail.admit(place, stream, connection)
             if member is None:
@@ -125,11 +128,13 @@ class Tails:
         self._resting = None
         loop = asyncio.get_running_loop()
         begun = time.thread_time()
-        has_more = self._serve_all()
+        try:
+            has_more = self._serve_all()
+        finally:
+            self._wake_rested()
         rest = min((time.thread_time() - begun) * REST_SHARE, REST_SECONDS_MAX)
         if has_more or rest >= REST_SECONDS_MIN:
             self._resting = loop.call_later(rest, self._serve_and_rest)
-        self._wake_rested()
 
     def _wake_rested(self) -> None:
         rested, self._rested = self._rested, []
@@ -199,3 +204,8 @@ class Tails:
             self._tails.clear()
         elif self._sync_again:
             self._sync()
+
+
+def _place(stream: DumpStream) -> TailPlace | None:
+    """Return where a reader could be served by others, if it could."""
+    return stream.tail_place() if isinstance(stream, TailStream) else None

@@ -55,7 +55,8 @@ class Reader:
     def check(self, history):
         """Compare with what it gets alone, as ever."""
         plain = made_by(DumpStream, history, self.asked)
-        assert first_difference(self.packets(), packets_of(plain.data)) is None
+        found = first_difference(self.packets(), packets_of(plain.data))
+        assert found is None, found
         assert (self.outcome, self.sent) == (plain.outcome, plain.sent)
         assert (self.error and f"{self.error.code} {self.error}") == plain.error
         assert self.at == plain.at

@@ -215,3 +215,26 @@ async def test_a_group_that_is_not_for_the_loop_comes_all_the_same(serve, store)
         assert (await dump.next_group()).gtid.seq == seq
     await until(lambda: len(members(server)) == 1)
     await closed([dump])
+
+
+async def test_one_that_goes_on_by_itself_is_shown_where_others_had_sent_it_to(
+    serve, store, monkeypatch
+):
+    server = await serve(store)
+    (dump,) = await waiting(server)
+    for seq in range(11, 14):
+        publish(store, Gtid(0, 1, seq), wait=True)
+        assert (await dump.next_group()).gtid.seq == seq
+    (session,), end = server.sessions(), store.end()
+    shown, next_batch = [], RunStream.next_batch
+
+    def look(stream, *terms):
+        shown.append(session.progress().at.position)
+        return next_batch(stream, *terms)
+
+    monkeypatch.setattr(RunStream, "next_batch", look)
+    publish(store, Gtid(0, 1, 14), size=500_000, wait=True)
+    assert (await dump.next_group()).gtid.seq == 14
+    assert shown[0] == end
+    assert sorted(shown) == shown
+    await closed([dump])

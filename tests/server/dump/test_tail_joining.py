@@ -1,5 +1,6 @@
 """Readers that come to where others are served: behind the same group, or not at all."""
 
+import asyncio
 import random
 
 import pytest
@@ -140,4 +141,48 @@ async def test_nothing_is_kept_for_who_is_served(crowd):
     late.run()
     assert not crowd.blocks._kept
     assert all(one.stream._seat.place is None for one in crowd.readers[:2])
+    crowd.check()
+
+
+@pytest.mark.parametrize("can_join", [True, False])
+async def test_who_cannot_join_waits_for_no_rest(crowd, can_join):
+    crowd.at_end(1)
+    crowd.end_rest()
+    crowd.tails._resting = asyncio.get_running_loop().call_later(60, print)
+    late = crowd.add()
+    late.run()
+    late.stream.stopping = not can_join
+    waiting = asyncio.ensure_future(crowd.tails.rested(late.stream))
+    await asyncio.sleep(0)
+    assert waiting.done() is not can_join
+    late.stream.stopping = False
+    crowd.end_rest()
+    crowd.tails._serve_and_rest()
+    await waiting
+    assert late.join()
+    crowd.check()
+
+
+async def test_nobody_waits_for_a_rest_when_none_are_served_any_more(crowd):
+    (first,) = crowd.at_end(1)
+    crowd.end_rest()
+    crowd.tails._resting = asyncio.get_running_loop().call_later(60, print)
+    waiting = asyncio.ensure_future(crowd.tails.rested(first.stream))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    crowd.tails.close()
+    await waiting
+
+
+async def test_who_comes_while_the_loop_rests_has_nobody_served(crowd):
+    readers = crowd.at_end(3)
+    late = crowd.add()
+    late.run()
+    crowd.tails._resting = asyncio.get_running_loop().call_later(60, print)
+    crowd.commit(100)
+    before = [len(one.data) for one in readers]
+    assert late.join()
+    assert [len(one.data) for one in readers] == before
+    crowd.news()
+    assert all(one.member.reached() == {0: Gtid(0, 1, 100)} for one in (*readers, late))
     crowd.check()

@@ -5,14 +5,16 @@ import itertools
 import pytest
 
 from ibb.protocol.error_codes import MASTER_FATAL_ERROR_READING_BINLOG
+from ibb.protocol.event import EventFlag
 from ibb.protocol.format_description import FormatDescription
 from ibb.protocol.gtid import Gtid, GtidPosition
-from ibb.server.config import TAIL_BYTES
+from ibb.protocol.gtid_event import encode_gtid_event
 from ibb.server.dump.dump_batch import Batch, Outcome
 from ibb.server.dump.run_stream import RunStream
 from ibb.server.dump.tail import MEMBER_REACH_BYTES, REACH_BYTES, REACH_BYTES_MAX
+from ibb.storage.live_pages import LivePages
 
-from ...storage.events import query, rows_event, xid
+from ...storage.events import TIMESTAMP, query, rows_event, xid
 
 pytestmark = pytest.mark.kernel
 
@@ -20,6 +22,7 @@ pytestmark = pytest.mark.kernel
 def restarted(crowd):
     description = FormatDescription.default("12.3.1", 1, 7)
     crowd.history.write_format_description(description.to_store())
+    crowd.history.sync()
 
 
 def interleaved(crowd):
@@ -34,6 +37,12 @@ def interleaved(crowd):
             group.commit(Gtid(0, 1, number + more))
 
 
+def marked(event):
+    """Return an event that clients may leave out."""
+    flags = int.from_bytes(event[17:19], "little") | int(EventFlag.SKIP_REPLICATION)
+    return event[:17] + flags.to_bytes(2, "little") + event[19:]
+
+
 def switched(crowd):
     crowd.history.switch_file()
 
@@ -45,8 +54,8 @@ def nothing(_):
 @pytest.mark.parametrize(
     ("before", "what"),
     [
-        *itertools.product([nothing, switched], [switched, restarted, interleaved]),
-        *itertools.product([restarted, interleaved], [restarted, interleaved]),
+        *itertools.product([nothing], [switched, restarted, interleaved]),
+        *itertools.product([switched, restarted, interleaved], [restarted, interleaved]),
     ],
 )
 async def test_all_stay_and_get_what_each_gets_alone(crowd, monkeypatch, what, before):
@@ -75,7 +84,7 @@ async def test_all_stay_and_get_what_each_gets_alone(crowd, monkeypatch, what, b
     crowd.check()
 
 
-@pytest.mark.parametrize("what", [restarted, interleaved])
+@pytest.mark.parametrize("what", [restarted, interleaved, switched])
 async def test_what_stands_before_an_empty_file_is_left_to_threads(crowd, what):
     readers = crowd.at_end(3)
     what(crowd)
@@ -143,17 +152,6 @@ async def test_who_meets_an_end_is_told_and_the_others_find_out_themselves(crowd
     crowd.check()
 
 
-async def test_clients_of_other_terms_get_nothing_that_was_made_for_these(crowd):
-    plain, old = crowd.at_end(1), crowd.at_end(1, join_fragments=True)
-    older = crowd.at_end(1, capability=3)
-    assert len(crowd.tails._tails) == 3
-    interleaved(crowd)
-    crowd.news()
-    (last,) = {one.member.reached()[0] for one in plain + old + older}
-    assert last in list(crowd.history.state().position())
-    crowd.check()
-
-
 async def test_who_passes_through_a_file_alone_goes_on_where_it_was_sent_to(crowd):
     """A stream that was in another file, where much came, begins no group at the wrong place."""
     leaving, staying = crowd.at_end(2)
@@ -188,5 +186,114 @@ async def test_many_are_left_to_threads_later_than_a_few(crowd):
     crowd.history.sync()
     crowd.news()
     assert not any(one.member for one in readers)
-    assert size < TAIL_BYTES
     crowd.check()
+
+
+@pytest.mark.parametrize("what", [restarted, interleaved])
+async def test_who_comes_late_lacks_nothing_where_those_that_had_it_began_anew(crowd, what):
+    one, other = crowd.at_end(2)
+    late = crowd.add()
+    late.run()
+    what(crowd)
+    crowd.news()
+    for reader in (one, other):
+        reader.leave()
+        reader.run()
+    crowd.end_rest()
+    assert one.join()
+    late.join()
+    other.join()
+    crowd.commit(1000)
+    crowd.news()
+    crowd.check()
+
+
+async def test_groups_of_which_nothing_is_sent_count_as_reached(crowd):
+    readers = crowd.at_end(2, skip_marked=True)
+    before = [len(one.data) for one in readers]
+    with crowd.history.begin() as one, crowd.history.begin() as other:
+        groups = [(Gtid(9, 1, 500), one), (Gtid(8, 1, 501), other)]
+        for gtid, group in groups:
+            group.write(marked(encode_gtid_event(gtid, TIMESTAMP, 4)))
+        for _ in range(4):
+            for _, group in groups:
+                group.write(b"".join(marked(rows_event(700)) for _ in range(4)))
+        for gtid, group in groups:
+            group.write(marked(xid(gtid.seq)))
+            group.commit(gtid)
+    crowd.news()
+    assert [len(one.data) for one in readers] == before
+    for reader in readers:
+        assert reader.member.at.position == crowd.history.end()
+        assert {gtid.domain: gtid for gtid, _ in groups}.items() <= reader.member.reached().items()
+    crowd.check()
+
+
+async def test_what_no_kernel_makes_waits_until_it_is_seen_who_has_taken_the_rest(crowd):
+    slow, other = crowd.at_end(2)
+    before = slow.member.at
+    slow.line.is_slow = True
+    crowd.commit(500)
+    restarted(crowd)
+    crowd.news()
+    assert (slow.member.at, slow.member.reached()) == (before, {})
+    member = slow.member
+    crowd.news()
+    assert (member.at, member.reached(), member.unsent) == (before, {}, {0: Gtid(0, 1, 500)})
+    assert member.last > before
+    assert other.member.at.position == crowd.history.end()
+    slow.look()
+    crowd.check()
+
+
+async def test_a_large_group_over_the_end_of_a_file_is_not_looked_through_each_time(
+    crowd, monkeypatch
+):
+    readers, pages, read_page = crowd.at_end(3), [], LivePages.read_page
+    monkeypatch.setattr(
+        LivePages, "read_page", lambda self, *at: pages.append(at) or read_page(self, *at)
+    )
+    first, most = crowd.history.end().file_no, 0
+    with crowd.history.begin() as group:
+        group.write(query("a"))
+        while crowd.history.end().file_no < first + 2:
+            group.write(rows_event(60_000))
+            crowd.history.sync()
+            before = len(pages)
+            crowd.news()
+            most = max(most, len(pages) - before)
+        group.write(xid(500))
+        group.commit(Gtid(0, 1, 500))
+    assert not any(one.member for one in readers)
+    assert most <= 4 * REACH_BYTES // crowd.history.pages.header(first).page_size
+    crowd.check()
+
+
+@pytest.mark.parametrize("files", [1, 2])
+async def test_many_groups_before_the_end_of_a_file_are_left_to_threads(crowd, files):
+    readers = crowd.at_end(3)
+    for number in range(REACH_BYTES // 15_000 + 2):
+        crowd.commit(100 + number, 15_000, wait=False)
+    for _ in range(files):
+        switched(crowd)
+    crowd.news()
+    assert not any(one.member for one in readers)
+    crowd.check()
+
+
+async def test_all_are_dropped_where_making_it_fails(crowd, monkeypatch):
+    readers = crowd.at_end(3)
+    restarted(crowd)
+
+    def fail(*_):
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RunStream, "next_batch", fail)
+        crowd.news()
+    assert not any(one.member for one in readers)
+    assert all(one.line.is_slow for one in readers)  # aborted
+    for one in readers:
+        crowd.readers.remove(one)
+        one.stream.close()
+    assert not crowd.tails._tails
