@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import statistics
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .errors import BenchError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 _DOTS_PER_INCH = 110
@@ -35,6 +36,28 @@ def draw(outcome: dict[str, Any], folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     plots = (("ratios", _ratios), ("readers", _readers), ("history", _history), ("files", _files))
     return [path for name, plot in plots if plot(outcome, path := folder / f"bench-{name}.png")]
+
+
+def joined(runs: Iterable[Path]) -> dict[str, Any]:
+    """
+    Return one outcome with the rows of some runs; of a row that several have, the last one's.
+
+    Args:
+        runs: files with what `ibb bench --json` has printed.
+
+    Raises:
+        BenchError: a file has something else.
+        OSError: one cannot be read.
+    """
+    rows: dict[str, Any] = {}
+    for path in runs:
+        try:
+            outcome = json.loads(path.read_text())
+            rows.update({row["row"]: row for row in outcome["rows"] if row["figures"]})
+        except (ValueError, TypeError, LookupError) as error:
+            text = f"{path} is not what `ibb bench --json` prints: {error!r}"
+            raise BenchError(text) from error
+    return {"rows": list(rows.values())}
 
 
 def _figures(outcome: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ibb.bench.commits import COMMITTERS_MAX, SECONDS_MAX, measure_commits
-from ibb.bench.plots import draw
+from ibb.bench.plots import draw, joined
 from ibb.bench.profiles import PATHS
 from ibb.bench.profiles import profile as profile_of
 from ibb.bench.report import TITLES, as_object, notes, table_rows
@@ -120,6 +120,38 @@ def _measure(
     if plots is not None:
         for path in draw(as_object(report), plots):
             click.echo(f"drawn: {path}", err=True)
+
+
+@bench.command(name="draw")
+@click.argument(
+    "runs",
+    nargs=-1,
+    required=True,
+    metavar="RUN...",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+)
+@click.option(
+    "--plots",
+    default="plots",
+    show_default=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for the PNG plots.",
+)
+def draw_runs(runs: tuple[Path, ...], plots: Path) -> None:
+    """
+    Draw what was measured before: each RUN is a file with the output of --json.
+
+    Nothing is measured. Of a row that several files have, the last one's figures count.
+
+    \b
+      ibb bench --only 'catch-up-*' --json > catch-up.json
+      ibb bench --only history --only seek-files --json > curves.json
+      ibb bench draw catch-up.json curves.json --plots plots
+
+    Exit status 0; 2: a file has something else, or matplotlib is not installed.
+    """  # noqa: D301 - as above
+    for path in draw(joined(runs), plots):
+        click.echo(f"drawn: {path}", err=True)
 
 
 @bench.command()

@@ -4,13 +4,16 @@ import json
 from contextlib import nullcontext
 
 import pytest
+from click.testing import CliRunner
 
+from ibb.bench.errors import BenchError
 from ibb.bench.figures import Figure, ratio, value_at_most
 from ibb.bench.limits import Limits
-from ibb.bench.plots import draw
+from ibb.bench.plots import draw, joined
 from ibb.bench.report import TITLES, as_object, notes, number, table_rows
 from ibb.bench.row import Row
 from ibb.bench.suite import Machine, Measured, Report
+from ibb.cli.main import ibb
 
 
 def row(name):
@@ -90,3 +93,33 @@ def test_plots_are_drawn_of_what_is_there(report, tmp_path):
         "bench-history.png",
     ]
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in drawn)
+
+
+def test_rows_of_several_runs_are_drawn_together(report, tmp_path):
+    """Nothing is measured again; of a row that several have, the last one's figures count."""
+    told, paths = as_object(report), [tmp_path / f"{name}.json" for name in ("one", "two")]
+    again = json.loads(json.dumps({"rows": told["rows"][:1]}))
+    again["rows"][0]["figures"][0]["ibb"] = [1.0]
+    again["rows"].append({"row": "history", "figures": []})  # left out there
+    paths[0].write_text(json.dumps(told))
+    paths[1].write_text(json.dumps(again))
+    rows = {row["row"]: row["figures"] for row in joined(paths)["rows"]}
+    assert rows["catch-up-1-bulk"][0]["ibb"] == [1.0]
+    assert rows["history"] == told["rows"][2]["figures"]
+    assert "latency-1000" not in rows
+    words = ["bench", "draw", *map(str, paths), "--plots", str(tmp_path / "plots")]
+    result = CliRunner().invoke(ibb, words)
+    assert result.exit_code == 0, result.output
+    assert sorted(path.name for path in (tmp_path / "plots").iterdir()) == [
+        "bench-history.png",
+        "bench-ratios.png",
+        "bench-readers.png",
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "[1]", "{}", '{"rows": [{"row": "idle"}]}'])
+def test_what_no_run_has_printed_is_refused(text, tmp_path):
+    path = tmp_path / "run.json"
+    path.write_text(text)
+    with pytest.raises(BenchError, match=f"{path} is not what `ibb bench --json` prints"):
+        joined([path])
