@@ -13,6 +13,9 @@ cdef class PageRing:
     @cython.locals(page="long long", is_there=bint)
     cpdef bint open(self, RecordWalker walker, long long file_no, long long page_size, int descriptor, long long stop) except -1
 
+    @cython.locals(page="long long")
+    cdef bint follow(self, RecordWalker walker) noexcept nogil
+
     @cython.locals(has_more=bint)
     cdef bint more(self, RecordWalker walker) noexcept nogil
 

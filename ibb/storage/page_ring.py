@@ -67,6 +67,14 @@ class PageRing:
             walker.show(self._first, self._end, self._turn)
         return is_there
 
+    def follow(self, walker: RecordWalker) -> bool:
+        """Have a walker go on that was put somewhere else in the file; False: that is not there."""
+        page = walker.page
+        if walker.left > 0 and not (self._first <= page < self._end or self._has_read(page)):
+            return False
+        walker.show(self._first, self._end, self._turn)
+        return True
+
     def more(self, walker: RecordWalker) -> bool:
         """Have the walker get more pages than it has; tell whether there were any."""
         has_more = self._has_read(walker.page)

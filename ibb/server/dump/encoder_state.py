@@ -1,22 +1,32 @@
 """
-How far a `RunEncoder` is, copied from one to another, without its pages: a kernel.
+How far a `RunEncoder` is, as numbers, without its pages: a kernel.
 
 So an encoder can go on behind packets that another one has made. What is not here are the terms of
-an encoder, which are the same on both sides, and what it is handed for a run. Runs as plain Python,
-too; `encoder_state.pxd` gives it C types.
+an encoder, which are the same on both sides, what it is handed for a run, and the groups that have
+ended. Runs as plain Python, too; `encoder_state.pxd` gives it C types.
 """
-# ruff: noqa: SLF001 (kernels reach into one another: a copy has all that an encoder knows)
+# ruff: noqa: SLF001 (kernels reach into one another: these are all that an encoder knows)
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from array import array
+from typing import TYPE_CHECKING, Final
+
+try:
+    import cython
+except ImportError:  # nothing needs it to run
+    from ibb import uncompiled as cython
 
 if TYPE_CHECKING:
     from ibb.protocol.fields import Buffer
-    from ibb.storage.record_walker import RecordWalker
 
-    from .event_packets import EventPackets
     from .run_encoder import RunEncoder
+
+_links, _roots_max = 5, 64
+_after_encoder, _after_packets, _after_walker = 9, 21, 39
+NUMBERS: Final = _after_walker + _links + 2 * _roots_max  # of a state
+USED: Final = _after_encoder + 8  # which of them are the bytes that lie ready
+_sign = 1 << 63
 
 
 def place_of(encoder: RunEncoder) -> tuple[int, int]:
@@ -30,43 +40,123 @@ def copy_state(to: RunEncoder, source: RunEncoder) -> None:
 
     It has no page then: before it runs inside a chunk, pages must be given by `attach`.
     """
-    to.border = source.border
-    if source.behind:  # else the other has begun later: it knows no more than this one
-        to.behind = source.behind
+    numbers = memoryview(array("q", [0] * NUMBERS))
+    save_state(source, numbers, 0)
+    load_state(to, numbers, 0)
     to._gtids = to.kept = to.error = 0
     to.sent = to.sent_bytes = 0
-    to._phase, to._count = source._phase, source._count
-    to._first, to._resume = source._first, source._resume
-    to._node, to._node_at, to._node_open = source._node, source._node_at, source._node_open
-    _copy_group(to.packets, source.packets)
-    _copy_walk(to.walker, source.walker)
-
-
-def _copy_group(packets: EventPackets, other: EventPackets) -> None:
+    packets, walker = to.packets, to.walker
     packets.used = packets.event_bytes = packets._group_used = packets._group_bytes = 0
-    packets.in_event, packets._event_size, packets._fate = 0, 0, 0
-    packets.is_first, packets.skip = other.is_first, other.skip
-    packets.domain, packets.server, packets.number = other.domain, other.server, other.number
-    packets.seq, packets._group_seq = other.seq, other._group_seq
-    packets._group_sent = other._group_sent
-
-
-def _copy_walk(walker: RecordWalker, other: RecordWalker) -> None:
     walker.data = memoryview(b"")
     walker._first_page = walker._end_page = walker._visible = walker._turn = walker._room = 0
-    walker.file_no, walker.page_size, walker._start = other.file_no, other.page_size, other._start
-    walker._area_end, walker._last_start = other._area_end, other._last_start
-    walker.page, walker._place, walker.left = other.page, other._place, other.left
     walker.part = 0
-    walker.begin, walker.ends, walker.type = other.begin, other.ends, other.type
-    walker._kind, walker._nested = other._kind, other._nested
-    walker.list_count, walker.count = other.list_count, other.count
-    walker.first, walker.last = other.first, other.last
-    walker._roots = other._roots
-    for place in range(other._roots):
-        walker._root_at[place], walker._height[place] = other._root_at[place], other._height[place]
-    for place in range(5):
-        walker.links[place] = other.links[place]
+
+
+def save_state(encoder: RunEncoder, to: memoryview, at: int) -> None:
+    """Write the `NUMBERS` of an encoder that is inside of no event, from *at* on."""
+    to[at], to[at + 1], to[at + 2] = encoder.border, encoder.behind, encoder._phase
+    to[at + 3], to[at + 4], to[at + 5] = encoder._count, encoder._first, encoder._resume
+    to[at + 6], to[at + 7], to[at + 8] = encoder._node, encoder._node_at, encoder._node_open
+    at += _after_encoder
+    to[at], to[at + 1], to[at + 2] = (
+        encoder.packets.is_first,
+        encoder.packets.skip,
+        encoder.packets.domain,
+    )
+    to[at + 3], to[at + 4] = encoder.packets.server, _signed(encoder.packets.number)
+    to[at + 5], to[at + 6], to[at + 7] = (
+        encoder.packets.seq,
+        encoder.packets._group_seq,
+        encoder.packets._group_sent,
+    )
+    to[at + 8], to[at + 9] = encoder.packets.used, encoder.packets.event_bytes
+    to[at + 10], to[at + 11] = encoder.packets._group_used, encoder.packets._group_bytes
+    at += _after_packets - _after_encoder
+    to[at], to[at + 1], to[at + 2] = (
+        encoder.walker.file_no,
+        encoder.walker.page_size,
+        encoder.walker._start,
+    )
+    to[at + 3], to[at + 4] = encoder.walker._area_end, encoder.walker._last_start
+    to[at + 5], to[at + 6], to[at + 7] = (
+        encoder.walker.page,
+        encoder.walker._place,
+        encoder.walker.left,
+    )
+    to[at + 8], to[at + 9], to[at + 10] = (
+        encoder.walker.begin,
+        encoder.walker.ends,
+        encoder.walker.type,
+    )
+    to[at + 11], to[at + 12] = encoder.walker._kind, encoder.walker._nested
+    to[at + 13], to[at + 14] = encoder.walker.list_count, encoder.walker.count
+    to[at + 15], to[at + 16], to[at + 17] = (
+        encoder.walker.first,
+        encoder.walker.last,
+        encoder.walker._roots,
+    )
+    at += _after_walker - _after_packets
+    for place in range(_links):
+        to[at + place] = encoder.walker.links[place]
+    at += _links
+    for place in range(encoder.walker._roots):
+        to[at + 2 * place], to[at + 2 * place + 1] = (
+            encoder.walker._root_at[place],
+            encoder.walker._height[place],
+        )
+
+
+def load_state(encoder: RunEncoder, source: memoryview, at: int) -> None:
+    """Have an encoder be what `save_state` wrote; its pages, if any, may not hold its place."""
+    if source[at + 1]:  # else who wrote it has begun later: it knows no more than this one
+        encoder.behind = source[at + 1]
+    encoder.border, encoder._phase = source[at], source[at + 2]
+    encoder._count, encoder._first, encoder._resume = source[at + 3], source[at + 4], source[at + 5]
+    encoder._node, encoder._node_at = source[at + 6], source[at + 7]
+    encoder._node_open = source[at + 8]
+    at += _after_encoder
+    encoder.packets.in_event, encoder.packets._event_size, encoder.packets._fate = 0, 0, 0
+    encoder.packets.is_first, encoder.packets.skip, encoder.packets.domain = (
+        source[at],
+        source[at + 1],
+        source[at + 2],
+    )
+    encoder.packets.server, encoder.packets.number = source[at + 3], _unsigned(source[at + 4])
+    encoder.packets.seq, encoder.packets._group_seq = source[at + 5], source[at + 6]
+    encoder.packets._group_sent = source[at + 7]
+    encoder.packets.used, encoder.packets.event_bytes = source[at + 8], source[at + 9]
+    encoder.packets._group_used, encoder.packets._group_bytes = source[at + 10], source[at + 11]
+    at += _after_packets - _after_encoder
+    encoder.walker.file_no, encoder.walker.page_size, encoder.walker._start = (
+        source[at],
+        source[at + 1],
+        source[at + 2],
+    )
+    encoder.walker._area_end, encoder.walker._last_start = source[at + 3], source[at + 4]
+    encoder.walker.page, encoder.walker._place, encoder.walker.left = (
+        source[at + 5],
+        source[at + 6],
+        source[at + 7],
+    )
+    encoder.walker.begin, encoder.walker.ends, encoder.walker.type = (
+        source[at + 8],
+        source[at + 9],
+        source[at + 10],
+    )
+    encoder.walker._kind, encoder.walker._nested = source[at + 11], source[at + 12]
+    encoder.walker.list_count, encoder.walker.count = source[at + 13], source[at + 14]
+    encoder.walker.first, encoder.walker.last, encoder.walker._roots = (
+        source[at + 15],
+        source[at + 16],
+        source[at + 17],
+    )
+    at += _after_walker - _after_packets
+    for place in range(_links):
+        encoder.walker.links[place] = source[at + place]
+    at += _links
+    for place in range(encoder.walker._roots):
+        encoder.walker._root_at[place] = source[at + 2 * place]
+        encoder.walker._height[place] = source[at + 2 * place + 1]
 
 
 def attach(
@@ -82,3 +172,11 @@ def attach(
         return False
     walker.part = page * page_size + walker._place - walker.left
     return True
+
+
+def _signed(number: int) -> int:
+    return number if cython.compiled or number < _sign else number - 2 * _sign
+
+
+def _unsigned(number: int) -> int:
+    return number if cython.compiled or number >= 0 else number + 2 * _sign

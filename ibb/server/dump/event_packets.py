@@ -108,12 +108,16 @@ class EventPackets:
 
     def offer(self, descriptor: int) -> int:
         """Return how much a socket that does not block takes of what lies ready, or an error."""
+        return self.offer_from(descriptor, self._out, 0)
+
+    def offer_from(self, descriptor: int, memory: memoryview, at: int) -> int:
+        """Do as `offer`, where what lies ready is somewhere else as well."""
         if cython.compiled:
-            size = write(descriptor, cython.address(self._out[0]), self.used)  # noqa: F821
+            size = write(descriptor, cython.address(memory[at]), self.used)  # noqa: F821
             if size >= 0:
                 return size
             return 0 if last_error == EAGAIN else -last_error  # noqa: F821
-        return _write(descriptor, self._out[: self.used])
+        return _write(descriptor, memory[at : at + self.used])
 
     def begin_group(self) -> None:
         """Expect the first event of a group."""

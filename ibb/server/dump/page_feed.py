@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ibb.storage.page_runs import LentFile, PageRun, PageRuns
 
     from .run_encoder import RunEncoder
+    from .shared_pieces import Sharing
 
 FIRST_BYTES: Final = 64 << 10  # read at first: who seeks waits for them, and perhaps leaves
 _rings: Final = PageRings()
@@ -111,6 +112,7 @@ class PageFeed:
         most: int,
         seconds: float,
         sender: DirectSender | None,
+        sharing: Sharing | None = None,
     ) -> int:
         """
         As `run`, with pages that nobody else will want, which may be NEED although there are more.
@@ -125,6 +127,7 @@ class PageFeed:
                 returns FULL; `RunEncoder.pump` says how.
             seconds: for which it does that.
             sender: sends them; None: it returns FULL when there is as much as is wanted.
+            sharing: with others who pass the same pages; *wanted* is a whole piece then.
 
         Raises:
             OSError: the client has gone.
@@ -138,7 +141,13 @@ class PageFeed:
             if sender is None:
                 return encoder.pump(out, wanted, seq, ring, -1, 0, 0)
             until = round(seconds * 1e9)
-            code = sender.lend(lambda it: encoder.pump(out, wanted, seq, ring, it, most, until))
+            if sharing is None:
+                code = sender.lend(lambda it: encoder.pump(out, wanted, seq, ring, it, most, until))
+            else:
+                pump, followed, made_max = sharing
+                terms = most, until, followed, made_max
+                code = sender.lend(lambda it: pump.run(encoder, out, seq, ring, it, *terms))
+                self.has_pages = not pump.is_lost
         if encoder.error:
             raise OSError(encoder.error, os.strerror(encoder.error))
         return code

@@ -10,7 +10,7 @@ cdef int _between, _in_commit, _in_list
 cdef int _domains_max, _passed_max
 
 @cython.locals(now=timespec, seconds="long long")
-cdef long long _clock() noexcept nogil
+cdef long long clock() noexcept nogil
 
 
 @cython.final

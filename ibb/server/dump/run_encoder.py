@@ -129,7 +129,7 @@ class RunEncoder:
         return code
 
     def _pump(self, ring: PageRing, descriptor: int, most: int, nanoseconds: int) -> int:
-        end = _clock() + nanoseconds
+        end = clock() + nanoseconds
         while True:
             self._passed = 0
             code = self._run()
@@ -147,7 +147,7 @@ class RunEncoder:
                 return code
             self.sent_bytes += self.packets.event_bytes
             self.packets.take()
-            if self.sent >= most or _clock() >= end:
+            if self.sent >= most or clock() >= end:
                 return code
 
     def pass_over(self, starts: list[tuple[int, int, int]]) -> None:
@@ -329,7 +329,7 @@ class RunEncoder:
         self._phase = _between
 
 
-def _clock() -> int:
+def clock() -> int:
     """Return nanoseconds of a clock that only goes on."""
     if cython.compiled:
         clock_gettime(CLOCK_MONOTONIC, cython.address(now))  # noqa: F821

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
     from .dump_batch import Batch
     from .dump_terms import DumpTerms
+    from .shared_pieces import Sharing
 
 GRID_BYTES: Final = 256 << 10  # of a file; whoever comes by begins a block at the same groups
 _LENT_BYTES_MIN: Final = 64 << 10  # of a batch that is left where it was made, not copied
@@ -88,6 +89,7 @@ class RunStream(DumpStream):
         self._is_slow = False  # it has just taken less than a small piece
         self._is_odd = False  # behind what was sent the reader is to lead
         self._much = 0  # bytes of the batch that was sent just now, if it was large
+        self._sharing: Sharing | None = None  # with others, what is sent just now
         self._header: FileHeader | None = None  # of the kernel's file, while it leads
         self._led_from: Position | None = None  # where the reader is meanwhile, if it is up to date
         self._first_file: int | None = None  # that it began in, until the first batch is made
@@ -115,9 +117,16 @@ class RunStream(DumpStream):
         """Return the next packets; those of the batch before are gone then."""
         self._give_back()
         self._sender, self._sent_size, self._seconds = sender, 0, seconds
+        self._sharing = None
         batch = super().next_batch()
         self._first_file = None
-        return replace(batch, sent_size=self._sent_size) if self._sent_size else batch
+        if not self._sent_size:
+            return batch
+        return replace(batch, sent_size=self._sent_size, gives_way=self._gives_way())
+
+    def _gives_way(self) -> bool:
+        """Tell whether those behind are to come up before more is sent."""
+        return self._sharing is not None and self._sharing.made_max > 0
 
     def forget_batch(self) -> None:
         """Take it that nobody looks at the last batch any more: what it lies in is free again."""
@@ -137,6 +146,7 @@ class RunStream(DumpStream):
             self._check_generation()
             self._led_from = None  # what the reader has of its page will be less than there is
             self._feed.rest(self._kernel)  # this may last: let pages go
+            self._blocks.pieces.leave(self._seat)
             return Outcome.IDLE
         outcome = super()._fill(out)
         return Outcome.IDLE if not out and self._is_at_end() else outcome
@@ -210,6 +220,8 @@ class RunStream(DumpStream):
             if size:
                 out.append(data)
             groups = kernel.take()
+            if self._sharing is not None:
+                groups = self._sharing.pump.take() + groups
             if size and self._seat.making is not None:
                 after = self._kind.encoder()
                 encoder_state.copy_state(after, kernel)
@@ -298,10 +310,15 @@ class RunStream(DumpStream):
         kernel, header, code = self._kernel, self._header, event_packets.NEED
         assert header is not None
         if alone:
+            if self._sender is not None and wanted == PIECE_BYTES and not self._passes_over:
+                place = self._block_place(header)
+                crowded = self._seconds < SENT_SECONDS  # for which its turn is short
+                self._sharing = self._blocks.pieces.begin(
+                    self._seat, place, wanted, crowded=crowded
+                )
             lent = self._runs.lent(header, kernel.walker, self._generation)
-            code = self._feed.run_alone(
-                kernel, lent, buffer, wanted, self.seq, alone, self._seconds, self._sender
-            )
+            terms = alone, self._seconds, self._sender, self._sharing
+            code = self._feed.run_alone(kernel, lent, buffer, wanted, self.seq, *terms)
         if code == event_packets.NEED:  # perhaps inside an event, which lies in the buffer
             seq = kernel.packets.seq if kernel.sent else self.seq
             code = self._feed.run(kernel, header, buffer, wanted, seq)
@@ -348,6 +365,7 @@ class RunStream(DumpStream):
                 self._blocks.leave(self._seat)
             self._has_left = True
             self._feed.leave()
+            self._blocks.pieces.leave(self._seat)
 
     def _here(self) -> Place:
         """Return how far the batches so far have come."""

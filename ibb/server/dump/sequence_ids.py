@@ -38,7 +38,12 @@ def _renumber(source: memoryview, size: int, more: int, target: memoryview) -> N
         memcpy(cython.address(target[0]), cython.address(source[0]), size)  # noqa: F821
     else:
         target[:size] = source
+    renumber_here(target, size, more)
+
+
+def renumber_here(packets: memoryview, size: int, more: int) -> None:
+    """Add *more* to the sequence ids of whole packets of *size* bytes, where they lie."""
     at = 0
     while at + 4 <= size:
-        target[at + 3] = (target[at + 3] + more) & 255
-        at += 4 + (target[at] | target[at + 1] << 8 | target[at + 2] << 16)
+        packets[at + 3] = (packets[at + 3] + more) & 255
+        at += 4 + (packets[at] | packets[at + 1] << 8 | packets[at + 2] << 16)

@@ -9,8 +9,8 @@ A block begins at a place, and is found by it. What it holds follows from the pl
 the packets alone; the ids of packets are counted on from those that it was made with. It is kept
 for the readers that are a little behind who has made it, until all of them had it, or others were
 used since and need its room. Nobody waits for a reader: only for who makes a block just then. A
-reader alone makes nothing for others, nor does one that is sent what it reads without the
-interpreter: to share a block costs more than to make its packets. Safe to use from several threads.
+reader alone makes nothing for others, and one that is sent what it reads without the interpreter
+has a `PieceShelf` for that. Safe to use from several threads.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from ibb.server.config import SHARED_BYTES_MAX
 
 from .packet_buffers import give_buffer
+from .shared_pieces import SharedPieces
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -50,6 +51,11 @@ class BlockPlace(NamedTuple):
     file_no: int
     offset: int
     sent: int
+
+    def is_little_before(self, other: BlockPlace) -> bool:
+        """Tell whether this is another place, or within reach before it in the same file."""
+        distance = other.offset - self.offset + other.sent - self.sent
+        return self <= other and self[:2] == other[:2] and distance <= REACH_BYTES
 
 
 @dataclass(slots=True, eq=False)
@@ -111,9 +117,13 @@ class SharedBlocks:
 
     Args:
         bytes_max: bytes of memory that blocks may take which can be found.
+
+    Attributes:
+        pieces: what they share that are sent to without the interpreter.
     """
 
     def __init__(self, bytes_max: int = SHARED_BYTES_MAX) -> None:
+        self.pieces = SharedPieces(bytes_max)
         self._bytes_max = bytes_max
         self._mutex = threading.Lock()
         self._made = threading.Condition(self._mutex)
@@ -209,12 +219,6 @@ class SharedBlocks:
     def _behind(self, seat: Seat, at: BlockPlace) -> int:
         """Return how many other readers are at a place, or not far behind."""
         return sum(
-            other is not seat and other.place is not None and _follows(other.place, at)
+            other is not seat and other.place is not None and other.place.is_little_before(at)
             for other in self._seats.get(seat.kind, ())
         )
-
-
-def _follows(place: BlockPlace, other: BlockPlace) -> bool:
-    """Tell whether a place is another one, or within reach before it in the same file."""
-    distance = other.offset - place.offset + other.sent - place.sent
-    return place <= other and place[:2] == other[:2] and distance <= REACH_BYTES

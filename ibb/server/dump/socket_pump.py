@@ -109,7 +109,7 @@ class SocketPump:
                     left = self._send(sender, left, begun)
                     if not left:
                         took(batch)
-                        if not self._is_over(begun):
+                        if not (batch.gives_way or self._is_over(begun)):
                             if not sender.has_reader():
                                 raise PeerGone("the client closed the connection")
                             continue

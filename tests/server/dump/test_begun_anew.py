@@ -5,6 +5,7 @@ import pytest
 from ibb.server.dump import dump_stream
 from ibb.server.dump.dump_batch import Outcome
 from ibb.server.dump.dump_stream import DumpStream
+from ibb.server.dump.packet_buffers import PIECE_BYTES
 from ibb.server.dump.run_stream import RunStream
 from ibb.storage import Store, StoreOptions
 from ibb.storage.page_runs import PageRuns
@@ -111,7 +112,7 @@ def test_behind_what_was_sent_the_end_is_counted_on(room, tmp_path, monkeypatch)
     monkeypatch.setattr(dump_stream, "BATCH_BYTES", 40_000)
     is_over, parts, left = [], [], 0
     with Store.open(tmp_path, StoreOptions(format_description="upstream")) as store:
-        publish_rows(store, groups=60, events=3, size=3000)
+        publish_rows(store, groups=PIECE_BYTES // 8000, events=3, size=3000)
         monkeypatch.setattr(store, "is_still", lambda _: not is_over)
         one = stream(RunStream, store, request())
         parts.append(bytes(one.start().data))

@@ -155,8 +155,8 @@ async def test_groups_from_the_future_stop_no_reader_and_are_told_once(serve, st
             group.commit(gtid, wait=False)
     store.sync()
     with capture_logs() as lines:
-        dump = await dumping(server, "0-1-10", non_block=False)
         begun = time.monotonic()
+        dump = await dumping(server, "0-1-10", non_block=False)
         assert [group.gtid.seq for group in await dump.groups(5)] == [11, 12, 13, 14, 15]
         assert 1 <= time.monotonic() - begun < 5
         await dump.client.close()

@@ -17,6 +17,7 @@ TERMS = {  # of an encoder, or of one run
     *("_start_domains", "_start_servers", "_start_numbers"),
     *("_domains", "_servers", "_numbers"),  # as many as `_gtids`: none
 }
+NOT_SAVED = {"packets.in_event", "packets._event_size", "packets._fate"}  # it is in no event
 PACKET_TERMS = {"_fates", "_out", "_marked", "_checksum_size", "wanted"}
 
 
@@ -34,7 +35,7 @@ def fields(path, name):
 @pytest.mark.parametrize(
     ("path", "name", "variable", "others"),
     [
-        ("ibb/server/dump/run_encoder.pxd", "RunEncoder", "to", TERMS),
+        ("ibb/server/dump/run_encoder.pxd", "RunEncoder", "(?:to|encoder)", TERMS),
         ("ibb/server/dump/event_packets.pxd", "EventPackets", "packets", PACKET_TERMS),
         ("ibb/storage/record_walker.pxd", "RecordWalker", "walker", set()),
     ],
@@ -46,6 +47,14 @@ def test_each_field_is_copied(path, name, variable, others):
     body = source.partition("def copy_state")[2].partition("def attach")[0]
     copied = set(re.findall(rf"\b{variable}\.(\w+)(?=[^=\n]*=[^=])", body))
     assert copied | others == known
+    saved = source.partition("def save_state")[2].partition("def load_state")[0]
+    loaded = source.partition("def load_state")[2].partition("def attach")[0]
+    assert fields_of(saved) | NOT_SAVED == fields_of(loaded)
+
+
+def fields_of(body):
+    """Return the fields of an encoder, its packets and walker that are named."""
+    return set(re.findall(r"\bencoder\.((?:packets\.|walker\.)?\w+)", body)) - {"packets", "walker"}
 
 
 def encoder():
