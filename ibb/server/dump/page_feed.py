@@ -59,7 +59,7 @@ class PageFeed:
 
     def rest(self, encoder: RunEncoder) -> None:
         """Keep no page, for a while; the encoder has handed out all."""
-        if self.has_pages:
+        if self.has_pages or self._ring is not None:
             encoder_state.copy_state(encoder, encoder)
         self.forget()
         self._ring = None

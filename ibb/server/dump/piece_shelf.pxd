@@ -30,7 +30,7 @@ cdef class PieceShelf:
     @cython.locals(seq=int, used="long long", at="long long", more=int, size="long long")
     cdef long long send(self, long long piece, RunEncoder encoder, int descriptor) noexcept nogil
 
-    @cython.locals(used="long long", file_no="long long", piece="long long", base="long long")
+    @cython.locals(used="long long", file_no="long long", piece="long long", base="long long", is_first=bint)
     cdef bint keep(self, RunEncoder encoder, long long kind, long long generation, long long border, long long sent) noexcept nogil
 
     @cython.locals(piece="long long", base="long long", is_place=bint, is_file=bint)

@@ -2,8 +2,8 @@
 Packets made once and sent to many by whoever comes by, without the interpreter: a kernel.
 
 A piece begins at a place of a history, by which it is found, and has what an encoder is that has
-made it: who sends it instead goes on behind it. It is kept until its room is needed for another one
-that nobody sends just then. Who makes a piece that another makes at the same time has made it for
+made it: who sends it instead goes on behind it. The newest are kept, since those that follow pass
+them in the order in which they were made. Who makes a piece that another makes at the same time has made it for
 itself: nobody waits for anybody. Runs as plain Python, too; `piece_shelf.pxd` gives it C types.
 """
 # ruff: noqa: SLF001 (kernels reach into one another: a piece has all that an encoder knows)
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .run_encoder import RunEncoder
 
 EMPTY: Final = -1  # of a kind: no piece
-# Numbers of each piece: its key, how many send it, when it was found last, what is in it.
+# Numbers of each piece: its key, how many send it, when it was made, what is in it.
 _kind, _generation, _file, _border, _sent, _users, _turn, _groups, _state = range(9)
 NUMBERS: Final = _state + encoder_state.NUMBERS
 _used = encoder_state.USED
@@ -84,8 +84,6 @@ class PieceShelf:
             found = -1  # its rest would not fit where the encoder makes packets
         if found >= 0:
             self._numbers[found * _width + _users] += 1
-            self._now += 1
-            self._numbers[found * _width + _turn] = self._now
         self._release()
         return found
 
@@ -123,7 +121,7 @@ class PieceShelf:
 
     def keep(self, encoder: RunEncoder, kind: int, generation: int, border: int, sent: int) -> bool:
         """
-        Keep what an encoder has made and not handed out; tell whether there was room.
+        Keep what an encoder has made and not handed out, if there is room; tell whether it is kept.
 
         Args:
             encoder: is behind it.
@@ -151,13 +149,16 @@ class PieceShelf:
         self._save_groups(piece, encoder)
         base = piece * _width
         self._acquire()
-        self._numbers[base + _kind], self._numbers[base + _generation] = kind, generation
-        self._numbers[base + _file], self._numbers[base + _border] = file_no, border
-        self._numbers[base + _sent], self._numbers[base + _users] = sent, 0
-        self._now += 1
-        self._numbers[base + _turn] = self._now
+        self._numbers[base + _users] = 0
+        is_first = self._at(kind, generation, file_no, border, sent) < 0
+        if is_first:  # else another has been quicker
+            self._numbers[base + _kind], self._numbers[base + _generation] = kind, generation
+            self._numbers[base + _file], self._numbers[base + _border] = file_no, border
+            self._numbers[base + _sent] = sent
+            self._now += 1
+            self._numbers[base + _turn] = self._now
         self._release()
-        return True
+        return is_first
 
     def _at(self, kind: int, generation: int, file_no: int, border: int, sent: int) -> int:
         """Return the piece that begins at a place, or -1."""

@@ -120,6 +120,9 @@ class RunStream(DumpStream):
         self._sharing = None
         batch = super().next_batch()
         self._first_file = None
+        goes_on = batch.outcome is Outcome.MORE and self._header is not None
+        if not goes_on or self._pace.limited:  # this may last
+            self._blocks.pieces.leave(self._seat)
         if not self._sent_size:
             return batch
         return replace(batch, sent_size=self._sent_size, gives_way=self._gives_way())
@@ -146,7 +149,6 @@ class RunStream(DumpStream):
             self._check_generation()
             self._led_from = None  # what the reader has of its page will be less than there is
             self._feed.rest(self._kernel)  # this may last: let pages go
-            self._blocks.pieces.leave(self._seat)
             return Outcome.IDLE
         outcome = super()._fill(out)
         return Outcome.IDLE if not out and self._is_at_end() else outcome
@@ -313,9 +315,11 @@ class RunStream(DumpStream):
             if self._sender is not None and wanted == PIECE_BYTES and not self._passes_over:
                 place = self._block_place(header)
                 crowded = self._seconds < SENT_SECONDS  # for which its turn is short
-                self._sharing = self._blocks.pieces.begin(
-                    self._seat, place, wanted, crowded=crowded
-                )
+                with self._joining:
+                    if not self._has_left:
+                        self._sharing = self._blocks.pieces.begin(
+                            self._seat, place, wanted, crowded=crowded
+                        )
             lent = self._runs.lent(header, kernel.walker, self._generation)
             terms = alone, self._seconds, self._sender, self._sharing
             code = self._feed.run_alone(kernel, lent, buffer, wanted, self.seq, *terms)

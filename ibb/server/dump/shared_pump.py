@@ -126,8 +126,12 @@ class SharedPump:
             else:
                 self._made += 1
                 code = self._make(encoder, ring, is_followed)
-                if code != _full or encoder.packets.used == 0:
+                if code != _full:
                     return code
+                if encoder.packets.used == 0:  # nothing of so much is for this client
+                    if clock() >= end:
+                        return _full
+                    continue
                 size = encoder.packets.offer(descriptor)
             if size < 0:
                 encoder.error = -size

@@ -170,23 +170,58 @@ def test_numbers_of_any_size_and_many_domains_come_through(tmp_path, monkeypatch
         assert readers[1].found > 3
 
 
-def test_who_has_everything_shares_no_more(tmp_path, monkeypatch):
+@pytest.fixture
+def two(tmp_path, monkeypatch):
+    """Return two readers that share, and what."""
     monkeypatch.setattr(run_stream, "PIECE_BYTES", PIECE_BYTES)
     monkeypatch.setattr(run_stream, "SENT_BYTES", 100_000)
     rng, blocks = random.Random(1), SharedBlocks()
     with some_groups(tmp_path, rng) as store, ExitStack() as stack:
         shared = {"runs": PageRuns(store), "blocks": blocks}
-        one, other = (SentReader(store, request(), shared, stack, 0, 1 << 20) for _ in range(2))
+        both = [SentReader(store, request(), shared, stack, 0, 1 << 20) for _ in range(2)]
         while blocks.pieces._shelf is None:
-            for reader in (one, other):
+            for reader in both:
                 reader.turn(1)
                 assert reader.outcome is Outcome.MORE
-        assert blocks.pieces._shelf is not None
-        while one.outcome is Outcome.MORE:
-            one.turn(1)
-        assert one.outcome is Outcome.IDLE
-        assert blocks.pieces._shelf is None
-        assert [list(places) for places in blocks.pieces._places.values()] == [[other.stream._seat]]
-        for reader in (one, other):
+        yield *both, blocks.pieces
+        for reader in both:
             reader.stream.close()
-        assert not blocks.pieces._places
+        assert not pieces_of(blocks.pieces)
+
+
+def pieces_of(pieces):
+    return [seat for places in pieces._places.values() for seat in places]
+
+
+def test_one_that_is_let_go_while_a_thread_sends_to_it_shares_no_more(two, monkeypatch):
+    one, other, pieces = two
+    begin, run = pieces.begin, one.stream._feed.run_alone
+    monkeypatch.setattr(one.stream, "_block_place", lambda _: one.stream.close_at_once())
+    monkeypatch.setattr(pieces, "begin", None)
+    one.stream.next_batch(one.client)
+    assert pieces_of(pieces) == [other.stream._seat]
+    assert pieces._shelf is None
+    monkeypatch.undo()
+    assert (pieces.begin, one.stream._feed.run_alone) == (begin, run)
+
+
+@pytest.mark.parametrize("what", ["delay", "rate"])
+def test_one_that_is_held_up_shares_no_more(two, what):
+    one, other, pieces = two
+    if what == "delay":
+        one.stream._pace._pacing.delay = 1 << 31
+    else:
+        one.stream._pace._pacing.rate = 1 << 20
+    while one.stream._seat in pieces_of(pieces):
+        one.turn(1)
+    assert pieces_of(pieces) == [other.stream._seat]
+    assert pieces._shelf is None
+
+
+def test_who_has_everything_shares_no_more(two):
+    one, other, pieces = two
+    while one.outcome is Outcome.MORE:
+        one.turn(1)
+    assert one.outcome is Outcome.IDLE
+    assert pieces_of(pieces) == [other.stream._seat]
+    assert pieces._shelf is None
