@@ -7,6 +7,7 @@ from ibb.storage.record_walker cimport RecordWalker
 cdef int _links, _roots_max, _after_encoder, _after_packets, _after_walker
 
 cpdef tuple place_of(RunEncoder encoder)
+cdef long long sent_of(RunEncoder encoder) noexcept nogil
 
 @cython.locals(numbers="long long[::1]", packets=EventPackets, walker=RecordWalker)
 cpdef copy_state(RunEncoder to, RunEncoder source)

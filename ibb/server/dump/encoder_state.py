@@ -30,8 +30,13 @@ _sign = 1 << 63
 
 
 def place_of(encoder: RunEncoder) -> tuple[int, int]:
-    """Return its border, and how many bytes of the present group were handed out; -1: no group."""
-    return encoder.border, encoder.packets._group_sent if encoder._phase else -1
+    """Return its border, and `sent_of` it."""
+    return encoder.border, sent_of(encoder)
+
+
+def sent_of(encoder: RunEncoder) -> int:
+    """Return how many bytes of the present group were handed out; -1: it has not begun."""
+    return encoder.packets._group_sent if encoder._phase else -1
 
 
 def copy_state(to: RunEncoder, source: RunEncoder) -> None:

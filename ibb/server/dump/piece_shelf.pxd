@@ -8,7 +8,7 @@ from cpython.pythread cimport (
 )
 from libc.string cimport memcpy
 
-from ibb.server.dump.encoder_state cimport load_state, save_state
+from ibb.server.dump.encoder_state cimport load_state, save_state, sent_of
 from ibb.server.dump.run_encoder cimport RunEncoder
 from ibb.server.dump.sequence_ids cimport renumber_here
 
@@ -56,5 +56,3 @@ cdef class PieceShelf:
     cdef void _acquire(self) noexcept nogil
     cdef void _release(self) noexcept nogil
 
-
-cdef long long sent_of(RunEncoder encoder) noexcept nogil

@@ -3,8 +3,8 @@ Packets made once and sent to many by whoever comes by, without the interpreter:
 
 A piece begins at a place of a history, by which it is found, and has what an encoder is that has
 made it: who sends it instead goes on behind it. The newest are kept, since those that follow pass
-them in the order in which they were made. Who makes a piece that another makes at the same time has made it for
-itself: nobody waits for anybody. Runs as plain Python, too; `piece_shelf.pxd` gives it C types.
+them in the order in which they were made. Nobody waits for anybody: two that make the same piece at
+the same time both send their own. Runs as plain Python, too; `piece_shelf.pxd` gives it C types.
 """
 # ruff: noqa: SLF001 (kernels reach into one another: a piece has all that an encoder knows)
 
@@ -23,7 +23,7 @@ from . import encoder_state
 from .run_encoder import DOMAINS_MAX
 
 if not cython.compiled:  # else the .pxd names them
-    from .encoder_state import load_state, save_state
+    from .encoder_state import load_state, save_state, sent_of
     from .sequence_ids import renumber_here
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class PieceShelf:
 
     def __init__(self, memory: memoryview, room: int) -> None:
         self._memory, self._room = memoryview(memory), room
-        self._pieces = len(self._memory) // room
+        self._pieces = len(self._memory) // room if room > 0 else 0
         if not self._pieces:
             raise ValueError(f"{len(self._memory)} bytes for pieces of {room}")
         self._numbers = memoryview(array("q", [EMPTY] * (self._pieces * NUMBERS)))
@@ -234,8 +234,3 @@ class PieceShelf:
             PyThread_release_lock(self._lock)  # noqa: F821
         else:
             self._lock.release()
-
-
-def sent_of(encoder: RunEncoder) -> int:
-    """Return how many bytes of the present group were handed out; -1: it has not begun."""
-    return encoder.packets._group_sent if encoder._phase else -1

@@ -41,7 +41,12 @@ cdef class RunEncoder:
     @cython.locals(code=int)
     cpdef int pump(self, out, long long wanted, int seq, PageRing ring, int descriptor, long long most, long long nanoseconds) except -1
 
-    @cython.locals(code=int, size="long long", end="long long")
+    @cython.locals(code=int)
+    cdef int fill(self, PageRing ring) noexcept nogil
+
+    cdef bint has_taken(self, long long size) noexcept nogil
+
+    @cython.locals(code=int, end="long long")
     cdef int _pump(self, PageRing ring, int descriptor, long long most, long long nanoseconds) noexcept nogil
 
     @cython.locals(place=int)

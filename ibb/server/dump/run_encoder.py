@@ -131,24 +131,34 @@ class RunEncoder:
     def _pump(self, ring: PageRing, descriptor: int, most: int, nanoseconds: int) -> int:
         end = clock() + nanoseconds
         while True:
-            self._passed = 0
-            code = self._run()
-            while code == _need and ring.more(self.walker):
-                code = self._run()
+            code = self.fill(ring)
             if code != _full or self.packets.used < self.packets.wanted or descriptor < 0:
                 return code
-            size = self.packets.offer(descriptor)
-            if size < 0:
-                self.error = -size
+            if not self.has_taken(self.packets.offer(descriptor)):
                 return code
-            self.sent += size
-            if size < self.packets.used:
-                self.kept = size
-                return code
-            self.sent_bytes += self.packets.event_bytes
-            self.packets.take()
             if self.sent >= most or clock() >= end:
                 return code
+
+    def fill(self, ring: PageRing) -> int:
+        """Do as `run`, with pages from a ring, where a buffer was lent."""
+        self._passed = 0
+        code = self._run()
+        while code == _need and ring.more(self.walker):
+            code = self._run()
+        return code
+
+    def has_taken(self, size: int) -> bool:
+        """Note how much a socket took of what lies ready, or an error; tell whether it was all."""
+        if size < 0:
+            self.error = -size
+            return False
+        self.sent += size
+        if size < self.packets.used:
+            self.kept = size
+            return False
+        self.sent_bytes += self.packets.event_bytes
+        self.packets.take()
+        return True
 
     def pass_over(self, starts: list[tuple[int, int, int]]) -> None:
         """

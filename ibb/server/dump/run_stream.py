@@ -83,7 +83,7 @@ class RunStream(DumpStream):
         self._joining = threading.Lock()
         self._has_joined = self._has_left = False
         self._passes_over = False  # what its client has
-        self._shares = True  # packets with others: it may wait for who makes them
+        self._may_wait = True  # for packets that others make just then
         self._sender: DirectSender | None = None  # for the batch that is being made
         self._seconds = SENT_SECONDS  # for which it is given what is made
         self._is_slow = False  # it has just taken less than a small piece
@@ -183,7 +183,7 @@ class RunStream(DumpStream):
             return self._send_made(piece, out, take_buffer(piece), much)
         if not self._passes_over:
             kernel.stop_at = kernel.border - kernel.border % GRID_BYTES + GRID_BYTES
-        if out or self.stopping or self._passes_over or not self._shares:
+        if out or self.stopping or self._passes_over or not self._may_wait:
             return self._send_made(wanted, out, take_buffer())
         block = self._blocks.find(self._seat, self._block_place(self._header))
         if block is not None:

@@ -1,8 +1,8 @@
 """
 Who catches up beside whom, and the shelf of what they send without the interpreter.
 
-    sharing = pieces.begin(seat, place)    None: there is nobody to share with
-    pieces.leave(seat)                     it has everything, or reads no more
+    sharing = pieces.begin(seat, place, ...)    None: there is nobody to share with
+    pieces.leave(seat)                          it has everything, waits, or reads no more
 
 A crowd stays together: where many wait for a thread, who has made a few pieces, or was sent all
 that others have made, lets those behind come up. Else each would run away from the next, and find

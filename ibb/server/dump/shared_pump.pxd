@@ -1,6 +1,7 @@
 cimport cython
 
-from ibb.server.dump.piece_shelf cimport PieceShelf, sent_of
+from ibb.server.dump.encoder_state cimport sent_of
+from ibb.server.dump.piece_shelf cimport PieceShelf
 from ibb.server.dump.run_encoder cimport RunEncoder, clock
 from ibb.storage.page_ring cimport PageRing
 

@@ -22,7 +22,7 @@ from .event_packets import FULL, NEED
 from .run_encoder import DOMAINS_MAX
 
 if not cython.compiled:  # else the .pxd names them
-    from .piece_shelf import sent_of
+    from .encoder_state import sent_of
     from .run_encoder import clock
 
 if TYPE_CHECKING:
@@ -133,15 +133,8 @@ class SharedPump:
                         return _full
                     continue
                 size = encoder.packets.offer(descriptor)
-            if size < 0:
-                encoder.error = -size
+            if not encoder.has_taken(size):
                 return _full
-            encoder.sent += size
-            if size < encoder.packets.used:
-                encoder.kept = size
-                return _full
-            encoder.sent_bytes += encoder.packets.event_bytes
-            encoder.packets.take()
             if encoder.sent >= most or clock() >= end:
                 return _full
         return _full
@@ -154,10 +147,7 @@ class SharedPump:
             self.is_lost = False
         border, sent = encoder.border, sent_of(encoder)
         encoder.stop_at = border - border % self._grid + self._grid
-        encoder._passed = 0
-        code = encoder._run()
-        while code == _need and ring.more(encoder.walker):
-            code = encoder._run()
+        code = encoder.fill(ring)
         if code == _full and is_followed and encoder.packets.used > 0:
             self._shelf.keep(encoder, self._kind, self._generation, border, sent)
         return code

@@ -24,11 +24,8 @@ if TYPE_CHECKING:
     from ibb.protocol.fields import Buffer
     from ibb.protocol.gtid import Gtid
     from ibb.server.connections.direct_sender import DirectSender
-    from ibb.storage.page_runs import PageRuns
 
     from .dump_batch import Batch, Place
-    from .dump_terms import DumpTerms
-    from .shared_blocks import SharedBlocks
 
 
 class MadeForAll(NamedTuple):
@@ -55,21 +52,10 @@ class TailStream(RunStream):
     """
     One dump's packets, which others may make at the end of the history.
 
-    Args:
-        terms: as for `DumpStream`.
-        runs: as for `RunStream`.
-        blocks: as for `RunStream`.
+    Args: as for `RunStream`.
     """
 
-    def __init__(
-        self,
-        terms: DumpTerms,
-        *,
-        runs: PageRuns | None = None,
-        blocks: SharedBlocks | None = None,
-    ) -> None:
-        super().__init__(terms, runs=runs, blocks=blocks)
-        self._kept: Batch | None = None  # made for all, and not for the others after all
+    _kept: Batch | None = None  # made for all, and not for the others after all
 
     def next_batch(
         self, sender: DirectSender | None = None, seconds: float = SENT_SECONDS
@@ -136,11 +122,11 @@ class TailStream(RunStream):
             most: bytes, about.
         """
         seq, position, self._most = self.seq, self._place.position, most
-        self._shares = False
+        self._may_wait = False
         try:
             batch = super().next_batch()
         finally:
-            self._shares = True
+            self._may_wait = True
         place = self.tail_place() if batch.outcome is Outcome.MORE else None
         if place is None:
             if batch.data or batch.outcome is Outcome.END:
@@ -158,4 +144,4 @@ class TailStream(RunStream):
     def _fill(self, out: list[Buffer]) -> Outcome:
         """Add packets to *out*; look for no more where others wait meanwhile."""
         outcome = super()._fill(out)
-        return Outcome.MORE if outcome is Outcome.IDLE and not self._shares else outcome
+        return Outcome.MORE if outcome is Outcome.IDLE and not self._may_wait else outcome
