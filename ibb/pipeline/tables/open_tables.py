@@ -20,7 +20,12 @@ OPEN_TABLES_MAX: Final = 128
 
 
 class _Entry(NamedTuple):
-    """What tells an entry of a log from one of the same number that took its place."""
+    """
+    What tells an entry of a log from one of the same number that took its place.
+
+    Not its time of modification: backups keep that, and a file system gives a number of a file
+    that went to the next one.
+    """
 
     inode: int
     size: int
@@ -29,8 +34,8 @@ class _Entry(NamedTuple):
 
 class _Held(NamedTuple):
     table: DeltaTable
-    version: int  # when it was opened
-    entry: _Entry | None  # of that version
+    version: int  # when it was last handed out
+    entry: _Entry  # of that version
 
 
 class OpenTables:
@@ -51,14 +56,16 @@ class OpenTables:
             if not DeltaTable.is_deltatable(uri, options):
                 return None
             table = DeltaTable(uri, storage_options=options)
-            held = _Held(table, table.version(), _entry(uri, table.version()))
-        elif _entry(uri, held.table.version() + 1) is not None:  # else it is as it was: to list
-            held.table.update_incremental()  # a log of many entries takes its time
-        if held.entry is not None:
-            self._held[uri] = held
+        else:
+            table = held.table
+            if _entry(uri, table.version() + 1) is not None:  # else it is as it was: to list a log
+                table.update_incremental()  # of many entries takes its time
+        entry = _entry(uri, table.version())
+        if entry is not None:
+            self._held[uri] = _Held(table, table.version(), entry)
             if len(self._held) > OPEN_TABLES_MAX:
                 self._held.popitem(last=False)
-        return held.table
+        return table
 
 
 def _is_there(uri: str, held: _Held) -> bool:
@@ -74,4 +81,4 @@ def _entry(uri: str, version: int) -> _Entry | None:
         found = Path(uri, "_delta_log", f"{version:020}.json").stat()
     except FileNotFoundError:
         return None
-    return _Entry(found.st_ino, found.st_size, found.st_mtime_ns)
+    return _Entry(found.st_ino, found.st_size, found.st_ctime_ns)

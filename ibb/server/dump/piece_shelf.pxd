@@ -25,7 +25,7 @@ cdef class PieceShelf:
     cdef PyThread_type_lock _lock
 
     @cython.locals(border="long long", sent="long long", found="long long")
-    cdef long long find(self, RunEncoder encoder, long long kind, long long generation) noexcept nogil
+    cpdef long long find(self, RunEncoder encoder, long long kind, long long generation) noexcept nogil
 
     @cython.locals(seq=int, used="long long", at="long long", more=int, size="long long")
     cdef long long send(self, long long piece, RunEncoder encoder, int descriptor) noexcept nogil

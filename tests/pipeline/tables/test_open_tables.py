@@ -72,6 +72,33 @@ def test_a_table_put_back_from_a_backup_is_that_of_the_backup(folder, tmp_path, 
     assert values(opened, folder) == [1, 2, *range(10, 10 + behind)]
 
 
+def test_a_backup_put_back_in_place_is_told_from_what_was_there(folder, tmp_path):
+    """As a copy that keeps the times does, over the old files or in files of their numbers."""
+    opened = OpenTables()
+    assert values(opened, folder) == [1, 2]
+    shutil.copytree(folder, tmp_path / "backup")
+    append(folder, 3, 4)
+    assert values(opened, folder) == [1, 2, 3, 4]
+    for path in folder.rglob("*"):
+        kept = tmp_path / "backup" / path.relative_to(folder)
+        if kept.is_file():
+            shutil.copy2(kept, path)
+        elif path.is_file():
+            path.unlink()
+    append(folder, 10, 11)
+    assert values(opened, folder) == [1, 2, 10, 11]
+
+
+def test_what_was_replaced_behind_the_version_that_was_opened_is_noticed(folder):
+    opened = OpenTables()
+    assert values(opened, folder) == [1, 2]
+    append(folder, 3)
+    assert values(opened, folder) == [1, 2, 3]
+    (folder / "_delta_log" / f"{2:020}.json").unlink()
+    append(folder, 10, 11)
+    assert values(opened, folder) == [1, 2, 10, 11]
+
+
 def test_entries_that_went_from_the_end_of_the_log_are_not_counted_on(folder):
     opened = OpenTables()
     assert values(opened, folder) == [1, 2]

@@ -195,23 +195,36 @@ def pieces_of(pieces):
 
 def test_one_that_is_let_go_while_a_thread_sends_to_it_shares_no_more(two, monkeypatch):
     one, other, pieces = two
-    begin, run = pieces.begin, one.stream._feed.run_alone
-    monkeypatch.setattr(one.stream, "_block_place", lambda _: one.stream.close_at_once())
-    monkeypatch.setattr(pieces, "begin", None)
+    place, begin, begun = one.stream._block_place, pieces.begin, []
+
+    def let_go(header):
+        one.stream.close_at_once()
+        return place(header)
+
+    def note(seat, *terms, **more):
+        begun.append(seat)
+        return begin(seat, *terms, **more)
+
+    monkeypatch.setattr(one.stream, "_block_place", let_go)
+    monkeypatch.setattr(pieces, "begin", note)
     one.stream.next_batch(one.client)
+    assert not begun
     assert pieces_of(pieces) == [other.stream._seat]
     assert pieces._shelf is None
-    monkeypatch.undo()
-    assert (pieces.begin, one.stream._feed.run_alone) == (begin, run)
 
 
-@pytest.mark.parametrize("what", ["delay", "rate"])
-def test_one_that_is_held_up_shares_no_more(two, what):
+def test_one_whose_rate_is_limited_shares_no_more(two):
     one, other, pieces = two
-    if what == "delay":
-        one.stream._pace._pacing.delay = 1 << 31
-    else:
-        one.stream._pace._pacing.rate = 1 << 20
+    one.stream._pace._pacing.rate = 1 << 20
+    one.turn(1)
+    assert one.outcome is Outcome.MORE
+    assert pieces_of(pieces) == [other.stream._seat]
+    assert pieces._shelf is None
+
+
+def test_one_that_waits_for_its_delay_shares_no_more(two):
+    one, other, pieces = two
+    one.stream._pace._pacing.delay = 1 << 31
     while one.stream._seat in pieces_of(pieces):
         one.turn(1)
     assert pieces_of(pieces) == [other.stream._seat]

@@ -33,16 +33,26 @@ def shelf_of(pieces, room=ROOM):
 class Sent:
     """What one is sent of a file, from the beginning on."""
 
-    def __init__(self, file, shelf, *, key=(0, 0), seq=1, followed=True, made_max=0):
-        self._file, self._encoder, self._ring = file, file.encoder(), ring_of(64)
-        self._pump = SharedPump(shelf, *key, PIECE_BYTES, GRID_BYTES)
+    def __init__(
+        self,
+        file,
+        shelf,
+        *,
+        key=(0, 0),
+        seq=1,
+        followed=True,
+        made_max=0,
+        sizes=(PIECE_BYTES, GRID_BYTES),
+    ):
+        self._file, self.encoder, self._ring = file, file.encoder(), ring_of(64)
+        self._pump = SharedPump(shelf, *key, *sizes)
         self.seq, self._terms = seq, (followed, made_max)
         self.data, self.groups = bytearray(), {}
         self.found = self.most = self.runs = self.border = 0
 
     def turn(self, client, most=1 << 30):
         """Be sent more; return whether there may be still more."""
-        encoder, pump, before = self._encoder, self._pump, len(self.data)
+        encoder, pump, before = self.encoder, self._pump, len(self.data)
         if not opened(self._ring, encoder, self._file):
             return False
         terms = most, HOUR, *self._terms
@@ -118,6 +128,66 @@ def test_the_newest_are_kept_for_who_is_that_little_behind(file, pieces):
             pass
     for reader in (one, near, far):
         reader.check(file)
+
+
+def test_what_somebody_sends_just_then_keeps_its_room(file):
+    shelf = shelf_of(1)
+    with Client(1 << 22) as client:
+        one, late = Sent(file, shelf), Sent(file, shelf)
+        one.turn(client, 1)
+        found = late.encoder
+        found.packets.lend(OUT, PIECE_BYTES, 1)
+        assert shelf.find(found, 0, 0) == 0  # it is to be sent now
+        found.packets.give_back()
+        while one.turn(client, 1):
+            pass
+        first = Sent(file, shelf)
+        first.turn(client, 1)
+        assert first.found == 1
+        while first.turn(client):
+            pass
+    first.check(file)
+
+
+def test_the_last_group_stays_known_behind_pieces_of_who_began_later(file):
+    shelf, checked, sizes = shelf_of(200), 0, (5000, 1)  # a piece ends with its group, or inside
+    one = Sent(file, shelf, followed=False, sizes=sizes)
+    with Client(1 << 22) as client:
+        while one.turn(client, 1):
+            behind, border = one.encoder.behind, one.encoder.border
+            if one.encoder.in_group or not behind:
+                continue
+            later = Sent(file, shelf, sizes=sizes)
+            later.encoder.seek(0, border)
+            later.turn(client, 1)
+            if later.encoder.behind == 0:  # it is inside of a large group
+                found = one.found
+                goes_on = one.turn(client, 1)
+                if not goes_on and one.found == found:
+                    break  # at the end of the file
+                assert one.found == found + 1
+                assert one.encoder.behind == behind
+                checked += 1
+    assert checked > 5
+    one.check(file)
+
+
+def test_groups_of_a_piece_are_those_that_end_in_it(file):
+    """Who began behind other groups has not been sent those."""
+    shelf = shelf_of(200)
+    Sent(file, shelf).run()
+    one = Sent(file, shelf)
+    with Client(1 << 22) as client:
+        for _ in range(10):
+            one.turn(client, 1)
+        later = Sent(file, shelf)
+        later.encoder.seek(0, one.border)
+        assert not one.encoder.in_group
+        later.turn(client, 1)
+        assert later.found == 1
+    before, new = (it.groups.values() for it in (one, later))
+    assert new
+    assert min(new) > max(before)
 
 
 def test_what_has_no_room_is_not_kept(file):
