@@ -49,7 +49,6 @@ class Listener:
         self.address = ("", 0)
         self._host = host
         self._servers: list[asyncio.Server] = []
-        self._sessions: dict[int, Session] = {}
         self._pushed_out: set[int] = set()  # sessions that end to make room
         self._tasks: set[asyncio.Task[None]] = set()
         self._unix_socket: tuple[int, int] | None = None
@@ -100,17 +99,9 @@ class Listener:
         self._servers.append(server)
         self._unix_socket = _identity(path)
 
-    def session(self, connection_id: int) -> Session | None:
-        """Return a session that is connected."""
-        return self._sessions.get(connection_id)
-
-    def sessions(self) -> list[Session]:
-        """Return all sessions that are connected."""
-        return list(self._sessions.values())
-
     def traffic(self) -> tuple[int, int]:
         """Return the bytes received and sent so far."""
-        running = [session.traffic for session in self._sessions.values()]
+        running = [session.traffic for session in self._host.sessions]
         return _added([self._ended_traffic, *running])
 
     def stop_accepting(self) -> None:
@@ -134,16 +125,15 @@ class Listener:
         key = connection.limit_key
         if self._host.guard.is_blocked(key):
             return HOST_IS_BLOCKED.error(connection.hosts[0])
-        near = [session for session in self._sessions.values() if session.limit_key == key]
-        strangers = sum(session.account is None for session in near)
+        near, strangers = self._host.sessions.near(key)
         limit = config.max_connections_per_address if connection.is_tcp else 0
-        if strangers >= config.max_logins_per_address or 0 < limit <= len(near):
+        if strangers >= config.max_logins_per_address or 0 < limit <= near:
             where = connection.address if connection.is_tcp else "this user of the system"
             text = f"{CON_COUNT_ERROR.text} from {where}"
             return SqlError(CON_COUNT_ERROR.code, CON_COUNT_ERROR.sqlstate, text)
         # Behind what counts by address: who is turned away by that must not cost others theirs.
         limit = min(config.max_connections, self._room)
-        taken = len(self._sessions) - len(self._pushed_out)
+        taken = len(self._host.sessions) - len(self._pushed_out)
         if taken > limit and not self._push_out():  # the last place is an administrator's
             self.found_full += 1
             return CON_COUNT_ERROR.error()
@@ -154,7 +144,7 @@ class Listener:
         since = self._host.uptime() - PATIENCE_SECONDS
         slow = [
             session
-            for session in self._sessions.values()
+            for session in self._host.sessions
             if not session.had_login
             and session.began_at <= since
             and session.id not in self._pushed_out
@@ -182,14 +172,14 @@ class Listener:
             await self._turn_away(connection, error)
             return
         session = Session(self._host, connection, self.accepted)
-        self._sessions[session.id] = session
-        self.most = max(self.most, len(self._sessions))
+        self._host.sessions.add(session)
+        self.most = max(self.most, len(self._host.sessions))
         try:
             await session.run()
         except asyncio.CancelledError:  # ended from outside; asyncio would log it as an error
             connection.abort()
         finally:
-            del self._sessions[session.id]
+            self._host.sessions.remove(session)
             self._pushed_out.discard(session.id)
             self._ended_traffic = _added([self._ended_traffic, session.traffic])
             self._heap.session_ended(session.traffic[1], self._host.pools.statements)

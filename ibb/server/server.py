@@ -40,6 +40,7 @@ from .login.accounts import AccountBook, check_made_up_account, made_up_account,
 from .login.auth_methods import make_methods
 from .login.login_guard import LoginGuard
 from .pools import Pools
+from .session_table import SessionTable
 from .statements.live_settings import LiveSettings
 from .statements.session_memory import SharedMemory
 from .storage_watch import StorageWatch
@@ -54,7 +55,6 @@ if TYPE_CHECKING:
     from .connections.certificate import ServerTls
     from .dump.readers import LeaseLine, Process, ReaderLine
     from .relay.relay_control import RelayControl
-    from .session import Session
     from .sql.ast import ChangeMaster, ReplicaCommand
     from .sql.context import Context, Warned
     from .sql.types import SqlValue
@@ -140,6 +140,7 @@ class Server:
         self._storage_watch = StorageWatch(self)
         self.guard = LoginGuard(self.config.max_connect_errors, self._clock.monotonic)
         self.refusals = RefusalLog(self._clock.monotonic)
+        self.sessions = SessionTable()
         self._listener = Listener(self)
         self._started_at = 0.0
         self.start_time = 0.0
@@ -214,7 +215,7 @@ class Server:
         """End in order: no new connections, each dump told why, then the threads."""
         self._listener.stop_accepting()
         self.semi_sync.enabled = False  # whoever waits must not wait for replicas that go
-        for session in self.sessions():
+        for session in self.sessions:
             session.end(SERVER_SHUTDOWN.error())
         await self._listener.closed()
         await self._stop_inside()
@@ -232,14 +233,6 @@ class Server:
             self.tails.close()
         await self.signal.close()
         await asyncio.get_running_loop().run_in_executor(None, self.pools.close)
-
-    def session(self, connection_id: int) -> Session | None:
-        """Return a session that is connected."""
-        return self._listener.session(connection_id)
-
-    def sessions(self) -> list[Session]:
-        """Return all sessions that are connected."""
-        return self._listener.sessions()
 
     def traffic(self) -> tuple[int, int]:
         """Return the bytes received and sent so far."""
@@ -284,7 +277,7 @@ class Server:
                 session.registered.port,
                 self.server_id,
             )
-            for session in self.sessions()
+            for session in self.sessions
             if session.registered is not None and session.dump_server_id is not None
         ]
 
@@ -295,14 +288,14 @@ class Server:
         lines = []
         if self.upstream is not None and own is None:
             lines += self.upstream.processes()
-        for session in sorted(self.sessions(), key=lambda one: one.id):
+        for session in sorted(self.sessions, key=lambda one: one.id):
             if own is None or session.user == own:
                 lines.append(process_line(session, now))
         return lines
 
     def readers(self) -> Iterator[ReaderLine]:
         """Yield who reads, how far behind, and what that holds back, by connection id."""
-        sessions = sorted(self.sessions(), key=lambda one: one.id)
+        sessions = sorted(self.sessions, key=lambda one: one.id)
         return reader_lines(self.history, sessions, self.now())
 
     def leases(self) -> Iterator[LeaseLine]:
@@ -316,7 +309,7 @@ class Server:
 
     def has_dumps(self) -> bool:
         """Tell whether somebody reads the binlog."""
-        return any(session.dump_server_id is not None for session in self.sessions())
+        return self.sessions.has_dumps
 
     async def reset_ended(self) -> None:
         """Return when no RESET MASTER is at work."""
@@ -362,14 +355,14 @@ class Server:
     def statistics(self) -> str:
         """Return what answers COM_STATISTICS."""
         return (
-            f"Uptime: {int(self.uptime())}  Threads: {len(self.sessions())}  "
+            f"Uptime: {int(self.uptime())}  Threads: {len(self.sessions)}  "
             f"Questions: {self.questions}  Slow queries: 0  Opens: 0  Open tables: 0  "
             f"Queries per second avg: {self.questions / max(self.uptime(), 1):.3f}"
         )
 
     def status(self) -> dict[str, str]:
         """Return the values of SHOW STATUS by their names."""
-        sessions = self.sessions()
+        sessions = self.sessions
         dumps = sum(session.dump_server_id is not None for session in sessions)
         lines = [process_line(session, self.uptime()) for session in sessions]
         received, sent = self.traffic()

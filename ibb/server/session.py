@@ -166,13 +166,15 @@ class Session:
 
     async def _log_in(self, change: bytes | None = None) -> None:
         """Log the client in, or in again as its COM_CHANGE_USER *change* says."""
-        self.account = self.registered = self.runner = self._statements = None
+        self._become(None)
+        self.registered = self.runner = self._statements = None
         async with asyncio.timeout(self._host.config.connect_timeout):
             login = self._login
             done = await (login.run() if change is None else login.change_user(change))
         self._memory.release()
         self._memory = SessionMemory(self._host.memory)
-        self.account, response, self.had_login = done.account, done.response, True
+        self._become(done.account)
+        response, self.had_login = done.response, True
         self._host.guard.succeeded(self._connection.limit_key, response.user)
         interactive = bool(response.capabilities & Capability.INTERACTIVE)
         collation = response.collation or UTF8MB4
@@ -188,6 +190,10 @@ class Session:
         self._attributes = dict(response.attributes)
         self._may_compress = bool(response.capabilities & Capability.COMPRESS)
         await self._connection.send([ok(info=done.info)])
+
+    def _become(self, account: Account | None) -> None:
+        self._host.sessions.becomes(self, account)
+        self.account = account
 
     # Commands
 
@@ -351,16 +357,17 @@ class Session:
         )
         if command.server_id:
             self._end_namesakes(command.server_id)
+        self._host.sessions.begins_dump(self, command.server_id)
         self.dump_server_id = command.server_id
         try:
             await self._host.reset_ended()
             await self._dump.run()
         finally:
             self.dump_server_id = None
+            self._host.sessions.ends_dump(self, command.server_id)
         await self._connection.send([eof(status=self._variables.status)])
 
     def _end_namesakes(self, server_id: int) -> None:
         """End other dumps to the same server id: one replica has come back, or two share an id."""
-        for session in self._host.sessions():
-            if session is not self and session.dump_server_id == server_id:
-                session.end(codes.SLAVE_SAME_ID.error())
+        for session in self._host.sessions.dumps_of(server_id):
+            session.end(codes.SLAVE_SAME_ID.error())

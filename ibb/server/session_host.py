@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .login.accounts import AccountBook
     from .login.login_guard import LoginGuard
     from .pools import Pools
-    from .session import Session
+    from .session_table import SessionTable
     from .sql.ast import ChangeMaster, ReplicaCommand
     from .sql.context import Warned
     from .statements.session_memory import SharedMemory
@@ -42,6 +42,7 @@ class SessionHost(ServerFacts, Protocol):
     shared_blocks: SharedBlocks
     tails: Tails | None  # None: what another program writes is served by threads alone
     pools: Pools
+    sessions: SessionTable
     semi_sync: SemiSync
     questions: int  # commands answered so far, of all sessions
     access_denied_errors: int  # answers that the client, or its account, may not do that
@@ -54,12 +55,6 @@ class SessionHost(ServerFacts, Protocol):
 
     def statistics(self) -> str:
         """Return what answers COM_STATISTICS."""
-
-    def session(self, connection_id: int) -> Session | None:
-        """Return a session that is connected."""
-
-    def sessions(self) -> list[Session]:
-        """Return all sessions that are connected."""
 
     async def reset_ended(self) -> None:
         """Return when no RESET MASTER is at work."""

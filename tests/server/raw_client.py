@@ -199,7 +199,7 @@ class RawClient:
 
 async def until_sessions(server, count):
     """Wait until the server has so many sessions, as it finds out in its own time."""
-    await until(lambda: len(server.sessions()) == count)
+    await until(lambda: len(server.sessions) == count)
 
 
 @dataclass

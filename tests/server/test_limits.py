@@ -162,7 +162,7 @@ async def test_a_unix_socket_tells_who_is_at_its_other_end(serve, store, clients
     server = await serve(store, socket=path)
     client = await clients.enter_async_context(await RawClient.connect(path))
     assert is_ok(await client.log_in())
-    (session,) = server.sessions()
+    (session,) = server.sessions
     assert session.limit_key == f"unix:{os.getuid()}"
 
 

@@ -28,7 +28,7 @@ HALF = frame(Ping().encode() * 10, 0)[:7]
 async def test_the_log_tells_why_a_session_ended(serve, store, capfd, limit, sent, reason):
     server = await serve(store)
     async with await RawClient.logged_in(server) as client:
-        (session,) = server.sessions()
+        (session,) = server.sessions
         if limit is not None:
             session._variables.timeouts[limit] = 0.1  # of the next command
         client.writer.write(frame(Ping().encode(), 0) + sent)

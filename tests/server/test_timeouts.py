@@ -89,8 +89,8 @@ async def test_bytes_that_the_system_holds_for_a_client_count_when_it_takes_them
         with contextlib.suppress(BlockingIOError):
             slowly.recv(4 << 10)
         await asyncio.sleep(SLOW_WRITE_TIMEOUT / 20)  # what a slow client does between two reads
-    assert len(server.sessions()) == 1
-    await until(lambda: server.sessions() == [])
+    assert len(server.sessions) == 1
+    await until(lambda: len(server.sessions) == 0)
     slowly.close()
     await client.close()
 
@@ -121,8 +121,8 @@ async def test_a_reader_has_the_time_that_it_asked_for(serve, store, capfd):
         await client.prepare("0-1-10")
         await client.dump(server_id=5 if client is plain else 6)
         client.writer.transport.pause_reading()
-    await until(lambda: len(server.sessions()) == 1)
-    (session,) = server.sessions()
+    await until(lambda: len(server.sessions) == 1)
+    (session,) = server.sessions
     assert session.dump_server_id == 6
     output = capfd.readouterr()
     (line,) = [line for line in (output.out + output.err).splitlines() if "dump_dropped" in line]

@@ -156,7 +156,7 @@ def _of_server(server: Server) -> Iterator[Alert]:
     if semi_sync.enabled and semi_sync.status()["Rpl_semi_sync_master_status"] != "ON":
         text = "commits do not wait for replicas, though they should: no replica acknowledges"
         yield Alert(WARNING, "semi-sync", text)
-    taken, room = len(server.sessions()), server.config.max_connections
+    taken, room = len(server.sessions), server.config.max_connections
     if taken >= room * 0.9:
         text = f"{taken} of {room} connections are taken: raise max_connections"
         yield Alert(WARNING, "connections", text)

@@ -119,7 +119,7 @@ class Observer:
     def _measure_readers(self) -> None:
         now = time.monotonic()
         seconds = 0.0 if self._before is None else now - self._before.at
-        sent = {session.id: session.traffic[1] for session in self._server.sessions()}
+        sent = {session.id: session.traffic[1] for session in self._server.sessions}
         rates = {}
         for number, size in sent.items():
             before = self._sent.get(number)
@@ -170,7 +170,7 @@ class Observer:
             "hostname": server.host_name(),
             "port": server.port(),
             "Uptime": int(server.uptime()),
-            "Threads_connected": len(server.sessions()),
+            "Threads_connected": len(server.sessions),
         }
 
     def _binlog(self) -> Row:

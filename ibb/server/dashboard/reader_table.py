@@ -118,7 +118,7 @@ def placed_readers(server: Server, rates: Mapping[int, float]) -> list[PlacedRea
     end = history.end()
     sizes = {file.file_no: file.size for file in history.files()}
     found = []
-    for session in sorted(server.sessions(), key=lambda one: one.id):
+    for session in sorted(server.sessions, key=lambda one: one.id):
         progress = session.progress()
         if progress is None:
             continue

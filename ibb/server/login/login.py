@@ -233,15 +233,11 @@ class Login:
 
     def _check_count(self, account: Account) -> None:
         """Raise SqlError if the account has all the connections that it may have."""
-        config, sessions = self._host.config, self._host.sessions()
+        config, sessions = self._host.config, self._host.sessions
         is_chief = account.may(CONNECTION_ADMIN)  # whom only a limit of its own holds
         if len(sessions) > config.max_connections and not is_chief:
             raise codes.CON_COUNT_ERROR.error()
-        name = (account.user, account.host)
-        count = sum(
-            session.account is not None and (session.account.user, session.account.host) == name
-            for session in sessions
-        )
+        count = sessions.with_account(account)
         if 0 < account.max_connections <= count:
             limit = account.max_connections
             raise codes.USER_LIMIT_REACHED.error(account.user, "max_user_connections", limit)

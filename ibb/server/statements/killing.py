@@ -43,7 +43,7 @@ def kill_connection(
         SqlError: 1094 there is none, 1095 not one's own; it is *session* itself: 1317 with
             *query_only*, else 1927, which ends it.
     """
-    victim = host.session(connection_id)
+    victim = host.sessions.get(connection_id)
     if victim is None:
         raise codes.NO_SUCH_THREAD.error(connection_id)
     _check_may_kill(victim, session)
@@ -62,7 +62,7 @@ def _kill_user(user: str, host: SessionHost, session: Session, *, query_only: bo
     """End what all connections of a user do, or those; one's own gets its answer first."""
     victims = [
         victim
-        for victim in host.sessions()
+        for victim in host.sessions
         if victim.account is not None and victim.account.user == user
     ]
     for victim in victims:

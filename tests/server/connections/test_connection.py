@@ -27,7 +27,7 @@ def keepalive(writer):
 async def test_the_system_looks_after_peers_that_go_without_a_word(serve, store):
     server = await serve(store)
     upstream = await Upstream.connect(UpstreamAddress(*server.address, "repl", "secret"))
-    (session,) = server.sessions()
+    (session,) = server.sessions
     assert keepalive(session._connection._writer)
     assert keepalive(upstream._link._writer)
     await upstream.close()
@@ -86,7 +86,7 @@ async def test_unix_sockets_have_no_such_need(serve, store, tmp_path):
     server = await serve(store, socket=str(tmp_path / "s"))
     async with await RawClient.connect(str(tmp_path / "s")) as client:
         await client.log_in()
-        (session,) = server.sessions()
+        (session,) = server.sessions
         assert not keepalive(session._connection._writer)
 
 

@@ -36,7 +36,7 @@ async def page(server):
 
 async def test_a_row_is_what_sql_shows_and_two_columns_more(server, reading, page):
     await reading("0-1-3", groups=7)
-    await until(lambda: server.sessions()[0].is_idle_dump)
+    await until(lambda: next(iter(server.sessions)).is_idle_dump)
     (shown,) = await asyncio.to_thread(statement_rows, server, "SHOW BINLOG READERS")
     found = await page()
     assert (found.total, found.found) == (1, 1)
@@ -69,7 +69,7 @@ async def test_readers_are_sorted_searched_and_cut_into_pages(server, reading, p
 async def test_who_is_behind_is_told_with_the_reason(store, monkeypatch, page, reading, server):
     """A reader that a delay holds back has something ahead for sure."""
     await reading("0-1-10", server_id=44)
-    (session,) = server.sessions()
+    (session,) = server.sessions
     await until(lambda: session.is_idle_dump)
     server.settings.change(dump_delay=3600)
     with store.begin() as group:

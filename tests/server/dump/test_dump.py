@@ -204,7 +204,7 @@ async def test_a_client_that_does_not_read_does_not_grow_memory(serve, store):
     await client.prepare("0-1-10")
     dump = await client.dump(server_id=5, non_block=True)
     client.writer.transport.pause_reading()
-    (session,) = server.sessions()
+    (session,) = server.sessions
     transport = session._connection._writer.transport
     sizes = set()
     for _ in range(50):

@@ -56,7 +56,7 @@ async def test_a_client_that_leaves_before_its_dump_could_begin_leaves_nothing_h
         await until(server.has_dumps)
         await client.close()
         await until(lambda: not server.has_dumps())
-        await until(lambda: not server.sessions())
+        await until(lambda: not server.sessions)
     # The thread that was kept waiting may take the hold only now, before it lets go of it.
     await until(lambda: is_reset(store))
     assert len(store.state()) == 0
@@ -79,7 +79,7 @@ async def large_dump_unread(server, store):
     dump = await client.dump(server_id=5)
     await dump.preamble(rotate_checksum=True)
     client.writer.transport.pause_reading()
-    (session,) = server.sessions()
+    (session,) = server.sessions
     transport = session._connection._writer.transport
     await until(transport.get_write_buffer_size)
     return dump
@@ -190,7 +190,7 @@ async def test_a_client_that_leaves_while_a_purge_is_at_work_keeps_nobody_waitin
     try:
         await asyncio.to_thread(is_frozen.wait, 60)
         await dump.client.close()
-        await until(lambda: not server.sessions())
+        await until(lambda: not server.sessions)
         async with await RawClient.logged_in(server) as other:
             await other.query("SELECT 1")
     finally:
@@ -218,7 +218,7 @@ async def test_the_log_has_once_that_a_dump_runs_before_all_else_of_it(serve, st
             else:
                 await dump.preamble(rotate_checksum=True)
                 assert await dump.event() is None
-        await until(lambda: not server.sessions())
+        await until(lambda: not server.sessions)
     found = [line for line in lines if line["event"].startswith("dump_")]
     assert [line["event"] for line in found] == told
     assert (found[0]["start"], found[0]["replica_server_id"]) == (start, 5)

@@ -32,7 +32,7 @@ async def test_the_others_and_the_writer_go_on_beside_a_client_that_does_not_rea
     found = await asyncio.gather(*reading)
     assert [group.gtid.seq for group in found[0]] == list(range(11, 11 + GROUPS))
     assert all(groups == found[0] for groups in found)
-    assert len(server.sessions()) == READERS + 1  # it has time yet
+    assert len(server.sessions) == READERS + 1  # it has time yet
     stalled.writer.transport.resume_reading()
     await stalled.close()
     for reader in readers:
@@ -45,10 +45,10 @@ async def test_it_is_dropped_at_its_limit_and_the_log_says_why(serve, store, cap
     store.sync()
     server = await serve(store, net_write_timeout=2.0)
     stalled = await stalled_beside(server)
-    (session,) = server.sessions()
+    (session,) = server.sessions
     readers = [await dumping(server, "0-1-10", non_block=False) for _ in range(READERS)]
     reading = [asyncio.create_task(reader.groups(GROUPS)) for reader in readers]
-    await until(lambda: session not in server.sessions())
+    await until(lambda: session not in server.sessions)
     found = await asyncio.gather(*reading)
     assert all(groups == found[0] and len(groups) == GROUPS for groups in found)
     publish(store, Gtid(0, 1, 11 + GROUPS), wait=True)

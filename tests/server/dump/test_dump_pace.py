@@ -167,7 +167,7 @@ async def test_groups_from_the_future_stop_no_reader_and_are_told_once(serve, st
 async def test_a_delay_that_is_taken_away_holds_nobody(serve, store):
     server = limited(await serve(store), rate=0, delay=1 << 31)
     dump = await dumping(server, "0-1-5", non_block=False)
-    await until(lambda: server.sessions()[0].progress().at.unsent is not None)
+    await until(lambda: next(iter(server.sessions)).progress().at.unsent is not None)
     server.pacing.delay = 0
     assert len(await dump.groups(5)) == 5
     await dump.client.close()

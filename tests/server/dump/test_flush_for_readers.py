@@ -37,7 +37,7 @@ async def test_commits_that_nobody_reads_cause_no_sync(serve, counted):
     dump = await dumping(server, non_block=False)
     publish(store, Gtid(0, 1, 1), wait=True)
     assert (await dump.next_group()).gtid.seq == 1
-    (session,) = server.sessions()
+    (session,) = server.sessions
     await until(lambda: session.is_idle_dump)  # no thread looks for more any more
     await dump.client.close()
     await until_sessions(server, 0)

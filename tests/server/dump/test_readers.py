@@ -71,7 +71,7 @@ async def refused(client, sql):
 async def test_a_reader_that_has_everything_is_not_behind(server, dba):
     dump = await dumping(server, "0-1-3", server_id=33, non_block=False)
     await dump.groups(7)
-    (session,) = [session for session in server.sessions() if session.dump_server_id == 33]
+    (session,) = [session for session in server.sessions if session.dump_server_id == 33]
     await until(lambda: session.is_idle_dump)  # the client may know sooner than the loop
     (reader,) = await rows(dba, "SHOW BINLOG READERS")
     assert (reader["User"], reader["Server_id"], reader["Gtid_pos"]) == ("repl", "33", "0-1-10")
@@ -111,7 +111,7 @@ def age():
 
 def ahead_of(server):
     """Return what the one dump has ahead, None before it has looked at a group."""
-    for session in server.sessions():
+    for session in server.sessions:
         progress = session.progress()
         if progress is not None and progress.at is not None and progress.at.unsent is not None:
             return look_ahead(server.history, progress, progress.at)
@@ -177,7 +177,7 @@ async def test_a_group_in_flight_is_not_sent(server, store, dba, tiny_groups_beh
     for seq in range(12, 12 + tiny_groups_behind):
         publish(store, Gtid(0, 1, seq))
     store.sync()
-    (dumping_session,) = [session for session in server.sessions() if session._dump]
+    (dumping_session,) = [session for session in server.sessions if session._dump]
     await until(lambda: not dumping_session._dump._stream.between_groups)
     (reader,) = await rows(dba, "SHOW BINLOG READERS")
     assert (reader["Groups_behind"], reader["State"]) == (str(1 + tiny_groups_behind), SENDING)
@@ -192,7 +192,7 @@ async def test_what_the_connection_does_not_take_is_not_sent(server, store):
         publish(store, Gtid(0, 1, seq), 100_000)
     store.sync()
     dump = await dumping(server, "0-1-10", server_id=33, non_block=False)
-    (session,) = [session for session in server.sessions() if session.progress()]
+    (session,) = [session for session in server.sessions if session.progress()]
     stream, sender = session._dump._stream, session._dump._session
     await until(lambda: session._connection.unsent)  # it reads nothing, so this is where it stays
     (line,) = server.readers()
@@ -208,7 +208,7 @@ async def test_what_the_connection_does_not_take_is_not_sent(server, store):
 async def test_a_reader_that_is_kept_back_is_behind_in_groups_and_bytes(server, store, dba):
     server.pacing = Pacing(0, 0, SystemClock(), delay=1 << 31)  # nothing is ever old enough
     dump = await dumping(server, "0-1-4", server_id=33, non_block=False)
-    (stream,) = [session._dump._stream for session in server.sessions() if session._dump]
+    (stream,) = [session._dump._stream for session in server.sessions if session._dump]
     await until(lambda: stream._held is not None)  # the first group that it has to keep back
     (reader,) = await rows(dba, "SHOW BINLOG READERS")
     assert (reader["Gtid_pos"], reader["Groups_behind"]) == ("0-1-4", "6")

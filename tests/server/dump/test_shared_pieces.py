@@ -195,6 +195,8 @@ def pieces_of(pieces):
 
 def test_one_that_is_let_go_while_a_thread_sends_to_it_shares_no_more(two, monkeypatch):
     one, other, pieces = two
+    while one.stream._sharing is None:
+        one.turn(1)
     place, begin, begun = one.stream._block_place, pieces.begin, []
 
     def let_go(header):
@@ -209,6 +211,7 @@ def test_one_that_is_let_go_while_a_thread_sends_to_it_shares_no_more(two, monke
     monkeypatch.setattr(pieces, "begin", note)
     one.stream.next_batch(one.client)
     assert not begun
+    assert one.stream._sharing is None
     assert pieces_of(pieces) == [other.stream._seat]
     assert pieces._shelf is None
 

@@ -210,7 +210,7 @@ async def test_what_was_sent_counts_whoever_sent_it(serve, store):
     store.sync()
     server = await serve(store)
     dump = await dumping(server, "0-1-10", non_block=False)
-    (session,) = server.sessions()
+    (session,) = server.sessions
     await dump.groups(30)
     await until(lambda: session.is_idle_dump)
     sent, received = session.traffic[1], dump.client.received
@@ -228,7 +228,7 @@ async def test_a_killed_dump_that_nobody_reads_lets_its_connection_go(serve, sto
     await client.prepare("0-1-10")
     await client.dump(server_id=5)
     client.writer.transport.pause_reading()
-    (session,) = server.sessions()
+    (session,) = server.sessions
     await until(lambda: session.progress() and server.pools.turns.taken)
     session.end(None)
     await until_sessions(server, 0)

@@ -136,7 +136,7 @@ async def test_readers_are_shown_where_they_are(serve, store):
         for row in await client.rows("SHOW BINLOG READERS"):
             assert "0-1-11" in row
             assert f"{store.end().offset}" in row
-    assert sum(session.is_idle_dump for session in server.sessions()) == 2
+    assert sum(session.is_idle_dump for session in server.sessions) == 2
     await closed(dumps)
 
 
@@ -225,7 +225,7 @@ async def test_one_that_goes_on_by_itself_is_shown_where_others_had_sent_it_to(
     for seq in range(11, 14):
         publish(store, Gtid(0, 1, seq), wait=True)
         assert (await dump.next_group()).gtid.seq == seq
-    (session,), end = server.sessions(), store.end()
+    (session,), end = server.sessions, store.end()
     shown, next_batch = [], RunStream.next_batch
 
     def look(stream, *terms):

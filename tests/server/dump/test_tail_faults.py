@@ -29,7 +29,7 @@ QUIET_SECONDS = 0.3
 async def stall(server, store, dump):
     """Have a client read nothing, and the system take no more for it; return its session."""
     dump.client.writer.transport.pause_reading()
-    (session,) = server.sessions()
+    (session,) = server.sessions
     for seq in range(11, 1011):
         publish(store, Gtid(0, 1, seq), size=50_000, wait=True)
         try:

@@ -131,7 +131,7 @@ async def test_a_statement_with_a_password_is_nobody_elses_to_see(guarded, monke
     seen = []
 
     async def upstream_command(_):
-        seen.extend(session.runner.running for session in guarded.sessions())
+        seen.extend(session.runner.running for session in guarded.sessions)
         return []
 
     monkeypatch.setattr(guarded, "upstream_command", upstream_command)

@@ -128,7 +128,7 @@ async def test_others_see_what_is_executed_without_a_text_that_passwords_may_sta
         number = await client.value("SELECT CONNECTION_ID()")
         await client.query("PREPARE q FROM 'SELECT ?'")
         await client.send(Query(sql).encode())
-        await until(lambda: server.session(int(number)).runner._waiting is not None)
+        await until(lambda: server.sessions.get(int(number)).runner._waiting is not None)
         infos = {row[0]: row[7] for row in await other.rows("SHOW FULL PROCESSLIST")}
         assert infos[number] == shown
         await other.query(f"KILL QUERY {number}")

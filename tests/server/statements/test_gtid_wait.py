@@ -27,7 +27,7 @@ async def test_less_than_nothing_is_for_ever(serve, store, seconds):
     sql = f"SELECT MASTER_GTID_WAIT('0-1-11', {seconds})"
     async with await RawClient.logged_in(server) as client:
         await client.send(Query(sql).encode())
-        (session,) = server.sessions()
+        (session,) = server.sessions
         await until(lambda: session.runner._waiting is not None)
         await asyncio.sleep(0)
         publish(store, Gtid(0, 1, 11), wait=True)

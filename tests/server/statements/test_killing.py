@@ -39,7 +39,7 @@ async def sleeping(client, server, sql):
     """Begin a statement that waits, and return its connection's id once it does."""
     number = int(await client.value("SELECT CONNECTION_ID()"))
     await client.send(Query(sql).encode())
-    runner = server.session(number).runner
+    runner = server.sessions.get(number).runner
     await until(lambda: runner.running == sql and runner._waiting is not None)
     return number
 
@@ -134,7 +134,7 @@ def busy(monkeypatch):
 
 
 def running(server):
-    return [one.id for one in server.sessions() if one.runner.running == EVENTS]
+    return [one.id for one in server.sessions if one.runner.running == EVENTS]
 
 
 async def none_is_left(server):
@@ -195,7 +195,7 @@ async def test_a_server_stops_while_statements_take_long(serve, store, busy):
     clients = await busy(server)
     async with asyncio.timeout(SECONDS_MAX):
         await server.stop()
-    assert running(server) == [] == server.sessions()
+    assert running(server) == [] == list(server.sessions)
     for client in clients:
         await client.close()
 
@@ -278,7 +278,7 @@ async def test_an_administrator_ends_connections_that_have_not_logged_in(serve, 
         ]
         assert await answer(poor, f"KILL {number}") == 1095
         assert await answer(killer, f"KILL QUERY {number}") == 0
-        assert server.session(int(number)) is not None
+        assert server.sessions.get(int(number)) is not None
         assert await answer(killer, f"KILL {number}") == 0
         assert await stranger.packet() is None
         await until_sessions(server, 2)
@@ -288,7 +288,7 @@ async def test_an_administrator_ends_connections_that_have_not_logged_in(serve, 
 async def test_kill_query_of_a_dump_ends_it_with_eof(serve, store):
     server = await serve(store)
     dump = await dumping(server, "0-1-5", server_id=5, non_block=False)
-    (number,) = [one.id for one in server.sessions()]
+    (number,) = [one.id for one in server.sessions]
     assert len(await dump.groups(5)) == 5
     async with await RawClient.logged_in(server) as killer:
         assert await answer(killer, f"KILL QUERY {number}") == 0
@@ -324,7 +324,7 @@ async def test_what_looks_into_the_files_for_each_row_looks_whether_it_is_wanted
     ):
         number = await victim.value("SELECT CONNECTION_ID()")
         await victim.send(Query(sql).encode())
-        await until(lambda: any(one.runner.running == sql for one in server.sessions()))
+        await until(lambda: any(one.runner.running == sql for one in server.sessions))
         assert await answer(killer, f"KILL QUERY {number}") == 0
         assert parse_err(await victim.packet()).code == 1317
         await victim.send(StmtPrepare(sql).encode())
@@ -334,7 +334,7 @@ async def test_what_looks_into_the_files_for_each_row_looks_whether_it_is_wanted
 async def test_kill_query_behind_the_last_answer_is_no_second_answer(serve, store):
     server = await serve(store)
     async with await RawClient.logged_in(server) as client:
-        (session,) = server.sessions()
+        (session,) = server.sessions
         answers = []
         async for payloads in session.runner.query("DO 1"):
             answers.append(payloads)

@@ -60,7 +60,7 @@ async def test_a_statement_that_waits_ends_with_its_client(serve, store, sql):
     async with await RawClient.logged_in(server) as client:
         await client.send(Query(sql).encode())
         await client.send(b"\x0e")  # a ping that is sent ahead is no reason to go on waiting
-        (session,) = server.sessions()
+        (session,) = server.sessions
         runner = session.runner
         await until(lambda: runner.running == sql)
     await until_sessions(server, 0)
@@ -187,7 +187,7 @@ async def test_nobody_sees_the_statements_behind_the_one_that_runs(serve, store)
         text = f"DO 1; /* now */ {waits} ; CHANGE MASTER TO MASTER_PASSWORD='topsecret'"
         await client.send(Query(text).encode())
         assert is_ok(await client.packet())
-        await until(lambda: any(one.runner.running == waits for one in server.sessions()))
+        await until(lambda: any(one.runner.running == waits for one in server.sessions))
         shown = await dba.rows("SHOW FULL PROCESSLIST")
         assert [row[7] for row in shown if row[7] and waits in row[7]] == [waits]
 

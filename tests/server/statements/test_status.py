@@ -41,7 +41,7 @@ async def test_a_thread_runs_while_it_does_something(serve, store):
         assert await status(client, "Threads_connected") == 2
         number = int(await other.value("SELECT CONNECTION_ID()"))
         await other.send(Query("DO SLEEP(3600)").encode())
-        await until(lambda: server.session(number).runner.running is not None)
+        await until(lambda: server.sessions.get(number).runner.running is not None)
         assert await status(client, "Threads_running") == 2
 
 

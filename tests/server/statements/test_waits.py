@@ -56,7 +56,7 @@ async def test_the_time_of_a_statement_may_be_over_before_its_wait(serve, store,
         await client.query("SET max_statement_time = 0.01")
         await client.send(Query("DO MASTER_GTID_WAIT('0-1-99')").encode())
         await until(looking.inside.is_set)
-        (session,) = server.sessions()
+        (session,) = server.sessions
         await until(lambda: session.runner._statements.context.interrupted)
         looking.go.set()
         assert parse_err(await client.packet()).code == 1969
@@ -70,7 +70,7 @@ async def test_what_ends_a_wait_leaves_nothing_to_the_next_statement(serve, stor
         await RawClient.logged_in(server) as killer,
     ):
         number = int(await client.value("SELECT CONNECTION_ID()"))
-        runner = server.session(number).runner
+        runner = server.sessions.get(number).runner
         if end == "max_statement_time":
             await client.query("SET max_statement_time = 0.5")
         await client.send(Query("DO MASTER_GTID_WAIT('0-1-11', 0.1), SLEEP(3600)").encode())
