@@ -175,7 +175,7 @@ def two(tmp_path, monkeypatch):
     """Return two readers that share, and what."""
     monkeypatch.setattr(run_stream, "PIECE_BYTES", PIECE_BYTES)
     monkeypatch.setattr(run_stream, "SENT_BYTES", 100_000)
-    rng, blocks = random.Random(1), SharedBlocks()
+    rng, blocks = random.Random(7), SharedBlocks()  # files of 8 MiB
     with some_groups(tmp_path, rng) as store, ExitStack() as stack:
         shared = {"runs": PageRuns(store), "blocks": blocks}
         both = [SentReader(store, request(), shared, stack, 0, 1 << 20) for _ in range(2)]
@@ -241,3 +241,38 @@ def test_who_has_everything_shares_no_more(two):
     assert one.outcome is Outcome.IDLE
     assert pieces_of(pieces) == [other.stream._seat]
     assert pieces._shelf is None
+
+
+def test_those_behind_come_up_where_many_wait_for_a_thread(two):
+    one, other, _ = two
+    for reader in (other, one, one):
+        reader.turn(1)
+        assert reader.outcome is Outcome.MORE
+    ahead, behind = one, other
+    batch = ahead.stream.next_batch(ahead.client, SENT_SECONDS / 2)
+    assert batch.gives_way
+    assert ahead.stream._sharing.made_max == shared_pieces.CROWD_PIECES
+    assert not behind.stream.next_batch(behind.client, SENT_SECONDS / 2).gives_way  # none behind it
+    assert not ahead.stream.next_batch(ahead.client, SENT_SECONDS).gives_way  # nobody waits
+
+
+def test_damage_behind_what_others_have_made_is_told_in_its_place(two, tmp_path):
+    one, other, _ = two
+    path = tmp_path / "store" / "binlog-000000.ibb"
+    page_size, at = 16384, other.stream._kernel.border
+    while len(one.data) < len(other.data) + 8 * PIECE_BYTES:
+        one.turn(1)
+        assert one.outcome is Outcome.MORE
+    first = at // page_size + 1  # behind the page that it is in
+    image = path.read_bytes()
+    with path.open("r+b") as file:
+        for page in range(first, len(image) // page_size):
+            file.seek(page * page_size + 100)
+            file.write(bytes([image[page * page_size + 100] ^ 1]))
+    batch = other.stream.next_batch(other.client)
+    other.data += other.client.received() + batch.data
+    assert other.stream._sharing.pump.found > 0
+    assert not other.stream._feed.has_pages  # that it is inside of, by what was found
+    other.turn(100)
+    assert other.outcome is Outcome.END
+    assert bytes(other.data) == bytes(one.data[: len(other.data)])
