@@ -27,8 +27,8 @@ cdef class EventPackets:
     cpdef void give_back(self)
     cpdef void take(self) noexcept nogil
     cdef long long offer(self, int descriptor) noexcept nogil
-    @cython.locals(size=Py_ssize_t)
-    cdef long long offer_from(self, int descriptor, unsigned char[::1] memory, long long at) noexcept nogil
+    cdef long long offer_rest(self, int descriptor, long long at) noexcept nogil
+    cdef long long offer_from(self, int descriptor, unsigned char[::1] memory, long long at, long long size) noexcept nogil
     cdef void begin_group(self) noexcept nogil
     cdef void end_group(self) noexcept nogil
     cdef void take_back(self) noexcept nogil

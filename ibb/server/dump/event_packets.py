@@ -108,16 +108,20 @@ class EventPackets:
 
     def offer(self, descriptor: int) -> int:
         """Return how much a socket that does not block takes of what lies ready, or an error."""
-        return self.offer_from(descriptor, self._out, 0)
+        return self.offer_from(descriptor, self._out, 0, self.used)
 
-    def offer_from(self, descriptor: int, memory: memoryview, at: int) -> int:
-        """Do as `offer`, where what lies ready is somewhere else as well."""
+    def offer_rest(self, descriptor: int, at: int) -> int:
+        """Do as `offer`, for what lies ready from *at* on."""
+        return self.offer_from(descriptor, self._out, at, self.used - at)
+
+    def offer_from(self, descriptor: int, memory: memoryview, at: int, size: int) -> int:
+        """Do as `offer`, for *size* bytes that lie somewhere else as well."""
         if cython.compiled:
-            size = write(descriptor, cython.address(memory[at]), self.used)  # noqa: F821
+            size = write(descriptor, cython.address(memory[at]), size)  # noqa: F821
             if size >= 0:
                 return size
             return 0 if last_error == EAGAIN else -last_error  # noqa: F821
-        return _write(descriptor, memory[at : at + self.used])
+        return _write(descriptor, memory[at : at + size])
 
     def begin_group(self) -> None:
         """Expect the first event of a group."""

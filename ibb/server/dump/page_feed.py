@@ -113,6 +113,8 @@ class PageFeed:
         seconds: float,
         sender: DirectSender | None,
         sharing: Sharing | None = None,
+        *,
+        waits: bool = False,
     ) -> int:
         """
         As `run`, with pages that nobody else will want, which may be NEED although there are more.
@@ -128,6 +130,7 @@ class PageFeed:
             seconds: for which it does that.
             sender: sends them; None: it returns FULL when there is as much as is wanted.
             sharing: with others who pass the same pages; *wanted* is a whole piece then.
+            waits: for the client, as long; else it returns when that takes no more.
 
         Raises:
             OSError: the client has gone.
@@ -142,10 +145,12 @@ class PageFeed:
                 return encoder.pump(out, wanted, seq, ring, -1, 0, 0)
             until = round(seconds * 1e9)
             if sharing is None:
-                code = sender.lend(lambda it: encoder.pump(out, wanted, seq, ring, it, most, until))
+                code = sender.lend(
+                    lambda it: encoder.pump(out, wanted, seq, ring, it, most, until, waits)
+                )
             else:
                 pump, followed, made_max = sharing
-                terms = most, until, followed, made_max
+                terms = most, until, followed, made_max, waits
                 code = sender.lend(lambda it: pump.run(encoder, out, seq, ring, it, *terms))
                 self.has_pages = not pump.is_lost
         if encoder.error:

@@ -111,7 +111,7 @@ class PieceShelf:
             renumber_here(encoder.packets._out, used, more)
             size = encoder.packets.offer(descriptor)
         else:
-            size = encoder.packets.offer_from(descriptor, self._memory, at)
+            size = encoder.packets.offer_from(descriptor, self._memory, at, used)
             if 0 <= size < used:
                 self._copy_out(at, encoder, size)
         self._acquire()

@@ -9,8 +9,21 @@ cdef int _ok, _need, _odd, _full, _head, _pass
 cdef int _between, _in_commit, _in_list
 cdef int _domains_max, _passed_max
 
+cdef extern from "<poll.h>" nogil:
+    enum:
+        POLLOUT
+    struct pollfd:
+        int fd
+        short events
+        short revents
+    int poll(pollfd* descriptors, unsigned long count, int milliseconds)
+
+
 @cython.locals(now=timespec, seconds="long long")
 cdef long long clock() noexcept nogil
+
+@cython.locals(asked=pollfd)
+cdef bint can_take(int descriptor, long long nanoseconds) noexcept nogil
 
 
 @cython.final
@@ -39,15 +52,15 @@ cdef class RunEncoder:
     cpdef int run(self, out, long long wanted, int seq) except -1
 
     @cython.locals(code=int)
-    cpdef int pump(self, out, long long wanted, int seq, PageRing ring, int descriptor, long long most, long long nanoseconds) except -1
+    cpdef int pump(self, out, long long wanted, int seq, PageRing ring, int descriptor, long long most, long long nanoseconds, bint waits=*) except -1
 
     @cython.locals(code=int)
     cdef int fill(self, PageRing ring) noexcept nogil
 
-    cdef bint has_taken(self, long long size) noexcept nogil
+    cdef bint has_taken(self, long long size, int descriptor, long long until) noexcept nogil
 
-    @cython.locals(code=int, end="long long")
-    cdef int _pump(self, PageRing ring, int descriptor, long long most, long long nanoseconds) noexcept nogil
+    @cython.locals(code=int, end="long long", size="long long")
+    cdef int _pump(self, PageRing ring, int descriptor, long long most, long long nanoseconds, bint waits) noexcept nogil
 
     @cython.locals(place=int)
     cpdef list take(self)

@@ -10,6 +10,7 @@ plain Python, too; `run_encoder.pxd` gives it C types. Source: ibb-format 6; dum
 
 from __future__ import annotations
 
+import select
 import time
 from typing import TYPE_CHECKING, Final
 
@@ -109,6 +110,7 @@ class RunEncoder:
         descriptor: int,
         most: int,
         nanoseconds: int,
+        waits: bool = False,
     ) -> int:
         """
         Do as `run`, with pages from a ring; send what was made when it is as much as wanted.
@@ -121,20 +123,24 @@ class RunEncoder:
             descriptor: of a socket, which does not block; -1: nothing is sent.
             most: bytes, behind which no further piece is begun.
             nanoseconds: from now on, likewise.
+            waits: for the socket to take more, for as long; else it returns when that is full.
         """
         self.packets.lend(out, wanted, seq)
         with cython.nogil:
-            code = self._pump(ring, descriptor, most, nanoseconds)
+            code = self._pump(ring, descriptor, most, nanoseconds, waits)
         self.packets.give_back()
         return code
 
-    def _pump(self, ring: PageRing, descriptor: int, most: int, nanoseconds: int) -> int:
+    def _pump(
+        self, ring: PageRing, descriptor: int, most: int, nanoseconds: int, waits: bool
+    ) -> int:
         end = clock() + nanoseconds
         while True:
             code = self.fill(ring)
             if code != _full or self.packets.used < self.packets.wanted or descriptor < 0:
                 return code
-            if not self.has_taken(self.packets.offer(descriptor)):
+            size = self.packets.offer(descriptor)
+            if not self.has_taken(size, descriptor, end if waits else 0):
                 return code
             if self.sent >= most or clock() >= end:
                 return code
@@ -147,15 +153,28 @@ class RunEncoder:
             code = self._run()
         return code
 
-    def has_taken(self, size: int) -> bool:
-        """Note how much a socket took of what lies ready, or an error; tell whether it was all."""
-        if size < 0:
-            self.error = -size
-            return False
-        self.sent += size
-        if size < self.packets.used:
-            self.kept = size
-            return False
+    def has_taken(self, size: int, descriptor: int, until: int) -> bool:
+        """
+        Note how much a socket took of what lies ready; tell whether it has taken all.
+
+        Args:
+            size: bytes, or an error.
+            descriptor: of the socket.
+            until: time of `clock` until which it is offered the rest; 0: it is not.
+        """
+        self.kept = 0
+        while True:
+            if size < 0:
+                self.error = -size
+                return False
+            self.sent += size
+            self.kept += size
+            if self.kept >= self.packets.used:
+                break
+            if until <= 0 or not can_take(descriptor, until - clock()):
+                return False
+            size = self.packets.offer_rest(descriptor, self.kept)
+        self.kept = 0
         self.sent_bytes += self.packets.event_bytes
         self.packets.take()
         return True
@@ -346,3 +365,19 @@ def clock() -> int:
         seconds = now.tv_sec  # noqa: F821
         return seconds * 1_000_000_000 + now.tv_nsec  # noqa: F821
     return time.monotonic_ns()
+
+
+def can_take(descriptor: int, nanoseconds: int) -> bool:
+    """Tell whether a socket takes something within some time, or would say why not."""
+    if nanoseconds <= 0:
+        return False
+    if cython.compiled:
+        asked.fd, asked.events, asked.revents = descriptor, POLLOUT, 0  # noqa: F821
+        return poll(cython.address(asked), 1, nanoseconds // 1_000_000 + 1) > 0  # noqa: F821
+    return _can_take(descriptor, nanoseconds / 1e6)
+
+
+def _can_take(descriptor: int, milliseconds: float) -> bool:
+    poll = select.poll()
+    poll.register(descriptor, select.POLLOUT)
+    return bool(poll.poll(milliseconds))

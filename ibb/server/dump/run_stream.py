@@ -312,9 +312,9 @@ class RunStream(DumpStream):
         kernel, header, code = self._kernel, self._header, event_packets.NEED
         assert header is not None
         if alone:
+            crowded = self._seconds < SENT_SECONDS  # for which its turn is short
             if self._sender is not None and wanted == PIECE_BYTES and not self._passes_over:
                 place = self._block_place(header)
-                crowded = self._seconds < SENT_SECONDS  # for which its turn is short
                 with self._joining:
                     if not self._has_left:
                         self._sharing = self._blocks.pieces.begin(
@@ -322,7 +322,9 @@ class RunStream(DumpStream):
                         )
             lent = self._runs.lent(header, kernel.walker, self._generation)
             terms = alone, self._seconds, self._sender, self._sharing
-            code = self._feed.run_alone(kernel, lent, buffer, wanted, self.seq, *terms)
+            code = self._feed.run_alone(
+                kernel, lent, buffer, wanted, self.seq, *terms, waits=not crowded
+            )
         if code == event_packets.NEED:  # perhaps inside an event, which lies in the buffer
             seq = kernel.packets.seq if kernel.sent else self.seq
             code = self._feed.run(kernel, header, buffer, wanted, seq)

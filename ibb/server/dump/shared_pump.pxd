@@ -21,13 +21,13 @@ cdef class SharedPump:
     cdef unsigned long long _numbers[32]
 
     @cython.locals(code=int, end="long long")
-    cpdef int run(self, RunEncoder encoder, out, int seq, PageRing ring, int descriptor, long long most, long long nanoseconds, bint is_followed, long long made_max) except -1
+    cpdef int run(self, RunEncoder encoder, out, int seq, PageRing ring, int descriptor, long long most, long long nanoseconds, bint is_followed, long long made_max, bint waits=*) except -1
 
     @cython.locals(place=int)
     cpdef list take(self)
 
     @cython.locals(piece="long long", size="long long", code=int)
-    cdef int _run(self, RunEncoder encoder, PageRing ring, int descriptor, long long most, long long end, bint is_followed) noexcept nogil
+    cdef int _run(self, RunEncoder encoder, PageRing ring, int descriptor, long long most, long long end, bint is_followed, bint waits) noexcept nogil
 
     @cython.locals(border="long long", sent="long long", code=int)
     cdef int _make(self, RunEncoder encoder, PageRing ring, bint is_followed) noexcept nogil

@@ -72,6 +72,7 @@ class SharedPump:
         nanoseconds: int,
         is_followed: bool,
         made_max: int,
+        waits: bool = False,
     ) -> int:
         """
         Add packets to *out* and send them, as `RunEncoder.pump` does; return NEED, FULL or ODD.
@@ -87,13 +88,15 @@ class SharedPump:
             is_followed: others may be behind this one.
             made_max: pieces that are made at a time, and none behind those that were found; 0: as
                 many as there is time for.
+            waits: as for `RunEncoder.pump`.
         """
         encoder.packets.lend(out, self._wanted, seq)
         self.is_lost = False
         self.found = self._made = 0
         self._made_max = made_max
         with cython.nogil:
-            code = self._run(encoder, ring, descriptor, most, clock() + nanoseconds, is_followed)
+            end = clock() + nanoseconds
+            code = self._run(encoder, ring, descriptor, most, end, is_followed, waits)
         encoder.packets.give_back()
         return code
 
@@ -114,6 +117,7 @@ class SharedPump:
         most: int,
         end: int,
         is_followed: bool,
+        waits: bool,
     ) -> int:
         while self._take_groups(encoder):
             piece = self._shelf.find(encoder, self._kind, self._generation)
@@ -133,7 +137,7 @@ class SharedPump:
                         return _full
                     continue
                 size = encoder.packets.offer(descriptor)
-            if not encoder.has_taken(size):
+            if not encoder.has_taken(size, descriptor, end if waits else 0):
                 return _full
             if encoder.sent >= most or clock() >= end:
                 return _full

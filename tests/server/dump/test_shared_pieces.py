@@ -276,3 +276,18 @@ def test_damage_behind_what_others_have_made_is_told_in_its_place(two, tmp_path)
     other.turn(100)
     assert other.outcome is Outcome.END
     assert bytes(other.data) == bytes(one.data[: len(other.data)])
+
+
+def test_nobody_waits_for_a_client_while_others_wait_for_a_thread(two, monkeypatch):
+    _, other, _ = two
+    run, waited = other.stream._feed.run_alone, []
+
+    def note(*terms, waits):
+        waited.append(waits)
+        return run(*terms, waits=waits)
+
+    monkeypatch.setattr(other.stream._feed, "run_alone", note)
+    for seconds in (SENT_SECONDS, SENT_SECONDS / 2):
+        other.stream.next_batch(other.client, seconds)
+        other.client.received()
+    assert waited == [True, False]

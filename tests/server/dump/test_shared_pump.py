@@ -1,6 +1,7 @@
 """Pieces on a shelf: found by who is where they begin, whatever it has sent before."""
 
 import os
+import socket
 
 import pytest
 
@@ -11,7 +12,7 @@ from ibb.server.dump.sequence_ids import renumber
 from ibb.server.dump.shared_pump import SharedPump
 
 from .made_streams import Client
-from .test_pump import HOUR, File, opened, ring_of
+from .test_pump import HOUR, File, opened, read_slowly, ring_of
 
 pytestmark = pytest.mark.kernel
 PIECE_BYTES, GRID_BYTES = 50_000, 40_000
@@ -188,6 +189,29 @@ def test_groups_of_a_piece_are_those_that_end_in_it(file):
                 assert min(later.groups.values()) > max(one.groups.values())
                 checked += 1
     assert checked > 20
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_what_others_have_made_is_sent_to_the_end_by_who_waits(file, more):
+    shelf = shelf_of(200)
+    Sent(file, shelf).run()
+    encoder, ring, pump = (
+        file.encoder(),
+        ring_of(64),
+        SharedPump(shelf, 0, 0, PIECE_BYTES, GRID_BYTES),
+    )
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    assert opened(ring, encoder, file)
+    terms = 1 << 30, HOUR, True, 0, True
+    with theirs, read_slowly(theirs, 5000) as data:
+        with ours:
+            assert pump.run(encoder, OUT, 1 + more, ring, ours.fileno(), *terms) == NEED
+        rest = bytes(OUT[encoder.kept : encoder.packets.used])
+    assert pump.found > len(file.data) // PIECE_BYTES
+    expected = memoryview(bytearray(len(file.data)))
+    renumber(file.data, more, expected)
+    assert bytes(data) + rest == expected
 
 
 def test_who_is_sent_nothing_passes_all_of_it_at_once(file):
