@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
-import pwd
 import socket
 import struct
 import termios
@@ -28,6 +27,7 @@ from ibb.server.config import END_GRACE_SECONDS, LOGIN_PACKET_BYTES_MAX, WRITE_B
 from ibb.server.login.login_guard import address_key
 
 from .direct_sender import DirectSender
+from .peer_names import peer_address, peer_uid, user_name
 from .tls_channel import TlsChannel, TlsFailed
 
 if TYPE_CHECKING:
@@ -43,7 +43,6 @@ LINGER_BYTES_MAX: Final = 1 << 20  # that a peer may still send after we have en
 LINGER_SECONDS: Final = 2.0
 _LOOKS: Final = 8  # at what a client reads, in the time that it may read nothing
 _INT: Final = struct.Struct("i")
-_PEER_CREDENTIALS: Final = struct.Struct("3i")  # process, user, group
 
 
 class PeerGone(ConnectionError):  # noqa: N818 - a state of the world, no fault of anybody
@@ -94,8 +93,8 @@ class Connection:
         self._direct: DirectSender | None = None
         self.is_tcp = isinstance(writer.get_extra_info("sockname"), tuple)
         # Asked for now: a socket that is closed tells nothing any more.
-        self.peer = _peer(writer) if self.is_tcp else "unix"
-        self._uid = None if self.is_tcp else _peer_uid(writer)
+        self.peer = peer_address(writer) if self.is_tcp else "unix"
+        self._uid = None if self.is_tcp else peer_uid(writer)
         self.limit_key = address_key(self.address) if self.is_tcp else f"unix:{self._uid}"
         writer.transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
 
@@ -134,10 +133,7 @@ class Connection:
 
     def peer_user(self) -> str:
         """Return the system's name of who is at a unix socket's other end, or ""; may block."""
-        try:
-            return "" if self._uid is None else pwd.getpwuid(self._uid).pw_name
-        except KeyError:
-            return ""
+        return "" if self._uid is None else user_name(self._uid)
 
     def peer_certificate(self) -> bytes | None:
         """Return the client's certificate as DER, which a CA of ours has vouched for, or None."""
@@ -267,6 +263,20 @@ class Connection:
         self.sent += len(data)
         await self.flushed()
 
+    def seal(self, data: Buffer) -> None:
+        """Encrypt framed packets for `write_sealed`, by any thread; raises TlsFailed."""
+        assert self._tls is not None
+        self._tls.seal(data)
+
+    async def write_sealed(self, size: int) -> None:
+        """Do as `write` for so many bytes that were sealed; more of them may go with these."""
+        if self.is_closing:
+            raise PeerGone("the client closed the connection")
+        assert self._tls is not None
+        self._writer.writelines(self._tls.outgoing_pieces())
+        self.sent += size
+        await self.flushed()
+
     def write_at_once(self, data: Buffer) -> bool:
         """
         Write framed packets without waiting; return whether the system has taken all of them.
@@ -381,20 +391,3 @@ class Connection:
         """Drop the connection and all that waits in it."""
         self._end_direct()
         self._writer.transport.abort()
-
-
-def _peer(writer: asyncio.StreamWriter) -> str:
-    """Return address and port of a client by TCP; of IPv4, whatever socket it came by."""
-    name = writer.get_extra_info("peername")
-    return f"{name[0].removeprefix('::ffff:')}:{name[1]}" if name else "gone"
-
-
-def _peer_uid(writer: asyncio.StreamWriter) -> int | None:
-    """Return the number of the system's user at the other end of a unix socket, if it tells."""
-    link = writer.get_extra_info("socket")
-    try:
-        data = link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER_CREDENTIALS.size)
-    except OSError:
-        return None
-    uid: int = _PEER_CREDENTIALS.unpack(data)[1]
-    return uid

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import ssl
+import threading
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -49,18 +50,27 @@ class TlsChannel:
         self, context: ssl.SSLContext, *, server_side: bool, server_name: str | None = None
     ) -> None:
         self.ended = False
+        self._mutex = threading.Lock()  # of all that OpenSSL has, which is for one at a time
         self._pending = bytearray()  # what was fed last, and a part of a record before it
         self._empty_records = 0
         self._carried = 0  # bytes that have not yet allowed for another
         self._received = ssl.MemoryBIO()
         self._to_send = ssl.MemoryBIO()
+        self._sealed: list[bytes] = []  # before what is in there: it is copied whenever it grows
         self._tls = context.wrap_bio(
             self._received, self._to_send, server_side=server_side, server_hostname=server_name
         )
 
     def outgoing(self) -> bytes:
         """Return the encrypted bytes that are due to the peer."""
-        return self._to_send.read()
+        return b"".join(self.outgoing_pieces())
+
+    def outgoing_pieces(self) -> list[bytes]:
+        """Return the same in pieces, one behind the other."""
+        with self._mutex:
+            pieces, self._sealed = self._sealed, []
+            pieces.append(self._to_send.read())
+        return pieces
 
     def shake_hands(self, data: Buffer) -> bool:
         """
@@ -93,7 +103,8 @@ class TlsChannel:
         plain = []
         while not self.ended and self._pass_on_record():
             try:
-                piece = self._tls.read(PLAIN_BYTES)
+                with self._mutex:
+                    piece = self._tls.read(PLAIN_BYTES)
             except ssl.SSLWantReadError:
                 self._count_empty()
                 continue
@@ -103,7 +114,8 @@ class TlsChannel:
                 raise TlsFailed(f"TLS failed: {_reason(error)}") from error
             self.ended = not piece
             plain.append(piece)
-            self._count_carried(len(piece))
+            with self._mutex:
+                self._count_carried(len(piece))
         return b"".join(plain)
 
     def _pass_on_record(self) -> bool:
@@ -111,7 +123,7 @@ class TlsChannel:
         size = _record_bytes(self._pending)
         if not size:
             return False
-        with memoryview(self._pending) as view:
+        with memoryview(self._pending) as view, self._mutex:
             self._received.write(view[:size])
         del self._pending[:size]
         return True
@@ -125,22 +137,29 @@ class TlsChannel:
         paid, self._carried = divmod(self._carried + size, BYTES_PER_EMPTY_RECORD)
         self._empty_records = max(0, self._empty_records - paid)
 
-    def send(self, data: Buffer) -> bytes:
-        """Return *data* encrypted, with whatever else is due; raises TlsFailed."""
+    def seal(self, data: Buffer) -> None:
+        """Encrypt *data*, by any thread, to be sent in its turn; raises TlsFailed."""
         view = memoryview(data)
         try:
             while view:
-                view = view[self._tls.write(view) :]
+                with self._mutex:  # not for long: others may want it
+                    size = self._tls.write(view[:PLAIN_BYTES])
+                    self._count_carried(size)
+                    self._sealed.append(self._to_send.read())
+                view = view[size:]
         except ssl.SSLError as error:
             raise TlsFailed(f"TLS failed: {_reason(error)}") from error
-        self._count_carried(len(data))
-        return self._to_send.read()
+
+    def send(self, data: Buffer) -> bytes:
+        """Return *data* encrypted, with whatever else is due; raises TlsFailed."""
+        self.seal(data)
+        return self.outgoing()
 
     def close(self) -> bytes:
         """Return what tells the peer that nothing follows."""
-        with contextlib.suppress(ssl.SSLError):  # the peer has not said so yet, or it had failed
-            self._tls.unwrap()
-        return self._to_send.read()
+        with self._mutex, contextlib.suppress(ssl.SSLError):  # the peer has not said so yet, or
+            self._tls.unwrap()  # it had failed
+        return self.outgoing()
 
     def peer_certificate(self) -> bytes | None:
         """Return the peer's certificate as DER; on the server's side it was checked."""

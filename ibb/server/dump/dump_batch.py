@@ -54,6 +54,7 @@ class Batch:
         sent: the last GTID of each domain whose group ends in it; in the first batch, what the
             client had.
         sent_size: bytes of packets before *data* that the client has taken already.
+        sealed: bytes of packets before *data* that are encrypted already, and wait for the client.
         gives_way: others are to be sent to first.
         start, end: how far the stream was before this batch and is behind it; None before its
             start was found.
@@ -65,6 +66,7 @@ class Batch:
     written_at: float = 0.0
     sent: Mapping[int, Gtid] = field(default_factory=dict)
     sent_size: int = 0
+    sealed: int = 0
     gives_way: bool = False
     start: Place | None = None
     end: Place | None = None

@@ -2,9 +2,9 @@
 One dump on its connection: batches from the pool to the socket, heartbeats while nothing is due.
 
 A thread of the pool makes batches and sends them itself, as long as the client takes them. With
-TLS, a limit of its rate, or too many others, the loop writes what the pool has made, and the pool
-makes the next one meanwhile. So at most two batches and the transport's buffer are held for a
-client, however slowly it reads.
+TLS, a limit of its rate, or too many others, the loop writes what the pool has made, and encrypted
+if that is wanted; the pool makes the next one meanwhile. So at most two batches and the transport's
+buffer are held for a client, however slowly it reads.
 Source: dump-protocol 4.8, 5.1, 10.
 """
 
@@ -132,9 +132,11 @@ class DumpSession:
         """
         if not self._connection.encrypted:
             self._connection.keep_nothing()
+        self._count_sealing(1)
         try:
             await self._run(accepted)
         finally:
+            self._count_sealing(-1)
             self._connection.keep_nothing(wanted=False)
 
     async def _run(self, accepted: Callable[[], None]) -> None:
@@ -144,10 +146,11 @@ class DumpSession:
             accepted()
         while True:
             upcoming = None
-            if data := bytes(batch.data):  # the next batch may be made where it lies
+            data = bytes(batch.data)  # the next batch may be made where it lies
+            if data or batch.sealed:
                 self._at = batch.start
                 upcoming = self._begin_next(batch)
-                await self._connection.write(data)
+                await self._write(data, batch.sealed)
             self._reached.update(batch.sent)
             self._at = None if upcoming is None else batch.end
             if self._ending.is_set() and upcoming is None and self._stream.between_groups:
@@ -162,14 +165,18 @@ class DumpSession:
                 return
             if batch.outcome is Outcome.MORE:
                 if upcoming is None:
-                    self._pace.sent(len(batch.data))
+                    self._pace.sent(len(data) + batch.sealed)
                     await self._rest(self._pace.rest)
             elif self._non_block:
                 return
             elif batch.outcome is Outcome.YOUNG:
                 await self._rest(partial(self._pace.too_young, batch.written_at))
             else:
-                await self._wait(seen)
+                self._count_sealing(-1)
+                try:
+                    await self._wait(seen)
+                finally:
+                    self._count_sealing(1)
                 self.idle = False
             if upcoming is None:
                 seen = self._signal.count
@@ -196,7 +203,24 @@ class DumpSession:
         ends = self._ending.is_set() and self._stream.between_groups
         if batch.outcome is not Outcome.MORE or ends or self._pace.limited:
             return None
-        return self._in_pool(self._stream.next_batch) if self._connection.encrypted else None
+        return self._in_pool(self._sealed) if self._connection.encrypted else None
+
+    async def _write(self, data: bytes, sealed: int) -> None:
+        """Write what is encrypted already, or *data*."""
+        await (self._connection.write_sealed(sealed) if sealed else self._connection.write(data))
+
+    def _count_sealing(self, change: int) -> None:
+        self._turns.sealing += change if self._connection.encrypted else 0
+
+    def _sealed(self, make: Callable[[], Batch] | None = None) -> Batch:
+        """Return the next batch, encrypted by the thread that has made it."""
+        self._stream.apart_bytes = self._turns.sealed_bytes
+        batch = make() if make is not None else self._stream.next_batch()
+        size = len(batch.data)
+        if size:
+            self._connection.seal(batch.data)
+        self._stream.forget_batch()
+        return replace(batch, data=b"", sealed=size)
 
     async def _next_batch(self, make: Callable[[], Batch] | None = None) -> Batch:
         """
@@ -208,6 +232,8 @@ class DumpSession:
         sender = None
         if self._turns.has_room and not self._pace.limited:
             sender = self._connection.direct_sender()
+        if self._connection.encrypted:
+            return await self._in_pool(partial(self._sealed, make))
         if sender is None:
             return await self._in_pool(make or self._stream.next_batch)
         self._turns.taken += 1

@@ -64,11 +64,12 @@ class DumpStream:
     Attributes:
         seq: sequence id of the next packet.
         stopping: begin no group any more; may be set from any thread.
+        apart_bytes: of packets that nobody shares, in one batch; 0: they are shared. May be set.
     """
 
     def __init__(self, terms: DumpTerms) -> None:
         history, request, pace = terms.history, terms.request, terms.pace
-        self.seq, self.stopping, self._closed = 1, False, False
+        self.seq, self.stopping, self._closed, self.apart_bytes = 1, False, False, 0
         self._sent_size = 0  # bytes of the batch that is being made which are sent already
         self._history, self._request = history, request
         self._terms, self._server_id, self._pace = terms, terms.server_id, pace
@@ -100,8 +101,7 @@ class DumpStream:
             at: what the client's connection has taken of the batches; None: all of them.
             reached: the same by GTIDs.
         """
-        hold = self._hold
-        held = self._history.pages.first_file() if hold is None else hold.file_no
+        held = self._hold.file_no if self._hold else self._history.pages.first_file()
         return Progress(at or self._at, reached, held, self._request.connect_state)
 
     @property

@@ -177,7 +177,8 @@ class RunStream(DumpStream):
         assert self._header is not None
         if self._wants_long(out):
             kernel.stop_at = run_encoder.NOWHERE
-            most, piece = (SENT_BYTES, PIECE_BYTES) if self._sender else (LONG_BYTES, LONG_BYTES)
+            long = self.apart_bytes or LONG_BYTES
+            most, piece = (SENT_BYTES, PIECE_BYTES) if self._sender else (long, long)
             much = min(self._much * 2, most)  # little for who leaves behind a few groups
             piece = min(much, piece, BATCH_BYTES if self._is_slow else piece)  # it holds the rest
             return self._send_made(piece, out, take_buffer(piece), much)
@@ -194,7 +195,8 @@ class RunStream(DumpStream):
     def _wants_long(self, out: list[Buffer]) -> bool:
         """Tell whether to make much at a time, for nobody else: for who catches up at its speed."""
         is_free = not out and not self.stopping and not self._pace.limited
-        is_apart = self._sender is not None or self._blocks.is_alone(self._seat)
+        is_apart = self._sender is not None or self.apart_bytes > 0
+        is_apart = is_apart or self._blocks.is_alone(self._seat)
         return is_free and self._much > 0 and is_apart
 
     def _send_made(

@@ -12,10 +12,11 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from ibb.server.config import BATCH_BYTES
 from ibb.server.connections.connection import PeerGone
 
 from .dump_batch import Outcome
-from .packet_buffers import SENT_SECONDS
+from .packet_buffers import LONG_BYTES, SENT_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,6 +30,7 @@ TURNS_MIN: Final = 64  # that may be taken, or waited for, at a time: each has a
 TURNS_MAX: Final = 4096  # the same where there are descriptors to spare
 TURN_SECONDS: Final = 0.05  # so that what others are told of a dump is not old
 SHORT_TURN_SECONDS: Final = 0.005  # while others wait for theirs
+SEALED_BYTES_MAX: Final = 64 << 20  # that wait for all clients with TLS
 WAIT_SECONDS: Final = 0.01  # for a client, before it is seen whether others wait
 
 
@@ -42,12 +44,23 @@ class PumpTurns:
 
     Attributes:
         taken: how many dumps have one, or wait for a thread; counted by the event loop.
+        sealing: how many are catching up whose packets are encrypted; likewise.
     """
 
     def __init__(self, threads: int, spare: int = 0) -> None:
         self._threads = threads
         self._most = min(max(spare, TURNS_MIN), TURNS_MAX)
-        self.taken = 0
+        self.taken = self.sealing = 0
+
+    @property
+    def sealed_bytes(self) -> int:
+        """
+        Bytes that are made and encrypted at a time for one alone; 0: they are too many for that.
+
+        For each, one such batch is being written and another one made.
+        """
+        size = SEALED_BYTES_MAX // (2 * max(self.sealing, 1))
+        return min(size, LONG_BYTES) if size >= 2 * BATCH_BYTES else 0
 
     @property
     def has_room(self) -> bool:

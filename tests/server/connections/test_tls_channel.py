@@ -2,6 +2,7 @@
 
 import os
 import ssl
+import threading
 
 import pytest
 
@@ -123,3 +124,53 @@ async def test_a_session_goes_on_with_new_keys(serve, store, tmp_path):
         writer = Tls13Writer((tmp_path / "keys").read_text(), records=1)
         client.writer.write(writer.key_update() + writer.send(PING))
         assert (await client.packet())[:1] == b"\0"
+
+
+def test_the_end_goes_behind_what_was_encrypted_before(both):
+    server, client, _ = both
+    server.seal(b"before")
+    assert client.receive(server.close()) == b"before"
+    assert client.ended
+
+
+def test_keys_change_behind_what_was_encrypted_before(both):
+    server, client, writer = both
+    server.seal(b"before")
+    server.receive(writer.key_update())
+    assert client.receive(server.outgoing() + server.send(b", behind")) == b"before, behind"
+
+
+def test_several_threads_may_encrypt_while_others_receive(both):
+    """Each one's bytes come in its order, whoever takes what is due."""
+    server, client, _ = both
+    marks = [bytes([which]) for which in b"abcd"]
+    received, due, done = [], [], threading.Event()
+
+    def seal(mark):
+        for number in range(200):
+            server.seal(mark + number.to_bytes(2) + mark * (number * 37 % 3000))
+
+    def receive():
+        while not done.is_set():
+            received.append(server.receive(client.send(b"still here")))
+            due.append(server.outgoing())  # perhaps much that others have encrypted
+
+    threads = [threading.Thread(target=seal, args=(mark,)) for mark in marks]
+    receiver = threading.Thread(target=receive)
+    for thread in (receiver, *threads):
+        thread.start()
+    for thread in threads:
+        thread.join()
+    done.set()
+    receiver.join()
+    plain = client.receive(b"".join(due) + server.outgoing())
+    assert set(received) == {b"still here"}
+    found = dict.fromkeys(marks, 0)
+    while plain:
+        mark, number = plain[:1], int.from_bytes(plain[1:3])
+        size = 3 + number * 37 % 3000
+        assert number == found[mark]
+        assert plain[3:size] == mark * (size - 3)
+        found[mark] += 1
+        plain = plain[size:]
+    assert set(found.values()) == {200}

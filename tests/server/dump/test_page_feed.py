@@ -112,9 +112,9 @@ def test_a_batch_goes_on_as_long_as_it_may_and_for_as_much(
 def test_who_catches_up_alone_is_sent_large_pieces_which_buffers_have_room_for(tmp_path):
     options, pieces, real = StoreOptions(format_description="upstream"), [], PageFeed.run_alone
 
-    def run_alone(feed, encoder, file, out, wanted, *more):
+    def run_alone(feed, encoder, file, out, wanted, *more, **terms):
         pieces.append((wanted, len(out) - wanted))
-        return real(feed, encoder, file, out, wanted, *more)
+        return real(feed, encoder, file, out, wanted, *more, **terms)
 
     with Store.open(tmp_path / "store", options) as store:
         publish_rows(store, groups=30, events=120, size=8000)
