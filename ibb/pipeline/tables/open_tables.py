@@ -51,21 +51,28 @@ class OpenTables:
     def table(self, uri: str, storage: Mapping[str, str]) -> DeltaTable | None:
         """Return the table at *uri* as it is now; None: there is none."""
         held = self._held.pop(uri, None)
-        if held is None or not _is_there(uri, held):
+        table = None if held is None else _brought_up(uri, held)
+        if table is None:
             options = dict(storage)
             if not DeltaTable.is_deltatable(uri, options):
                 return None
             table = DeltaTable(uri, storage_options=options)
-        else:
-            table = held.table
-            if _entry(uri, table.version() + 1) is not None:  # else it is as it was: to list a log
-                table.update_incremental()  # of many entries takes its time
         entry = _entry(uri, table.version())
         if entry is not None:
             self._held[uri] = _Held(table, table.version(), entry)
             if len(self._held) > OPEN_TABLES_MAX:
                 self._held.popitem(last=False)
         return table
+
+
+def _brought_up(uri: str, held: _Held) -> DeltaTable | None:
+    """Return a table as it is now; None: another one is in its place."""
+    if not _is_there(uri, held):
+        return None
+    if _entry(uri, held.table.version() + 1) is None:
+        return held.table  # as it was: to list a log of many entries takes its time
+    held.table.update_incremental()
+    return held.table if _is_there(uri, held) else None
 
 
 def _is_there(uri: str, held: _Held) -> bool:

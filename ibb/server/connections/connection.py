@@ -273,7 +273,8 @@ class Connection:
         if self.is_closing:
             raise PeerGone("the client closed the connection")
         assert self._tls is not None
-        self._writer.writelines(self._tls.outgoing_pieces())
+        if pieces := self._tls.outgoing_pieces():
+            self._writer.writelines(pieces)
         self.sent += size
         await self.flushed()
 

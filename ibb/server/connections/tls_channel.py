@@ -33,6 +33,20 @@ class TlsFailed(ConnectionError):  # noqa: N818 - what happened to the connectio
     """The peer does not speak TLS, or not ours; `outgoing` may hold an alert for it."""
 
 
+class _InTurn:
+    """A lock that who waits for it gets next, even if who had it wants it again at once."""
+
+    def __init__(self) -> None:
+        self._gate, self._mutex = threading.Lock(), threading.Lock()
+
+    def __enter__(self) -> None:
+        with self._gate:
+            self._mutex.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._mutex.release()
+
+
 class TlsChannel:
     """
     One connection's TLS.
@@ -50,7 +64,7 @@ class TlsChannel:
         self, context: ssl.SSLContext, *, server_side: bool, server_name: str | None = None
     ) -> None:
         self.ended = False
-        self._mutex = threading.Lock()  # of all that OpenSSL has, which is for one at a time
+        self._mutex = _InTurn()  # of all that OpenSSL has, which is for one at a time
         self._pending = bytearray()  # what was fed last, and a part of a record before it
         self._empty_records = 0
         self._carried = 0  # bytes that have not yet allowed for another
@@ -66,10 +80,11 @@ class TlsChannel:
         return b"".join(self.outgoing_pieces())
 
     def outgoing_pieces(self) -> list[bytes]:
-        """Return the same in pieces, one behind the other."""
+        """Return the same in pieces, one behind the other, of which none is empty."""
         with self._mutex:
             pieces, self._sealed = self._sealed, []
-            pieces.append(self._to_send.read())
+            if last := self._to_send.read():
+                pieces.append(last)
         return pieces
 
     def shake_hands(self, data: Buffer) -> bool:
@@ -129,8 +144,10 @@ class TlsChannel:
         return True
 
     def _count_empty(self) -> None:
-        self._empty_records += 1
-        if self._empty_records > EMPTY_RECORDS_MAX:
+        with self._mutex:
+            self._empty_records += 1
+            are_too_many = self._empty_records > EMPTY_RECORDS_MAX
+        if are_too_many:
             raise TlsFailed(f"more than {EMPTY_RECORDS_MAX} TLS records without content")
 
     def _count_carried(self, size: int) -> None:

@@ -16,6 +16,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from ibb.server.config import BATCH_BYTES
 from ibb.server.worker_threads import run_in
 
 from .dump_batch import Outcome
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from .tails import Tails
 
 T = TypeVar("T")
+SLOW_SECONDS: Final = 0.1  # for what is encrypted, which nobody can take back: an end is behind it
 REST_SECONDS_MAX: Final = 1.0  # at a time, before it is seen whether a rate or delay has changed
 
 
@@ -83,6 +85,8 @@ class DumpSession:
         self._signal = signal
         self._pool = pool
         self._turns = turns
+        self._upcoming: asyncio.Future[Batch] | None = None  # made while another one is written
+        self._is_slow = False  # the client takes its time for what is encrypted
         self._pump = SocketPump(stream, turns)
         self._heartbeat_period = heartbeat_period
         self._non_block = non_block
@@ -137,6 +141,7 @@ class DumpSession:
             await self._run(accepted)
         finally:
             self._count_sealing(-1)
+            self._forget_upcoming()
             self._connection.keep_nothing(wanted=False)
 
     async def _run(self, accepted: Callable[[], None]) -> None:
@@ -149,7 +154,7 @@ class DumpSession:
             data = bytes(batch.data)  # the next batch may be made where it lies
             if data or batch.sealed:
                 self._at = batch.start
-                upcoming = self._begin_next(batch)
+                upcoming = self._upcoming = self._begin_next(batch)
                 await self._write(data, batch.sealed)
             self._reached.update(batch.sent)
             self._at = None if upcoming is None else batch.end
@@ -186,6 +191,7 @@ class DumpSession:
                 self._at = None
             else:
                 batch = await upcoming
+                self._upcoming = None
 
     def _begin(self) -> Batch:
         """Return the stream's start, with the first groups behind it if there are any."""
@@ -205,16 +211,28 @@ class DumpSession:
             return None
         return self._in_pool(self._sealed) if self._connection.encrypted else None
 
+    def _forget_upcoming(self) -> None:
+        """Take no batch any more; what was wrong with the next one concerns nobody."""
+        upcoming = self._upcoming
+        if upcoming is not None and not upcoming.cancel() and not upcoming.cancelled():
+            upcoming.exception()
+
     async def _write(self, data: bytes, sealed: int) -> None:
         """Write what is encrypted already, or *data*."""
-        await (self._connection.write_sealed(sealed) if sealed else self._connection.write(data))
+        if not sealed:
+            await self._connection.write(data)
+            return
+        now = asyncio.get_running_loop().time
+        begun = now()
+        await self._connection.write_sealed(sealed)
+        self._is_slow = now() - begun > SLOW_SECONDS
 
     def _count_sealing(self, change: int) -> None:
         self._turns.sealing += change if self._connection.encrypted else 0
 
     def _sealed(self, make: Callable[[], Batch] | None = None) -> Batch:
         """Return the next batch, encrypted by the thread that has made it."""
-        self._stream.apart_bytes = self._turns.sealed_bytes
+        self._stream.apart_bytes = BATCH_BYTES if self._is_slow else self._turns.sealed_bytes
         batch = make() if make is not None else self._stream.next_batch()
         size = len(batch.data)
         if size:

@@ -69,8 +69,8 @@ class PumpTurns:
 
     @property
     def crowded(self) -> bool:
-        """Whether more dumps want a thread than there are."""
-        return self.taken > self._threads
+        """Whether more dumps want a thread than there are, or are about to."""
+        return self.taken + self.sealing > self._threads
 
 
 class SocketPump:

@@ -99,6 +99,24 @@ def test_what_was_replaced_behind_the_version_that_was_opened_is_noticed(folder)
     assert values(opened, folder) == [1, 2, 10, 11]
 
 
+def test_a_backup_put_back_while_the_table_is_brought_up_to_date_is_noticed(
+    folder, tmp_path, monkeypatch
+):
+    class Slow(DeltaTable):
+        def update_incremental(self):
+            super().update_incremental()
+            shutil.rmtree(folder)
+            shutil.copytree(tmp_path / "backup", folder)
+            append(folder, 10)
+
+    monkeypatch.setattr(open_tables, "DeltaTable", Slow)
+    opened = OpenTables()
+    assert values(opened, folder) == [1, 2]
+    shutil.copytree(folder, tmp_path / "backup")
+    append(folder, 3)
+    assert values(opened, folder) == [1, 2, 10]
+
+
 def test_entries_that_went_from_the_end_of_the_log_are_not_counted_on(folder):
     opened = OpenTables()
     assert values(opened, folder) == [1, 2]

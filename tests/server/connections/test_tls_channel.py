@@ -3,6 +3,7 @@
 import os
 import ssl
 import threading
+import time
 
 import pytest
 
@@ -124,6 +125,36 @@ async def test_a_session_goes_on_with_new_keys(serve, store, tmp_path):
         writer = Tls13Writer((tmp_path / "keys").read_text(), records=1)
         client.writer.write(writer.key_update() + writer.send(PING))
         assert (await client.packet())[:1] == b"\0"
+
+
+def test_no_piece_of_what_is_due_is_empty(both):
+    """Of which a transport may not get rid."""
+    server, client, _ = both
+    assert server.outgoing_pieces() == []
+    server.seal(b"x" * 100_000)
+    pieces = server.outgoing_pieces()
+    assert len(pieces) == 2
+    assert all(pieces)
+    assert len(client.receive(b"".join(pieces))) == 100_000
+
+
+def test_who_waits_for_its_turn_is_next(both):
+    server, _, _ = both
+    lock, order = server._mutex, []
+
+    def wait():
+        with lock:
+            order.append("who waited")
+
+    with lock:
+        thread = threading.Thread(target=wait)
+        thread.start()
+        while not lock._gate.locked():  # it does not wait yet
+            time.sleep(0.001)
+    with lock:
+        order.append("who had it")
+    thread.join()
+    assert order == ["who waited", "who had it"]
 
 
 def test_the_end_goes_behind_what_was_encrypted_before(both):

@@ -4,11 +4,14 @@ import asyncio
 from types import SimpleNamespace
 
 from ibb.protocol.gtid import Gtid
+from ibb.server.connections.tls_channel import TlsFailed
 from ibb.server.dump.dump_batch import Batch, Outcome, Place
 from ibb.server.dump.dump_session import DumpSession
 from ibb.server.dump.socket_pump import PumpTurns
 from ibb.server.worker_threads import WorkerThreads
 from ibb.storage.position import Position
+
+from ..waiting import until
 
 HAD, NEXT = Gtid(0, 1, 5), Gtid(0, 1, 900)
 AT = Place(Position(3, 16384), None, False)
@@ -64,4 +67,36 @@ async def test_a_client_that_has_taken_nothing_yet_has_what_it_had():
     assert session.reached == {0: HAD}
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
+    pool.shutdown()
+
+
+async def test_what_went_wrong_with_the_next_batch_of_one_that_has_left_is_told_to_nobody():
+    loop, failed = asyncio.get_running_loop(), asyncio.Event()
+
+    class Encrypted(Connection):
+        encrypted, seals = True, 0
+
+        def seal(self, _):
+            self.seals += 1
+            if self.seals == 2:
+                loop.call_soon_threadsafe(failed.set)
+                raise TlsFailed("TLS failed: no way")
+
+        async def write_sealed(self, _):
+            await asyncio.Event().wait()
+
+    connection, pool, turns = Encrypted(), WorkerThreads(2, "dump"), PumpTurns(2)
+    session = DumpSession(
+        Stream(), connection, signal=SimpleNamespace(count=0, nudge=lambda: None), pool=pool,
+        turns=turns, heartbeat_period=lambda: None, non_block=False,
+        pace=SimpleNamespace(limited=False),
+    )  # fmt: skip
+    running = asyncio.create_task(session.run(lambda: None))
+    await failed.wait()
+    upcoming = session._upcoming
+    await until(upcoming.done)
+    running.cancel()
+    await asyncio.wait([running])
+    assert not upcoming._log_traceback  # else the loop tells of it, once it is forgotten
+    assert (turns.sealing, connection.seals) == (0, 2)
     pool.shutdown()

@@ -8,7 +8,7 @@ from ibb.protocol.gtid import Gtid
 from ibb.server.config import BATCH_BYTES
 from ibb.server.connections.connection import Connection
 from ibb.server.connections.tls_channel import TlsFailed
-from ibb.server.dump import socket_pump
+from ibb.server.dump import dump_session, socket_pump
 from ibb.server.dump.packet_buffers import LONG_BYTES
 from ibb.server.dump.socket_pump import SEALED_BYTES_MAX, PumpTurns
 
@@ -16,8 +16,8 @@ from ..conftest import publish
 from ..raw_client import RawClient, dumping
 from ..waiting import until
 
-GROUPS = 60
-GROUP_BYTES = 200_000
+GROUPS = 120
+GROUP_BYTES = 90_000
 
 
 @pytest.fixture
@@ -77,6 +77,24 @@ async def test_nothing_is_encrypted_by_the_event_loop(server, monkeypatch):
     assert len(await dump.groups()) == GROUPS
     assert sum(sizes) - before < 100  # EOF
     await dump.client.close()
+
+
+@pytest.mark.parametrize(("slow_seconds", "ahead"), [(-1.0, BATCH_BYTES), (60.0, LONG_BYTES)])
+async def test_one_that_takes_its_time_has_little_ahead(server, monkeypatch, slow_seconds, ahead):
+    wanted, seal = [], Connection.seal
+
+    def noted(self, data):
+        (session,) = server.sessions
+        wanted.append(session._dump._stream.apart_bytes)
+        seal(self, data)
+
+    monkeypatch.setattr(Connection, "seal", noted)
+    monkeypatch.setattr(dump_session, "SLOW_SECONDS", slow_seconds)
+    dump = await encrypted(server)
+    assert len(await dump.groups()) == GROUPS
+    await dump.client.close()
+    assert wanted[0] == LONG_BYTES  # nobody knows yet
+    assert set(wanted[2:]) == {ahead}
 
 
 async def test_who_has_everything_is_not_counted(server):
