@@ -141,7 +141,8 @@ class DumpSession:
             await self._run(accepted)
         finally:
             self._count_sealing(-1)
-            self._forget_upcoming()
+            if self._upcoming is not None:
+                self._upcoming.cancel()  # also, what is wrong with it concerns nobody any more
             self._connection.keep_nothing(wanted=False)
 
     async def _run(self, accepted: Callable[[], None]) -> None:
@@ -210,12 +211,6 @@ class DumpSession:
         if batch.outcome is not Outcome.MORE or ends or self._pace.limited:
             return None
         return self._in_pool(self._sealed) if self._connection.encrypted else None
-
-    def _forget_upcoming(self) -> None:
-        """Take no batch any more; what was wrong with the next one concerns nobody."""
-        upcoming = self._upcoming
-        if upcoming is not None and not upcoming.cancel() and not upcoming.cancelled():
-            upcoming.exception()
 
     async def _write(self, data: bytes, sealed: int) -> None:
         """Write what is encrypted already, or *data*."""
