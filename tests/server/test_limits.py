@@ -136,7 +136,7 @@ async def test_users_of_the_system_block_only_themselves_on_a_unix_socket(
     serve, store, clients, tmp_path, monkeypatch
 ):
     uid = os.getuid()
-    monkeypatch.setattr(connection, "_peer_uid", lambda _: uid)
+    monkeypatch.setattr(connection, "peer_uid", lambda _: uid)
     path = str(tmp_path / "s")
     await serve(store, max_connect_errors=3, max_logins_per_address=4, socket=path)
     for _ in range(3):
