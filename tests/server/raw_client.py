@@ -43,8 +43,11 @@ class RawClient:
         return cls(*await asyncio.open_connection(*address))
 
     @classmethod
-    async def logged_in(cls, server, user="repl", password="secret", **options):
+    async def logged_in(cls, server, user="repl", password="secret", *, tls=False, **options):
         client = await cls.connect(server.address)
+        if tls:
+            await client.read_greeting()
+            await client.start_tls()
         answer = await client.log_in(user, password, **options)
         assert answer[:1] == b"\0", answer
         return client
@@ -303,10 +306,11 @@ async def dumping(
     checksum=True,
     non_block=True,
     server_id=0,
+    tls=False,
     **variables,
 ):
     """Log in, begin a dump, and take what comes before its first group."""
-    client = await RawClient.logged_in(server, user)
+    client = await RawClient.logged_in(server, user, tls=tls)
     await client.prepare(position, checksum=checksum, **variables)
     dump = await client.dump(non_block=non_block, server_id=server_id)
     await dump.preamble(rotate_checksum=checksum)

@@ -151,15 +151,15 @@ class DumpSession:
         if self._has_begun:
             accepted()
         while True:
-            upcoming = None
             data = bytes(batch.data)  # the next batch may be made where it lies
             if data or batch.sealed:
                 self._at = batch.start
-                upcoming = self._upcoming = self._begin_next(batch)
+                self._upcoming = self._begin_next(batch)
                 await self._write(data, batch.sealed)
             self._reached.update(batch.sent)
-            self._at = None if upcoming is None else batch.end
-            if self._ending.is_set() and upcoming is None and self._stream.between_groups:
+            self._at = None if self._upcoming is None else batch.end
+            may_end = self._upcoming is None and self._stream.between_groups
+            if may_end and self._ending.is_set():
                 if self._ended_by is not None:
                     raise self._ended_by
                 return
@@ -170,7 +170,7 @@ class DumpSession:
                     raise batch.error
                 return
             if batch.outcome is Outcome.MORE:
-                if upcoming is None:
+                if self._upcoming is None:
                     self._pace.sent(len(data) + batch.sealed)
                     await self._rest(self._pace.rest)
             elif self._non_block:
@@ -184,14 +184,14 @@ class DumpSession:
                 finally:
                     self._count_sealing(1)
                 self.idle = False
-            if upcoming is None:
+            if self._upcoming is None:
                 seen = self._signal.count
                 self._at = self._left_at or batch.end  # a thread that sends goes on from there
                 self._left_at = None
                 batch = await self._next_batch()
                 self._at = None
             else:
-                batch = await upcoming
+                batch = await self._upcoming
                 self._upcoming = None
 
     def _begin(self) -> Batch:

@@ -195,9 +195,8 @@ class RunStream(DumpStream):
     def _wants_long(self, out: list[Buffer]) -> bool:
         """Tell whether to make much at a time, for nobody else: for who catches up at its speed."""
         is_free = not out and not self.stopping and not self._pace.limited
-        is_apart = self._sender is not None or self.apart_bytes > 0
-        is_apart = is_apart or self._blocks.is_alone(self._seat)
-        return is_free and self._much > 0 and is_apart
+        has_own = self._sender is not None or self.apart_bytes > 0
+        return is_free and self._much > 0 and (has_own or self._blocks.is_alone(self._seat))
 
     def _send_made(
         self, wanted: int, out: list[Buffer], buffer: memoryview, alone: int = 0

@@ -3,7 +3,6 @@
 import os
 import ssl
 import threading
-import time
 
 import pytest
 
@@ -18,6 +17,7 @@ from ibb.server.connections.tls_channel import (
 )
 
 from ..raw_client import RawClient, until_sessions
+from ..waiting import until
 from .tls_1_3_writer import CIPHER, Tls13Writer
 
 PING = frame(b"\x0e", 0)
@@ -138,7 +138,7 @@ def test_no_piece_of_what_is_due_is_empty(both):
     assert len(client.receive(b"".join(pieces))) == 100_000
 
 
-def test_who_waits_for_its_turn_is_next(both):
+async def test_who_waits_for_its_turn_is_next(both):
     server, _, _ = both
     lock, order = server._mutex, []
 
@@ -149,8 +149,7 @@ def test_who_waits_for_its_turn_is_next(both):
     with lock:
         thread = threading.Thread(target=wait)
         thread.start()
-        while not lock._gate.locked():  # it does not wait yet
-            time.sleep(0.001)
+        await until(lock._gate.locked)
     with lock:
         order.append("who had it")
     thread.join()

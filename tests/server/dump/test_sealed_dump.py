@@ -13,7 +13,7 @@ from ibb.server.dump.packet_buffers import LONG_BYTES
 from ibb.server.dump.socket_pump import SEALED_BYTES_MAX, PumpTurns
 
 from ..conftest import publish
-from ..raw_client import RawClient, dumping
+from ..raw_client import dumping
 from ..waiting import until
 
 GROUPS = 120
@@ -28,16 +28,8 @@ async def server(serve, store):
     return await serve(store)
 
 
-async def encrypted(server, *, non_block=True, server_id=0):
-    """Log in through TLS, begin a dump, and take what comes before its first group."""
-    client = await RawClient.connect(server.address)
-    await client.read_greeting()
-    await client.start_tls()
-    await client.log_in("repl", "secret")
-    await client.prepare("0-1-10")
-    dump = await client.dump(non_block=non_block, server_id=server_id)
-    await dump.preamble(rotate_checksum=True)
-    return dump
+async def encrypted(server, **options):
+    return await dumping(server, "0-1-10", tls=True, **options)
 
 
 async def plain(server):
@@ -151,3 +143,12 @@ def test_together_they_have_so_much(sealing, size):
     turns.sealing = sealing
     assert turns.sealed_bytes == size
     assert 2 * size * sealing <= SEALED_BYTES_MAX
+
+
+@pytest.mark.parametrize(
+    ("taken", "sealing", "crowded"), [(4, 0, False), (3, 1, False), (3, 2, True)]
+)
+def test_they_want_threads_like_others(taken, sealing, crowded):
+    turns = PumpTurns(4)
+    turns.taken, turns.sealing = taken, sealing
+    assert turns.crowded == crowded

@@ -35,13 +35,7 @@ async def waiting(server, count=1, start="0-1-10", **options):
 
 async def encrypted(server):
     """Return a dump through TLS that the server's loop serves."""
-    client = await RawClient.connect(server.address)
-    await client.read_greeting()
-    await client.start_tls()
-    await client.log_in("repl", "secret")
-    await client.prepare("0-1-10")
-    dump = await client.dump(server_id=5)
-    await dump.preamble(rotate_checksum=True)
+    dump = await dumping(server, "0-1-10", non_block=False, server_id=5, tls=True)
     await until(lambda: members(server))
     return dump
 
