@@ -173,7 +173,7 @@ class Config:
     dump_lease: int = _setting(
         0, "Seconds for which a replica that has gone finds what it needs; 0: not kept for it."
     )
-    dump_threads: int = _setting(4, "Threads that read and encode for dumps.")
+    dump_threads: int = _setting(4, "Threads that read and encode for dumps at a time.")
     poll_interval: float = _setting(0.1, "Seconds between looks at files others write.")
     master_heartbeat_period: float = _setting(10.0, "Seconds between upstream's heartbeats.")
     slave_net_timeout: float = _setting(30.0, "Seconds of upstream's silence before reconnecting.")

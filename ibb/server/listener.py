@@ -17,6 +17,7 @@ from .config import ADMIN_CONNECTIONS_MAX, parse_address
 from .connections.connection import Connection, keep_alive
 from .connections.descriptors import connections_possible
 from .connections.heap_trim import HeapTrim
+from .dump.packet_buffers import forget_buffers
 from .listening import LISTEN, bound_sockets, listen_on
 from .log import get_log
 from .session import Session
@@ -52,7 +53,7 @@ class Listener:
         self._pushed_out: set[int] = set()  # sessions that end to make room
         self._tasks: set[asyncio.Task[None]] = set()
         self._unix_socket: tuple[int, int] | None = None
-        self._heap = HeapTrim(malloc_trim())
+        self._heap = HeapTrim(forget_buffers, malloc_trim())
         self._room = 0  # for connections, as the system allows
         self._ended_traffic = (0, 0)  # of sessions that have ended
 

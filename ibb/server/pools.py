@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from .dump.socket_pump import PumpTurns
+from .dump.socket_pump import RESTING_MAX, PumpTurns
 from .worker_threads import WorkerThreads
 
 STATEMENT_THREADS: Final = 4
@@ -17,7 +17,7 @@ class Pools:
     Thread pools of one server.
 
     Args:
-        dump_threads: threads that read and encode for dumps.
+        dump_threads: that read and encode for dumps at a time.
         spare: descriptors that nobody else will want.
 
     Attributes:
@@ -29,8 +29,8 @@ class Pools:
     """
 
     def __init__(self, dump_threads: int, spare: int = 0) -> None:
-        self.dumps = WorkerThreads(dump_threads, "dump")
         self.turns = PumpTurns(dump_threads, spare)
+        self.dumps = WorkerThreads(dump_threads + RESTING_MAX, "dump", self.turns.permits)
         self.logins = WorkerThreads(LOGIN_THREADS, "login")
         self.statements = WorkerThreads(STATEMENT_THREADS, "statement")
         self.long_statements = WorkerThreads(LONG_STATEMENT_THREADS, "long-statement")

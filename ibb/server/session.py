@@ -131,7 +131,8 @@ class Session:
     @property
     def traffic(self) -> tuple[int, int]:
         """Bytes received and sent."""
-        return self._connection.received, self._connection.sent
+        sent_now = self._dump.sent_now if self._dump is not None else 0
+        return self._connection.received, self._connection.sent + sent_now
 
     @property
     def limit_key(self) -> str:

@@ -4,6 +4,9 @@ A pool of threads that is cheap to ask: one thread is woken for each call, the o
 `ThreadPoolExecutor` wakes a second one each time, which only finds that there is nothing to do; and
 its futures, which threads can wait for, cost more than what the loop needs. Both stand in the way
 of whoever waits for an answer, since they take the interpreter from who makes it.
+
+There may be more threads than work at a time, by their permits: one more than that stands ready for
+when another one lends its own.
 """
 
 from __future__ import annotations
@@ -14,6 +17,8 @@ from collections import deque
 from concurrent.futures import Executor, Future
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
+
+from .work_permits import WorkPermits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,14 +34,17 @@ class WorkerThreads(Executor):
     Args:
         threads: how many at most.
         name: begins their names.
+        permits: by which they work; None: all may at a time.
     """
 
-    def __init__(self, threads: int, name: str) -> None:
+    def __init__(self, threads: int, name: str, permits: WorkPermits | None = None) -> None:
         self._most = threads
         self._name = name
+        self._permits = permits or WorkPermits(threads)
         self._mutex = threading.Lock()
         self._workers: list[_Worker] = []
         self._idle: list[_Worker] = []  # who worked last is the last
+        self._coming = 0  # that were woken and have not looked for a call yet
         self._waiting: deque[_Call] = deque()
         self._closed = False
 
@@ -60,10 +68,11 @@ class WorkerThreads(Executor):
             if cancel_futures:
                 self._waiting.clear()
             idle, self._idle = self._idle, []
+            self._coming += len(idle)
         for call in dropped:
             call.cancel()
         for worker in idle:
-            worker.wake(None)
+            worker.woken.release()
         if wait:
             for worker in self._workers:
                 worker.join()
@@ -72,22 +81,34 @@ class WorkerThreads(Executor):
         with self._mutex:
             if self._closed:
                 raise RuntimeError("cannot schedule new futures after shutdown")
-            if self._idle:
-                self._idle.pop().wake(call)
-            elif len(self._workers) < self._most:
-                worker = _Worker(f"{self._name}_{len(self._workers)}", self._next, call)
-                self._workers.append(worker)
-                worker.start()
-            else:
-                self._waiting.append(call)
+            self._waiting.append(call)
+            self._wake_one()
 
-    def _next(self, worker: _Worker) -> _Call | None:
-        """Return what waits for a thread; None: nothing, the worker will be woken."""
+    def _wake_one(self) -> None:
+        """Have another thread come, if so many may work, or else one stand ready."""
+        if self._coming >= min(len(self._waiting), max(self._permits.free, 1)):
+            return
+        if self._idle:
+            self._idle.pop().woken.release()
+        elif len(self._workers) < self._most:
+            name = f"{self._name}_{len(self._workers)}"
+            worker = _Worker(name, self._next, self._permits)
+            self._workers.append(worker)
+            worker.start()
+        else:
+            return
+        self._coming += 1
+
+    def _next(self, worker: _Worker, has_come: bool) -> _Call | None:
+        """Return what waits for a thread; None: nothing, the worker ends or will be woken."""
         with self._mutex:
+            self._coming -= has_come
             if self._waiting:
-                return self._waiting.popleft()
+                call = self._waiting.popleft()
+                self._wake_one()
+                return call
             if self._closed:
-                worker.wake(None)
+                worker.ends = True
             else:
                 self._idle.append(worker)
             return None
@@ -99,32 +120,36 @@ class _Worker(threading.Thread):
 
     Args:
         name: its own.
-        more: returns what it is to do next, or None when it is to wait for `wake`.
-        call: the first.
+        more: returns what it is to do next, told whether it has just come; None: nothing.
+        permits: by which it works.
+
+    Attributes:
+        woken: released to have it come again.
+        ends: there will be nothing any more.
     """
 
-    def __init__(self, name: str, more: Callable[[_Worker], _Call | None], call: _Call) -> None:
+    def __init__(
+        self, name: str, more: Callable[[_Worker, bool], _Call | None], permits: WorkPermits
+    ) -> None:
         super().__init__(name=name, daemon=True)
-        self._more = more
-        self._call: _Call | None = call
-        self._woken = threading.Lock()
-        self._woken.acquire()
-
-    def wake(self, call: _Call | None) -> None:
-        """Have a worker that waits, or is about to, do a call; None: end."""
-        self._call = call
-        self._woken.release()
+        self._more, self._permits = more, permits
+        self.ends = False
+        self.woken = threading.Lock()
+        self.woken.acquire()
 
     def run(self) -> None:
-        """Work until told to end."""
-        call = self._call
-        while call is not None:
-            call.work()
-            call = self._call = None  # what it holds may go
-            call = self._more(self)
-            if call is None:
-                self._woken.acquire()
-                call = self._call
+        """Work until there will be nothing any more."""
+        while not self.ends:
+            self._permits.take()
+            call = self._more(self, True)
+            while call is not None:
+                call.work()
+                call = None  # what it holds may go
+                self._permits.give_way()
+                call = self._more(self, False)
+            self._permits.give()
+            if not self.ends:
+                self.woken.acquire()
 
 
 class _FutureCall:

@@ -10,8 +10,11 @@ from structlog.testing import capture_logs
 from ibb.protocol.native_password import scramble_response
 from ibb.protocol.reply import is_ok, parse_err
 from ibb.server import listener
+from ibb.server.connections import heap_trim
+from ibb.server.dump import packet_buffers
 
 from .raw_client import RawClient, until_sessions
+from .waiting import until
 
 
 async def test_the_unix_socket_of_a_server_that_lives_stays_its_own(serve, store, tmp_path):
@@ -119,3 +122,14 @@ async def test_every_address_is_those_of_ipv4_too(serve, store, address):
             assert (await client.log_in("repl", "wrong"))[:1] == b"\xff"
         peer = f"{address}:{client.writer.get_extra_info('sockname')[1]}"
     assert {line["peer"] for line in lines} == {peer}
+
+
+async def test_buffers_of_dumps_are_given_back_behind_a_client_that_was_sent_much(
+    serve, store, monkeypatch
+):
+    monkeypatch.setattr(heap_trim, "TRIM_SECONDS", 0.0)
+    monkeypatch.setattr(heap_trim, "SENT_BYTES_MIN", 1)
+    server = await serve(store)
+    async with await RawClient.logged_in(server):
+        packet_buffers.give_buffer(packet_buffers.take_buffer())
+    await until(lambda: not any(packet_buffers._buffers.values()))

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
 
+from ibb.server.work_permits import WorkPermits
 from ibb.server.worker_threads import WorkerThreads, run_in
 
 from ..integration.waiting import wait_until
@@ -36,6 +37,15 @@ def busy(pool, count, may_end):
     for _ in range(count):
         assert begun.acquire(timeout=SECONDS)
     return calls
+
+
+@pytest.fixture
+def lending():
+    """Return a pool of eight threads, of which two work at a time, and their permits."""
+    permits = WorkPermits(2, 6)
+    threads = WorkerThreads(8, "work", permits)
+    yield threads, permits
+    threads.shutdown()
 
 
 def settled(pool, idle=3):
@@ -75,11 +85,11 @@ def test_one_thread_is_woken_for_a_call(pool):
     all_idle(pool)
     asked, more = [], pool._next
     for worker in pool._workers:
-        worker._more = lambda one: asked.append(one.name) or more(one)
+        worker._more = lambda one, has_come: asked.append(has_come) or more(one, has_come)
     for _ in range(10):
         pool.submit(int).result(SECONDS)
         settled(pool)
-    assert len(asked) == 10
+    assert asked == [True, False] * 10  # it comes for the call, and sees that there is no other
 
 
 def test_what_a_call_raises_is_told_to_who_waits(pool):
@@ -170,6 +180,130 @@ def test_no_call_is_lost_or_done_twice_whoever_asks(pool):
     for asker in askers:
         asker.join(SECONDS)
     assert sorted(done) == list(range(4 * per_thread))
+
+
+def test_one_thread_more_than_may_work_stands_ready(lending):
+    pool, permits = lending
+    may_end = threading.Event()
+    calls = busy(pool, 2, may_end)
+    assert (len(pool._workers), pool._coming, permits.free) == (2, 0, 0)
+    late = [pool.submit(threading.current_thread) for _ in range(20)]
+    assert (len(pool._workers), pool._coming) == (3, 1)
+    may_end.set()
+    assert {call.result(SECONDS).name for call in late} <= {"work_0", "work_1", "work_2"}
+    assert all(call.result(SECONDS) for call in calls)
+    settled(pool)
+    late = [pool.submit(int) for _ in range(20)]
+    wait(late, SECONDS)
+    assert len(pool._workers) == 3
+
+
+def test_who_stands_ready_works_when_another_one_lends_its_permit(lending):
+    pool, permits = lending
+    lent, may_end = threading.Event(), threading.Event()
+    others = busy(pool, 1, may_end)
+
+    def lend():
+        assert permits.lend()
+        assert lent.wait(SECONDS)
+        permits.take_back()
+        return permits.resting
+
+    lender = pool.submit(lend)
+    wait_until(lambda: permits.resting, SECONDS)
+    for _ in range(5):  # as many as one likes
+        assert pool.submit(threading.current_thread).result(SECONDS).name != "work_1"
+    assert not any(call.done() for call in (lender, *others))
+    lent.set()
+    assert lender.result(SECONDS) == 0
+    may_end.set()
+    assert others[0].result(SECONDS)
+
+
+def test_who_comes_back_goes_on_before_another_call_is_begun():
+    permits, order = WorkPermits(1, 3), []
+    pool = WorkerThreads(4, "work", permits)
+    may_come = threading.Event()
+
+    def lend():
+        assert permits.lend()
+        assert may_come.wait(SECONDS)
+        permits.take_back()
+        order.append("back")
+
+    def work():
+        may_come.set()
+        wait_until(lambda: permits.resting == 0, SECONDS)
+        order.append("work")
+
+    calls = [pool.submit(lend)]
+    wait_until(lambda: permits.resting, SECONDS)
+    may_work = threading.Event()
+    calls += [pool.submit(may_work.wait, SECONDS), pool.submit(work)]
+    calls += [pool.submit(order.append, number) for number in range(5)]
+    may_work.set()
+    for call in calls:
+        call.result(SECONDS)
+    assert order == ["work", "back", *range(5)]
+    pool.shutdown()
+    assert (permits.free, permits.resting) == (1, 0)
+
+
+@pytest.mark.parametrize(("most", "resting_max"), [(1, 1), (1, 5), (2, 6), (4, 64)])
+def test_all_calls_are_done_whatever_they_lend_and_the_threads_end(most, resting_max):
+    """Some rest until others have worked; no more work at a time than may."""
+    permits, working, mutex = WorkPermits(most, resting_max), [0, 0], threading.Lock()
+    pool = WorkerThreads(most + resting_max, "work", permits)
+
+    def count(change):
+        with mutex:
+            working[0] += change
+            working[1] = max(working)
+
+    def work(gate, opens):
+        count(1)
+        opens.set()
+        if gate is not None and permits.lend():
+            count(-1)
+            assert gate.wait(SECONDS)
+            permits.take_back()
+            count(1)
+        count(-1)
+
+    gates = [threading.Event() for _ in range(501)]
+    calls = [
+        pool.submit(work, gates[number + 1] if number % 3 else None, gates[number])
+        for number in range(500)
+    ]
+    gates[500].set()
+    pool.shutdown()
+    assert [call.result(0) for call in calls] == [None] * 500
+    assert 0 < working[1] <= most
+    assert not any(worker.is_alive() for worker in pool._workers)
+    assert (permits.free, permits.resting) == (most, 0)
+
+
+def test_a_shutdown_waits_for_a_call_that_rests(lending):
+    pool, permits = lending
+    may_end = threading.Event()
+
+    def rest():
+        assert permits.lend()
+        assert may_end.wait(SECONDS)
+        permits.take_back()
+
+    resting = [pool.submit(rest) for _ in range(4)]
+    wait_until(lambda: permits.resting == 4, SECONDS)
+    late = pool.submit(int)
+    ending = threading.Thread(target=pool.shutdown)
+    ending.start()
+    assert late.result(SECONDS) == 0
+    assert ending.is_alive()
+    may_end.set()
+    ending.join(SECONDS)
+    assert not ending.is_alive()
+    assert all(call.done() for call in resting)
+    assert not any(worker.is_alive() for worker in pool._workers)
 
 
 class Held:

@@ -319,10 +319,6 @@ class Connection:
             return None
         return self._direct
 
-    def _end_direct(self) -> None:
-        if self._direct is not None:
-            self._direct.close()
-
     async def flushed(self) -> None:
         """Return when little is left to be sent; raises TimeoutError as `send` does."""
         time = asyncio.get_running_loop().time
@@ -377,7 +373,8 @@ class Connection:
 
     async def close(self) -> None:
         """Close at once; what the transport still holds is sent if the client takes it soon."""
-        self._end_direct()
+        if self._direct is not None:
+            self._direct.close()
         self._writer.close()
         try:
             async with asyncio.timeout(END_GRACE_SECONDS):
@@ -390,5 +387,8 @@ class Connection:
 
     def abort(self) -> None:
         """Drop the connection and all that waits in it."""
-        self._end_direct()
+        if self._direct is not None and not self._direct.close():
+            descriptor = self._writer.get_extra_info("socket").fileno()
+            with suppress(OSError), socket.socket(fileno=os.dup(descriptor)) as link:
+                link.shutdown(socket.SHUT_RDWR)  # who waits for the client in a thread is told
         self._writer.transport.abort()

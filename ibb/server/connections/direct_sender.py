@@ -69,20 +69,22 @@ class DirectSender:
         """Return whether the client is still there, as far as the system knows by now."""
         return not self._events(select.POLLRDHUP, 0.0)
 
-    def close(self) -> None:
+    def close(self) -> bool:
         """
         Give the descriptor up, from any thread; a second call does nothing.
 
-        It waits for nobody: who sends just then gives it up behind that.
+        It waits for nobody: who sends just then gives it up behind that. Returns whether it is.
         """
         self._ends = True
-        if self._mutex.acquire(blocking=False):
-            try:
-                if self._descriptor >= 0:
-                    os.close(self._descriptor)
-                    self._descriptor = -1
-            finally:
-                self._mutex.release()
+        if not self._mutex.acquire(blocking=False):
+            return False
+        try:
+            if self._descriptor >= 0:
+                os.close(self._descriptor)
+                self._descriptor = -1
+        finally:
+            self._mutex.release()
+        return True
 
     def _events(self, wanted: int, seconds: float) -> int:
         """Return which of some events are there within some seconds, or an end; 0: none."""

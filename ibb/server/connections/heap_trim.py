@@ -25,18 +25,19 @@ class HeapTrim:
     Trims the heap when sessions that were sent much have ended.
 
     Args:
-        trim: gives memory back; called in a thread. None: this system has nothing that does.
+        trims: give memory back, one behind the other; called in a thread. None: this system has
+            nothing that does.
     """
 
-    def __init__(self, trim: Callable[[], object] | None) -> None:
-        self._trim = trim
+    def __init__(self, *trims: Callable[[], object] | None) -> None:
+        self._trims = [trim for trim in trims if trim is not None]
         self._timer: asyncio.TimerHandle | None = None
 
     def session_ended(self, sent: int, pool: Executor) -> None:
         """Take note that a session which was sent so many bytes has ended; *pool* is to trim."""
-        if self._trim is not None and self._timer is None and sent >= SENT_BYTES_MIN:
+        if self._trims and self._timer is None and sent >= SENT_BYTES_MIN:
             loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(TRIM_SECONDS, self._begin, self._trim, pool)
+            self._timer = loop.call_later(TRIM_SECONDS, self._begin, pool)
 
     def close(self) -> None:
         """Forget the sessions that have ended."""
@@ -44,6 +45,10 @@ class HeapTrim:
             self._timer.cancel()
             self._timer = None
 
-    def _begin(self, trim: Callable[[], object], pool: Executor) -> None:
+    def _begin(self, pool: Executor) -> None:
         self._timer = None
-        run_in(pool, trim)
+        run_in(pool, self._trim)
+
+    def _trim(self) -> None:
+        for trim in self._trims:
+            trim()

@@ -123,9 +123,14 @@ class DumpService:
         """Whether everything durable was sent."""
         return self._session.idle
 
+    @property
+    def sent_now(self) -> int:
+        """Bytes that were sent, and the connection has not counted yet."""
+        return self._session.sent_now
+
     def held_up_by(self) -> HeldUpBy:
         """Return what the dump waits for just now, if it has not sent everything."""
-        if self._connection.unsent:
+        if self._session.waits_for_client:
             return HeldUpBy.CLIENT
         if self._pace.rest() > 0:
             return HeldUpBy.RATE
@@ -226,7 +231,8 @@ class DumpService:
         )
         if request.semi_sync or request.capability < CAPABILITY_GTID:
             return CountedStream(terms, semi_sync=self._semi_sync)
-        return TailStream(terms, runs=host.page_runs, blocks=host.shared_blocks)
+        permits = host.pools.turns.permits
+        return TailStream(terms, runs=host.page_runs, blocks=host.shared_blocks, permits=permits)
 
     async def _until_either_ends(self, dumping: Coroutine[None, None, None]) -> None:
         """

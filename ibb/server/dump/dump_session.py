@@ -113,10 +113,21 @@ class DumpSession:
         member = self._member
         return self._reached if member is None else self._reached | member.reached()
 
+    @property
+    def sent_now(self) -> int:
+        """Bytes that a thread has sent, and the connection has not counted yet."""
+        return self._pump.taken + self._stream.under_way()[0]
+
+    @property
+    def waits_for_client(self) -> bool:
+        """Whether the client takes no more just now."""
+        waits = self._pump.waits or self._stream.under_way()[1]
+        return waits or self._connection.unsent > 0
+
     def end(self, error: SqlError | None) -> None:
         """Have `run` raise *error*, or return, behind the group that is being sent."""
         self._ended_by = error
-        self._stream.stopping = True
+        self._stream.stop()
         self._ending.set()
         if self._member is not None:
             self._member.leave()
@@ -256,6 +267,7 @@ class DumpSession:
             self._turns.taken -= 1
             sender.close()
         self._connection.sent += self._pump.taken
+        self._pump.taken = 0
         return batch
 
     def _took(self, batch: Batch) -> None:

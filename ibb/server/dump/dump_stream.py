@@ -63,7 +63,7 @@ class DumpStream:
 
     Attributes:
         seq: sequence id of the next packet.
-        stopping: begin no group any more; may be set from any thread.
+        stopping: begin no group any more.
         apart_bytes: of packets that nobody shares, in one batch; 0: they are shared. May be set.
     """
 
@@ -104,6 +104,10 @@ class DumpStream:
         held = self._hold.file_no if self._hold else self._history.pages.first_file()
         return Progress(at or self._at, reached, held, self._request.connect_state)
 
+    def under_way(self) -> tuple[int, bool]:
+        """Return how much of a batch a thread has sent, and whether the client takes no more."""
+        return 0, False
+
     @property
     def at_boundary(self) -> bool:
         """Whether the packets so far are whole."""
@@ -113,6 +117,10 @@ class DumpStream:
     def between_groups(self) -> bool:
         """Whether the groups so far are whole."""
         return self._parts is None
+
+    def stop(self) -> None:
+        """Begin no group any more; from any thread."""
+        self.stopping = True
 
     def start(self) -> Batch:
         """Find the start and return the first packets, or END with the reason against it."""
@@ -205,9 +213,9 @@ class DumpStream:
                 place = find_named_start(history, request.file_name, request.position)
             else:
                 newest, ours = Newest(history.end(), history.state()), pages.tail_is_final
-                known, duplicates = newest.state, request.ignore_duplicates
+                until, duplicates = request.until, request.ignore_duplicates
                 empty_domains = check_position(
-                    known, position, ignore_duplicates=duplicates, until=request.until
+                    newest.state, position, ignore_duplicates=duplicates, until=until
                 )
                 # Of another program's files, the state is that of the last look.
                 place = find_start(pages, position, newest if ours else None)
@@ -275,9 +283,11 @@ class DumpStream:
                 if group is None:
                     return Outcome.IDLE
                 self._move_hold(group.position)
-                if self._pace.delay and self._is_too_young(group):
-                    self._held = group
-                    return Outcome.YOUNG
+                if self._pace.delay:
+                    self._written_at = self._age.written_at(group)
+                    if self._pace.too_young(self._written_at) > 0:
+                        self._held = group
+                        return Outcome.YOUNG
                 if group.gtid is None:
                     size += self._forward_format(group, out)
                     continue
@@ -302,10 +312,6 @@ class DumpStream:
         if unsent is not None:  # its first pieces may lie behind the last group that was sent
             position = self._begun_at if self._last is None else self._last.position
         return Place(position, unsent, self._filter.skipping)
-
-    def _is_too_young(self, group: StoredGroup) -> bool:
-        self._written_at = self._age.written_at(group)
-        return self._pace.too_young(self._written_at) > 0
 
     def _move_hold(self, position: Position) -> None:
         assert self._hold is not None
@@ -384,14 +390,8 @@ class DumpStream:
 
     def _new_encoder(self, positions: StreamPosition | None = None) -> EventEncoder:
         request = self._request
-        return EventEncoder(
-            request.checksum,
-            request.annotate,
-            request.capability,
-            request.skip_marked,
-            join_fragments=request.join_fragments,
-            positions=positions,
-        )
+        terms = request.checksum, request.annotate, request.capability, request.skip_marked
+        return EventEncoder(*terms, join_fragments=request.join_fragments, positions=positions)
 
     def _broken_off(self, out: list[Buffer], error: FormatError | DiskError, text: str) -> Batch:
         """Return the end of a dump that met damage."""

@@ -48,7 +48,7 @@ def copy_state(to: RunEncoder, source: RunEncoder) -> None:
     numbers = memoryview(array("q", [0] * NUMBERS))
     save_state(source, numbers, 0)
     load_state(to, numbers, 0)
-    to._gtids = to.kept = to.error = 0
+    to._gtids = to.kept = to.error = to.rested = 0
     to.sent = to.sent_bytes = 0
     packets, walker = to.packets, to.walker
     packets.used = packets.event_bytes = packets._group_used = packets._group_bytes = 0

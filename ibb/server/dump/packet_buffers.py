@@ -21,7 +21,7 @@ PIECE_BUFFER_BYTES: Final = PIECE_BYTES + BEYOND_BYTES
 PIECE_BUFFERS: Final = LARGE_PAGE_BYTES // PIECE_BUFFER_BYTES  # that are made at a time
 BUFFERS_MAX: Final = 8  # that are kept
 LONG_BUFFERS_MAX: Final = 4
-PIECE_BUFFERS_MAX: Final = 2 * PIECE_BUFFERS
+PIECE_BUFFERS_MAX: Final = 24 * PIECE_BUFFERS  # one that is lost keeps the others' page
 _buffers: Final[dict[int, deque[memoryview]]] = {
     BUFFER_BYTES: deque(maxlen=BUFFERS_MAX),
     PIECE_BUFFER_BYTES: deque(maxlen=PIECE_BUFFERS_MAX),
@@ -46,6 +46,12 @@ def take_buffer(wanted: int = BLOCK_BYTES) -> memoryview:
     for number in range(1, PIECE_BUFFERS):
         give_buffer(whole[number * size : (number + 1) * size])
     return whole[:size]
+
+
+def forget_buffers() -> None:
+    """Give back to the system what nobody uses just now."""
+    for free in _buffers.values():
+        free.clear()
 
 
 def give_buffer(buffer: memoryview) -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from ibb.server.connections.direct_sender import DirectSender
+    from ibb.server.work_permits import WorkPermits
     from ibb.storage.file_header import FileHeader
     from ibb.storage.page_ring import PageRing
     from ibb.storage.page_runs import LentFile, PageRun, PageRuns
@@ -113,8 +114,7 @@ class PageFeed:
         seconds: float,
         sender: DirectSender | None,
         sharing: Sharing | None = None,
-        *,
-        waits: bool = False,
+        permits: WorkPermits | None = None,
     ) -> int:
         """
         As `run`, with pages that nobody else will want, which may be NEED although there are more.
@@ -130,7 +130,7 @@ class PageFeed:
             seconds: for which it does that.
             sender: sends them; None: it returns FULL when there is as much as is wanted.
             sharing: with others who pass the same pages; *wanted* is a whole piece then.
-            waits: for the client, as long; else it returns when that takes no more.
+            permits: as for `RunEncoder.pump`.
 
         Raises:
             OSError: the client has gone.
@@ -146,11 +146,11 @@ class PageFeed:
             until = round(seconds * 1e9)
             if sharing is None:
                 code = sender.lend(
-                    lambda it: encoder.pump(out, wanted, seq, ring, it, most, until, waits)
+                    lambda it: encoder.pump(out, wanted, seq, ring, it, most, until, permits)
                 )
             else:
                 pump, followed, made_max = sharing
-                terms = most, until, followed, made_max, waits
+                terms = most, until, followed, made_max, permits
                 code = sender.lend(lambda it: pump.run(encoder, out, seq, ring, it, *terms))
                 self.has_pages = not pump.is_lost
         if encoder.error:

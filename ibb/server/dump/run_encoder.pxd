@@ -2,12 +2,14 @@ cimport cython
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
 from ibb.server.dump.event_packets cimport EventPackets
+from ibb.server.work_permits cimport WorkPermits
 from ibb.storage.page_ring cimport PageRing
 from ibb.storage.record_walker cimport RecordWalker
 
 cdef int _ok, _need, _odd, _full, _head, _pass
 cdef int _between, _in_commit, _in_list
 cdef int _domains_max, _passed_max
+cdef long long _rest_max
 
 cdef extern from "<poll.h>" nogil:
     enum:
@@ -32,8 +34,9 @@ cdef class RunEncoder:
     cdef readonly EventPackets packets
     cdef readonly long long border, behind
     cdef public bint is_last
-    cdef readonly long long sent, sent_bytes, kept
+    cdef readonly long long sent, sent_bytes, kept, rested
     cdef readonly int error
+    cdef readonly bint is_resting
     cdef public long long stop_at
     cdef long long _count, _first, _resume, _node, _node_at
     cdef int _starts, _passed, _phase, _node_open, _gtids
@@ -52,15 +55,18 @@ cdef class RunEncoder:
     cpdef int run(self, out, long long wanted, int seq) except -1
 
     @cython.locals(code=int)
-    cpdef int pump(self, out, long long wanted, int seq, PageRing ring, int descriptor, long long most, long long nanoseconds, bint waits=*) except -1
+    cpdef int pump(self, out, long long wanted, int seq, PageRing ring, int descriptor, long long most, long long nanoseconds, WorkPermits permits=*) except -1
 
     @cython.locals(code=int)
     cdef int fill(self, PageRing ring) noexcept nogil
 
-    cdef bint has_taken(self, long long size, int descriptor, long long until) noexcept nogil
+    cdef bint has_taken(self, long long size, int descriptor, WorkPermits permits) noexcept nogil
+
+    @cython.locals(begun="long long", has_room=bint)
+    cdef bint _has_room(self, int descriptor, WorkPermits permits) noexcept nogil
 
     @cython.locals(code=int, end="long long", size="long long")
-    cdef int _pump(self, PageRing ring, int descriptor, long long most, long long nanoseconds, bint waits) noexcept nogil
+    cdef int _pump(self, PageRing ring, int descriptor, long long most, long long nanoseconds, WorkPermits permits) noexcept nogil
 
     @cython.locals(place=int)
     cpdef list take(self)

@@ -25,15 +25,17 @@ from . import event_packets
 from .event_packets import EVENT_BYTES_MAX, FRAME_BYTES, FULL, HEAD, NEED, ODD, OK
 
 if TYPE_CHECKING:
+    from ibb.server.work_permits import WorkPermits
     from ibb.storage.page_ring import PageRing
 
 DOMAINS_MAX: Final = 32  # in what is handed out at a time, and of those that are passed over
 NOWHERE: Final = 1 << 62  # behind all offsets
 PASSED_MAX: Final = 1 << 16  # groups passed over before the caller is asked again
 BEYOND_BYTES: Final = EVENT_BYTES_MAX + FRAME_BYTES  # what is wanted, a buffer must have room for
+REST_SECONDS: Final = 1.0  # that one run waits for a client, in all
 
 _ok, _need, _odd, _full, _head, _pass = OK, NEED, ODD, FULL, HEAD, 5
-_domains_max, _passed_max = DOMAINS_MAX, PASSED_MAX
+_domains_max, _passed_max, _rest_max = DOMAINS_MAX, PASSED_MAX, round(REST_SECONDS * 1e9)
 _between, _in_commit, _in_list = 0, 1, 2  # phases
 
 
@@ -52,6 +54,7 @@ class RunEncoder:
         sent: bytes of packets that a socket has taken since `take`.
         sent_bytes: of the events in the pieces that it has taken whole.
         kept: where in the buffer the rest of the piece begins of which it has taken a part.
+        rested: nanoseconds for which it was waited for since `take`, which `is_resting` just now.
         error: the system's number for why it takes no more; 0: it does.
         is_last, stop_at: begin no other group, or none behind one that ends there; may be set.
     """
@@ -62,9 +65,9 @@ class RunEncoder:
         self._phase = self._count = self._first = self._resume = 0
         self._node = self._node_at = self._node_open = self._gtids = 0
         self.behind = self.border = 0
-        self.is_last, self.stop_at = False, NOWHERE
+        self.is_last, self.is_resting, self.stop_at = False, False, NOWHERE
         self._starts = self._passed = 0
-        self.sent = self.sent_bytes = self.kept = self.error = 0
+        self.sent = self.sent_bytes = self.kept = self.error = self.rested = 0
         if not cython.compiled:
             self._domains, self._servers, self._numbers = ([0] * DOMAINS_MAX for _ in range(3))
             self._start_domains, self._start_servers, self._start_numbers = (
@@ -110,7 +113,7 @@ class RunEncoder:
         descriptor: int,
         most: int,
         nanoseconds: int,
-        waits: bool = False,
+        permits: WorkPermits | None = None,
     ) -> int:
         """
         Do as `run`, with pages from a ring; send what was made when it is as much as wanted.
@@ -122,17 +125,22 @@ class RunEncoder:
             ring: has the pages.
             descriptor: of a socket, which does not block; -1: nothing is sent.
             most: bytes, behind which no further piece is begun.
-            nanoseconds: from now on, likewise.
-            waits: for the socket to take more, for as long; else it returns when that is full.
+            nanoseconds: of work from now on, likewise.
+            permits: the thread lends its own while it waits for a full socket; None: it does not.
         """
         self.packets.lend(out, wanted, seq)
         with cython.nogil:
-            code = self._pump(ring, descriptor, most, nanoseconds, waits)
+            code = self._pump(ring, descriptor, most, nanoseconds, permits)
         self.packets.give_back()
         return code
 
     def _pump(
-        self, ring: PageRing, descriptor: int, most: int, nanoseconds: int, waits: bool
+        self,
+        ring: PageRing,
+        descriptor: int,
+        most: int,
+        nanoseconds: int,
+        permits: WorkPermits | None,
     ) -> int:
         end = clock() + nanoseconds
         while True:
@@ -140,9 +148,9 @@ class RunEncoder:
             if code != _full or self.packets.used < self.packets.wanted or descriptor < 0:
                 return code
             size = self.packets.offer(descriptor)
-            if not self.has_taken(size, descriptor, end if waits else 0):
+            if not self.has_taken(size, descriptor, permits):
                 return code
-            if self.sent >= most or clock() >= end:
+            if self.is_last or self.sent >= most or clock() >= end + self.rested:
                 return code
 
     def fill(self, ring: PageRing) -> int:
@@ -153,14 +161,14 @@ class RunEncoder:
             code = self._run()
         return code
 
-    def has_taken(self, size: int, descriptor: int, until: int) -> bool:
+    def has_taken(self, size: int, descriptor: int, permits: WorkPermits | None) -> bool:
         """
         Note how much a socket took of what lies ready; tell whether it has taken all.
 
         Args:
             size: bytes, or an error.
             descriptor: of the socket.
-            until: time of `clock` until which it is offered the rest; 0: it is not.
+            permits: as for `pump`, where it is offered the rest as well.
         """
         self.kept = 0
         while True:
@@ -171,13 +179,24 @@ class RunEncoder:
             self.kept += size
             if self.kept >= self.packets.used:
                 break
-            if until <= 0 or not can_take(descriptor, until - clock()):
+            if permits is None or not self._has_room(descriptor, permits):
                 return False
             size = self.packets.offer_rest(descriptor, self.kept)
         self.kept = 0
         self.sent_bytes += self.packets.event_bytes
         self.packets.take()
         return True
+
+    def _has_room(self, descriptor: int, permits: WorkPermits) -> bool:
+        """Let others work until a socket takes something; tell whether it soon does."""
+        if self.rested >= _rest_max or not permits.rest():
+            return False
+        begun, self.is_resting = clock(), True
+        has_room = can_take(descriptor, _rest_max - self.rested)
+        self.is_resting = False
+        permits.work_on()
+        self.rested += clock() - begun
+        return has_room
 
     def pass_over(self, starts: list[tuple[int, int, int]]) -> None:
         """
@@ -201,7 +220,7 @@ class RunEncoder:
             for place in range(self._gtids)
         ]
         self._gtids = 0
-        self.sent = self.sent_bytes = self.kept = self.error = 0
+        self.sent = self.sent_bytes = self.kept = self.error = self.rested = 0
         self.packets.take()
         return found
 
@@ -369,8 +388,6 @@ def clock() -> int:
 
 def can_take(descriptor: int, nanoseconds: int) -> bool:
     """Tell whether a socket takes something within some time, or would say why not."""
-    if nanoseconds <= 0:
-        return False
     if cython.compiled:
         asked.fd, asked.events, asked.revents = descriptor, POLLOUT, 0  # noqa: F821
         return poll(cython.address(asked), 1, nanoseconds // 1_000_000 + 1) > 0  # noqa: F821

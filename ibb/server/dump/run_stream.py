@@ -40,6 +40,7 @@ from .tail_place import PacketKind, end_place, fates_of
 if TYPE_CHECKING:
     from ibb.protocol.fields import Buffer
     from ibb.server.connections.direct_sender import DirectSender
+    from ibb.server.work_permits import WorkPermits
     from ibb.storage.file_header import FileHeader
 
     from .dump_batch import Batch
@@ -58,6 +59,7 @@ class RunStream(DumpStream):
         terms: as for `DumpStream`.
         runs: pages of the history, which its readers share; None: for this one alone.
         blocks: packets that they share, likewise.
+        permits: of the threads, which lend them to wait for a client; None: they do not.
     """
 
     def __init__(
@@ -66,11 +68,12 @@ class RunStream(DumpStream):
         *,
         runs: PageRuns | None = None,
         blocks: SharedBlocks | None = None,
+        permits: WorkPermits | None = None,
     ) -> None:
         super().__init__(terms)
         request = self._request
         self._runs = runs or PageRuns(self._history)
-        self._feed = PageFeed(self._runs)
+        self._feed, self._permits = PageFeed(self._runs), permits
         self._lent: memoryview | Block | None = None  # where the last batch lies
         self._kind = PacketKind(
             request.checksum,
@@ -94,10 +97,19 @@ class RunStream(DumpStream):
         self._led_from: Position | None = None  # where the reader is meanwhile, if it is up to date
         self._first_file: int | None = None  # that it began in, until the first batch is made
 
+    def under_way(self) -> tuple[int, bool]:
+        """Return how much of a batch a thread has sent, and whether the client takes no more."""
+        return self._kernel.sent, self._kernel.is_resting
+
     @property
     def between_groups(self) -> bool:
         """Whether the groups so far are whole."""
         return self._parts is None and not (self._kernel.in_group or self._is_odd)
+
+    def stop(self) -> None:
+        """Begin no group any more; from any thread."""
+        super().stop()
+        self._kernel.is_last = True
 
     def start(self) -> Batch:
         """Find the start and return the first packets, or END with the reason against it."""
@@ -138,10 +150,7 @@ class RunStream(DumpStream):
 
     def _give_back(self) -> None:
         lent, self._lent = self._lent, None
-        if isinstance(lent, Block):
-            self._blocks.release(lent)
-        elif lent is not None:
-            give_buffer(lent)
+        self._blocks.release(lent)
 
     def _fill(self, out: list[Buffer]) -> Outcome:
         """Add packets to *out*, unless the kernel is behind all that there is."""
@@ -322,10 +331,8 @@ class RunStream(DumpStream):
                             self._seat, place, wanted, crowded=crowded
                         )
             lent = self._runs.lent(header, kernel.walker, self._generation)
-            terms = alone, self._seconds, self._sender, self._sharing
-            code = self._feed.run_alone(
-                kernel, lent, buffer, wanted, self.seq, *terms, waits=not crowded
-            )
+            terms = alone, self._seconds, self._sender, self._sharing, self._permits
+            code = self._feed.run_alone(kernel, lent, buffer, wanted, self.seq, *terms)
         if code == event_packets.NEED:  # perhaps inside an event, which lies in the buffer
             seq = kernel.packets.seq if kernel.sent else self.seq
             code = self._feed.run(kernel, header, buffer, wanted, seq)

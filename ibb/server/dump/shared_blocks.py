@@ -192,8 +192,12 @@ class SharedBlocks:
             while self._bytes > self._bytes_max:
                 self._drop(next(iter(self._kept)))
 
-    def release(self, block: Block) -> None:
-        """Note that one of those who got a block has done with it."""
+    def release(self, block: Block | memoryview | None) -> None:
+        """Note that one of those who got a block has done with it, or with a buffer of its own."""
+        if not isinstance(block, Block):
+            if block is not None:
+                give_buffer(block)
+            return
         with self._mutex:
             block.users -= 1
             self._give_back(block)

@@ -3,6 +3,7 @@ cimport cython
 from ibb.server.dump.encoder_state cimport sent_of
 from ibb.server.dump.piece_shelf cimport PieceShelf
 from ibb.server.dump.run_encoder cimport RunEncoder, clock
+from ibb.server.work_permits cimport WorkPermits
 from ibb.storage.page_ring cimport PageRing
 
 cdef int _full, _need, _domains_max
@@ -21,13 +22,13 @@ cdef class SharedPump:
     cdef unsigned long long _numbers[32]
 
     @cython.locals(code=int, end="long long")
-    cpdef int run(self, RunEncoder encoder, out, int seq, PageRing ring, int descriptor, long long most, long long nanoseconds, bint is_followed, long long made_max, bint waits=*) except -1
+    cpdef int run(self, RunEncoder encoder, out, int seq, PageRing ring, int descriptor, long long most, long long nanoseconds, bint is_followed, long long made_max, WorkPermits permits=*) except -1
 
     @cython.locals(place=int)
     cpdef list take(self)
 
     @cython.locals(piece="long long", size="long long", code=int)
-    cdef int _run(self, RunEncoder encoder, PageRing ring, int descriptor, long long most, long long end, bint is_followed, bint waits) noexcept nogil
+    cdef int _run(self, RunEncoder encoder, PageRing ring, int descriptor, long long most, long long end, bint is_followed, WorkPermits permits) noexcept nogil
 
     @cython.locals(border="long long", sent="long long", code=int)
     cdef int _make(self, RunEncoder encoder, PageRing ring, bint is_followed) noexcept nogil

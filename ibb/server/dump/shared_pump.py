@@ -26,6 +26,7 @@ if not cython.compiled:  # else the .pxd names them
     from .run_encoder import clock
 
 if TYPE_CHECKING:
+    from ibb.server.work_permits import WorkPermits
     from ibb.storage.page_ring import PageRing
 
     from .piece_shelf import PieceShelf
@@ -72,7 +73,7 @@ class SharedPump:
         nanoseconds: int,
         is_followed: bool,
         made_max: int,
-        waits: bool = False,
+        permits: WorkPermits | None = None,
     ) -> int:
         """
         Add packets to *out* and send them, as `RunEncoder.pump` does; return NEED, FULL or ODD.
@@ -84,11 +85,11 @@ class SharedPump:
             ring: has the pages.
             descriptor: of a socket, which does not block.
             most: bytes, behind which no further piece is begun.
-            nanoseconds: from now on, likewise.
+            nanoseconds: of work from now on, likewise.
             is_followed: others may be behind this one.
             made_max: pieces that are made at a time, and none behind those that were found; 0: as
                 many as there is time for.
-            waits: as for `RunEncoder.pump`.
+            permits: as for `RunEncoder.pump`.
         """
         encoder.packets.lend(out, self._wanted, seq)
         self.is_lost = False
@@ -96,7 +97,7 @@ class SharedPump:
         self._made_max = made_max
         with cython.nogil:
             end = clock() + nanoseconds
-            code = self._run(encoder, ring, descriptor, most, end, is_followed, waits)
+            code = self._run(encoder, ring, descriptor, most, end, is_followed, permits)
         encoder.packets.give_back()
         return code
 
@@ -117,9 +118,9 @@ class SharedPump:
         most: int,
         end: int,
         is_followed: bool,
-        waits: bool,
+        permits: WorkPermits | None,
     ) -> int:
-        while self._take_groups(encoder):
+        while self._take_groups(encoder) and not encoder.is_last:
             piece = self._shelf.find(encoder, self._kind, self._generation)
             if piece >= 0:
                 self.found += 1
@@ -133,13 +134,13 @@ class SharedPump:
                 if code != _full:
                     return code
                 if encoder.packets.used == 0:  # nothing of so much is for this client
-                    if clock() >= end:
+                    if clock() >= end + encoder.rested:
                         return _full
                     continue
                 size = encoder.packets.offer(descriptor)
-            if not encoder.has_taken(size, descriptor, end if waits else 0):
+            if not encoder.has_taken(size, descriptor, permits):
                 return _full
-            if encoder.sent >= most or clock() >= end:
+            if encoder.sent >= most or clock() >= end + encoder.rested:
                 return _full
         return _full
 

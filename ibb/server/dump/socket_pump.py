@@ -2,8 +2,8 @@
 Batches of a dump sent where they are made: on a thread of the pool, as long as the client reads.
 
 A batch that goes through the event loop costs two changes of thread and a copy. A client that
-reads as fast as batches are made is sent many in one turn. While other dumps wait for a thread
-turns are short, and nobody keeps one only to wait for a client.
+reads as fast as batches are made is sent many in one turn. While other dumps want to have work done
+turns are short; a thread that waits for its client lets others work.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Final
 
 from ibb.server.config import BATCH_BYTES
 from ibb.server.connections.connection import PeerGone
+from ibb.server.work_permits import WorkPermits
 
 from .dump_batch import Outcome
 from .packet_buffers import LONG_BYTES, SENT_SECONDS
+from .run_encoder import REST_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,12 +28,13 @@ if TYPE_CHECKING:
     from .dump_batch import Batch
     from .dump_stream import DumpStream
 
+RESTING_MAX: Final = 64  # threads that wait for their clients, each with a piece and some pages
 TURNS_MIN: Final = 64  # that may be taken, or waited for, at a time: each has a descriptor
 TURNS_MAX: Final = 4096  # the same where there are descriptors to spare
 TURN_SECONDS: Final = 0.05  # so that what others are told of a dump is not old
 SHORT_TURN_SECONDS: Final = 0.005  # while others wait for theirs
 SEALED_BYTES_MAX: Final = 64 << 20  # that wait for all clients with TLS
-WAIT_SECONDS: Final = 0.01  # for a client, before it is seen whether others wait
+WAIT_SECONDS: Final = 0.05  # for a client, before it is seen whether the connection was closed
 
 
 class PumpTurns:
@@ -39,16 +42,18 @@ class PumpTurns:
     The turns of a server's dumps.
 
     Args:
-        threads: that there are for them.
+        threads: that work for them at a time.
         spare: descriptors that nobody else will want.
 
     Attributes:
         taken: how many dumps have one, or wait for a thread; counted by the event loop.
         sealing: how many are catching up whose packets are encrypted; likewise.
+        permits: by which the threads work.
     """
 
     def __init__(self, threads: int, spare: int = 0) -> None:
         self._threads = threads
+        self.permits = WorkPermits(threads, RESTING_MAX)
         self._most = min(max(spare, TURNS_MIN), TURNS_MAX)
         self.taken = self.sealing = 0
 
@@ -69,8 +74,8 @@ class PumpTurns:
 
     @property
     def crowded(self) -> bool:
-        """Whether more dumps want a thread than there are, or are about to."""
-        return self.taken + self.sealing > self._threads
+        """Whether more dumps want to have work done than may, or are about to."""
+        return self.taken + self.sealing - self.permits.resting > self._threads
 
 
 class SocketPump:
@@ -82,13 +87,15 @@ class SocketPump:
         turns: of all dumps.
 
     Attributes:
-        taken: bytes that the client took in the last turn.
+        taken: bytes that the client took in the last turn; may be set to 0 when they were counted.
+        waits: it takes no more just now.
     """
 
     def __init__(self, stream: DumpStream, turns: PumpTurns) -> None:
         self._stream = stream
         self._turns = turns
-        self.taken = 0
+        self.taken, self.waits = 0, False
+        self._rested = 0.0  # seconds of this turn
 
     def turn(
         self,
@@ -110,7 +117,7 @@ class SocketPump:
         Raises:
             OSError: the client has gone; nothing is made for it any more.
         """
-        self.taken = 0
+        self.taken, self._rested = 0, 0.0
         begun = time.monotonic()
         try:
             while True:
@@ -119,7 +126,7 @@ class SocketPump:
                 self.taken += batch.sent_size
                 left = memoryview(batch.data)
                 if batch.outcome is Outcome.MORE and (left or batch.sent_size):
-                    left = self._send(sender, left, begun)
+                    left = self._send(sender, left)
                     if not left:
                         took(batch)
                         if not (batch.gives_way or self._is_over(begun)):
@@ -137,21 +144,29 @@ class SocketPump:
 
     def _is_over(self, begun: float) -> bool:
         seconds = SHORT_TURN_SECONDS if self._turns.crowded else TURN_SECONDS
-        return time.monotonic() - begun >= seconds
+        return time.monotonic() - begun - self._rested >= seconds
 
-    def _send(self, sender: DirectSender, data: memoryview, begun: float) -> memoryview:
+    def _send(self, sender: DirectSender, data: memoryview) -> memoryview:
         """Return what the client does not take of *data* in this turn."""
         while data:
             size = sender.send(data)
             self.taken += size
             data = data[size:]
-            if data and (self._turns.crowded or not self._wait(sender, begun)):
+            if data and not self._wait(sender):
                 break
         return data
 
-    def _wait(self, sender: DirectSender, begun: float) -> bool:
-        """Return whether the client reads on before the turn is over, or others want the thread."""
-        while not self._is_over(begun):
-            if sender.wait(WAIT_SECONDS):
-                return True
-        return False
+    def _wait(self, sender: DirectSender) -> bool:
+        """Let others work until the client reads on; return whether it soon does."""
+        permits, begun = self._turns.permits, time.monotonic()
+        if self._rested >= REST_SECONDS or not permits.lend():
+            return False
+        until, self.waits = begun + REST_SECONDS - self._rested, True
+        try:
+            while not (reads := sender.wait(WAIT_SECONDS)) and time.monotonic() < until:
+                pass
+        finally:
+            self.waits = False
+            permits.take_back()
+            self._rested += time.monotonic() - begun
+        return reads

@@ -1,7 +1,9 @@
 """One client's connection, below its packets."""
 
+import asyncio
 import os
 import pwd
+import select
 import socket
 import threading
 
@@ -17,6 +19,7 @@ from ibb.server.relay.upstream import Upstream, UpstreamAddress
 from ..raw_client import RawClient
 
 AHEAD = 4000
+SECONDS = 20.0
 
 
 def keepalive(writer):
@@ -80,6 +83,69 @@ def test_who_was_there_is_known_behind_the_end_of_the_connection(family, tmp_pat
         else:
             assert (connection.peer, connection.limit_key) == ("unix", f"unix:{os.getuid()}")
             assert connection.peer_user() == pwd.getpwuid(os.getuid()).pw_name
+
+
+def connected(family):
+    """Return both ends of a connection."""
+    if family == socket.AF_UNIX:
+        return socket.socketpair()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        client = socket.create_connection(listening.getsockname())
+        return listening.accept()[0], client
+
+
+def fill(sender):
+    """Send until the system takes no more."""
+    while sender.send(bytes(1 << 20)):
+        pass
+
+
+def until_told(sender, begun):
+    """Wait for the client as a thread does to which the descriptor is lent; return what it gets."""
+
+    def wait(descriptor):
+        poll = select.poll()
+        poll.register(descriptor, select.POLLOUT)
+        begun.set()
+        return poll.poll(3600_000)
+
+    return sender.lend(wait)
+
+
+@pytest.mark.parametrize("family", [socket.AF_UNIX, socket.AF_INET])
+async def test_a_thread_that_waits_for_a_client_is_told_at_once_when_it_is_dropped(family):
+    ours, theirs = connected(family)
+    connection = Connection(*await asyncio.open_connection(sock=ours), write_timeout=1)
+    sender, begun = connection.direct_sender(), threading.Event()
+    fill(sender)
+    waiting = asyncio.get_running_loop().run_in_executor(None, until_told, sender, begun)
+    assert await asyncio.to_thread(begun.wait, SECONDS)
+    try:
+        connection.abort()
+        async with asyncio.timeout(SECONDS):
+            ((_, events),) = await waiting
+        assert events & (select.POLLHUP | select.POLLERR)
+        with pytest.raises(ConnectionAbortedError):
+            sender.send(b"x")
+        assert sender._descriptor < 0  # it is given up
+        await connection.close()
+    finally:
+        theirs.close()  # which ends the waiting in any case
+
+
+@pytest.mark.parametrize("family", [socket.AF_UNIX, socket.AF_INET])
+async def test_where_no_thread_waits_a_connection_is_dropped_like_others(family):
+    ours, theirs = connected(family)
+    connection = Connection(*await asyncio.open_connection(sock=ours), write_timeout=1)
+    sender = connection.direct_sender()
+    connection.abort()
+    assert sender._descriptor < 0
+    connection.abort()
+    await connection.close()
+    connection.abort()
+    with theirs:
+        theirs.settimeout(SECONDS)
+        assert theirs.recv(1) == b""
 
 
 async def test_unix_sockets_have_no_such_need(serve, store, tmp_path):

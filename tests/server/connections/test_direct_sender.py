@@ -55,8 +55,8 @@ def test_it_never_waits_for_the_client_unless_it_is_told_to(sender, ends):
 
 
 def test_behind_its_end_it_sends_nothing_and_holds_nobody_up(sender, ends):
-    sender.close()
-    sender.close()
+    assert sender.close()
+    assert sender.close()
     with pytest.raises(ConnectionAbortedError):
         sender.send(b"x")
     assert sender.wait(SECONDS)
@@ -87,7 +87,7 @@ def test_to_close_it_waits_for_nobody_who_sends(sender, ends, monkeypatch):
     sending = threading.Thread(target=sender.send, args=(b"x",))
     sending.start()
     assert writes.wait(SECONDS)
-    sender.close()
+    assert not sender.close()
     os.fstat(descriptors[0])  # it is still ours: what is sent goes to nobody else
     assert select.select([ends[1]], [], [], 0.0)[0] == []
     may_write.set()
@@ -95,6 +95,7 @@ def test_to_close_it_waits_for_nobody_who_sends(sender, ends, monkeypatch):
     assert ends[1].recv(1) == b"x"
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(descriptors[0])
+    assert sender.close()
     with pytest.raises(ConnectionAbortedError):
         sender.send(b"x")
 

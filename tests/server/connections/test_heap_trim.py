@@ -70,8 +70,21 @@ async def test_a_server_that_stops_trims_no_more(monkeypatch, pool):
     assert stopped.threads == []
 
 
-async def test_a_system_without_it_waits_for_nothing(pool):
-    heap = HeapTrim(None)
+@pytest.mark.parametrize("trims", [(), (None,), (None, None)])
+async def test_a_system_without_it_waits_for_nothing(pool, trims):
+    heap = HeapTrim(*trims)
     heap.session_ended(SENT_BYTES_MIN, pool)
     assert heap._timer is None
     heap.close()
+
+
+async def test_one_way_to_trim_is_tried_behind_the_other(monkeypatch, pool):
+    monkeypatch.setattr(heap_trim, "TRIM_SECONDS", 0.0)
+    done, last = [], Trims()
+    trims = lambda: done.append("first"), None, lambda: done.append("second"), None, last
+    heap = HeapTrim(*trims)
+    for _ in range(2):
+        heap.session_ended(SENT_BYTES_MIN, pool)
+        await last.another()
+    assert done == ["first", "second"] * 2
+    assert last.threads == ["trim_0"] * 2

@@ -13,7 +13,7 @@ from .made_streams import packets_of
 
 ROOT = Path(encoder_state.__file__).parents[3]
 TERMS = {  # of an encoder, or of one run
-    *("walker", "packets", "is_last", "stop_at", "_starts", "_passed"),
+    *("walker", "packets", "is_last", "is_resting", "stop_at", "_starts", "_passed"),
     *("_start_domains", "_start_servers", "_start_numbers"),
     *("_domains", "_servers", "_numbers"),  # as many as `_gtids`: none
 }

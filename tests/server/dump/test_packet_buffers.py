@@ -1,5 +1,7 @@
 """Buffers for packets: large enough, kept, and no more of them than that."""
 
+import mmap
+import weakref
 from collections import deque
 
 import pytest
@@ -11,6 +13,7 @@ from ibb.server.dump.packet_buffers import (
     PIECE_BUFFERS,
     PIECE_BUFFERS_MAX,
     PIECE_BYTES,
+    forget_buffers,
     give_buffer,
     take_buffer,
 )
@@ -22,6 +25,11 @@ from ibb.storage.large_memory import LARGE_PAGE_BYTES
 def none_kept(monkeypatch):
     empty = {size: deque(maxlen=free.maxlen) for size, free in packet_buffers._buffers.items()}
     monkeypatch.setattr(packet_buffers, "_buffers", empty)
+
+
+def kept():
+    """Return how many there are of each size."""
+    return [len(free) for free in packet_buffers._buffers.values()]
 
 
 @pytest.mark.parametrize(
@@ -54,7 +62,25 @@ def test_buffers_for_pieces_share_a_page_and_nothing_of_it():
 
 
 def test_no_more_are_kept_than_there_is_work_for():
-    taken = [take_buffer(PIECE_BYTES) for _ in range(3 * PIECE_BUFFERS)]
+    taken = [take_buffer(PIECE_BYTES) for _ in range(PIECE_BUFFERS_MAX + PIECE_BUFFERS)]
     for buffer in taken:
         give_buffer(buffer)
-    assert [len(free) for free in packet_buffers._buffers.values()] == [0, PIECE_BUFFERS_MAX, 0]
+    assert kept() == [0, PIECE_BUFFERS_MAX, 0]
+
+
+def test_what_is_forgotten_is_given_back_and_what_is_used_is_not():
+    sizes = (BLOCK_BYTES, PIECE_BYTES, LONG_BYTES)
+    used, free = ([take_buffer(size) for size in sizes] for _ in range(2))
+    memory = [weakref.ref(one.obj) for one in free if isinstance(one.obj, mmap.mmap)]
+    assert len(memory) > 1
+    for buffer in free:
+        give_buffer(buffer)
+    del buffer, free
+    assert kept() == [1, 1, 1]
+    used[1] = None  # which shares its page with the free one
+    forget_buffers()
+    assert kept() == [0, 0, 0]
+    assert [one() for one in memory] == [None] * len(memory)
+    used[0][:] = used[2][: len(used[0])]
+    forget_buffers()
+    assert len(take_buffer(PIECE_BYTES)) == PIECE_BYTES + BEYOND_BYTES

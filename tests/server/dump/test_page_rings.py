@@ -4,6 +4,7 @@ import gc
 import random
 import weakref
 from contextlib import ExitStack, contextmanager
+from itertools import pairwise
 
 import pytest
 
@@ -13,10 +14,11 @@ from ibb.server.dump.dump_batch import Outcome
 from ibb.server.dump.dump_stream import DumpStream
 from ibb.server.dump.packet_buffers import PIECE_BYTES
 from ibb.server.dump.page_feed import PageFeed
-from ibb.server.dump.page_rings import PageRings
+from ibb.server.dump.page_rings import LARGE_RINGS, RING_BYTES, SMALL_RING_BYTES, PageRings
 from ibb.server.dump.run_stream import RunStream
 from ibb.server.dump.shared_blocks import SharedBlocks
 from ibb.storage import Store, StoreOptions
+from ibb.storage.large_memory import LARGE_PAGE_BYTES
 from ibb.storage.page_runs import PageRuns
 
 from .made_streams import Client, by_descriptor, made_by, publish_rows, request, stream
@@ -72,6 +74,43 @@ def test_nothing_is_kept_for_who_will_not_come_back(is_gone):
     else:
         rings.forget(other)
     assert [free.owner() for free in rings._free] == []
+
+
+def sizes_of(taken):
+    return [len(memory) for _, memory in taken]
+
+
+def test_where_many_are_used_at_a_time_the_rest_are_small_and_two_share_one_page():
+    rings, feeds = PageRings(), owners(LARGE_RINGS + 4)
+    taken = [rings.take(feed) for feed in feeds]
+    assert sizes_of(taken) == [RING_BYTES] * LARGE_RINGS + [SMALL_RING_BYTES] * 4
+    memory = [memory for _, memory in taken]
+    assert 2 * SMALL_RING_BYTES == LARGE_PAGE_BYTES
+    assert len({id(one.obj) for one in memory}) == LARGE_RINGS + 2
+    for one, other in pairwise(memory[LARGE_RINGS:]):
+        one[:], other[:] = b"1" * len(one), b"2" * len(other)
+        assert bytes(one) == b"1" * len(one)
+
+
+def test_who_is_new_gets_the_largest_that_is_free():
+    rings, feeds = PageRings(), owners(LARGE_RINGS + 2)
+    taken = [rings.take(feed) for feed in feeds]
+    for place in (-1, 1, -2, 0):
+        rings.give_back(feeds[place], *taken[place])
+    new = [rings.take(feed)[1] for feed in owners(4)]
+    assert [id(one) for one in new] == [id(taken[place][1]) for place in (1, 0, -1, -2)]
+    assert len(rings.take(feeds[0])[1]) == SMALL_RING_BYTES  # as many are used as before
+
+
+def test_large_ones_that_are_gone_make_room_for_others():
+    rings, feeds = PageRings(LARGE_RINGS), owners(LARGE_RINGS + 1)
+    taken = [rings.take(feed) for feed in feeds]
+    rings.give_back(feeds[2], *taken[2])
+    rings.forget(feeds[2])
+    del taken[2], taken[5]
+    new = [rings.take(feed) for feed in owners(4)]
+    assert sizes_of(new) == [RING_BYTES] * 2 + [SMALL_RING_BYTES] * 2
+    assert new[2][1].obj is taken[-1][1].obj  # the other half, which nobody has had
 
 
 @contextmanager

@@ -3,11 +3,7 @@
 import errno
 import os
 import random
-import select
 import socket
-import threading
-import time
-from contextlib import contextmanager
 
 import pytest
 from hypothesis import given
@@ -281,65 +277,6 @@ def test_why_a_client_takes_no_more_is_said(file, ends):
     assert encoder.pump(OUT, 1000, 1, ring, ends[0].fileno(), 5000, HOUR) == FULL
     assert encoder.error == errno.EPIPE
     assert encoder.sent == 0
-
-
-@contextmanager
-def read_slowly(link, size):
-    """Have a thread read *link*, so many bytes at a time, until what comes ends; yield all."""
-    found = bytearray()
-
-    def read():
-        while True:
-            select.select([link], [], [])
-            if not (data := link.recv(size)):
-                return
-            found.extend(data)
-
-    thread = threading.Thread(target=read)
-    thread.start()
-    yield found
-    thread.join()
-
-
-@pytest.mark.parametrize("wanted", [300, 9000, 1 << 17])
-def test_who_waits_for_a_client_sends_everything_in_one_turn(file, ends, wanted):
-    encoder, ring = file.encoder(), ring_of(30, 8)
-    assert opened(ring, encoder, file)
-    with read_slowly(ends[1], 5000) as data:
-        code = encoder.pump(OUT, wanted, 1, ring, ends[0].fileno(), 1 << 30, HOUR, waits=True)
-        rest = bytes(OUT[encoder.kept : encoder.packets.used])
-        size, event_bytes = encoder.sent, encoder.sent_bytes + encoder.packets.event_bytes
-        groups = {domain: number for domain, _, number in encoder.take()}
-        ends[0].close()
-    assert code == NEED
-    assert len(rest) < wanted + LARGEST * 2
-    assert (bytes(data) + rest, len(data)) == (file.data, size)
-    assert groups == file.groups
-    assert event_bytes == len(file.data) - 5 * count_packets(file.data)
-
-
-def test_who_waits_for_a_client_that_reads_nothing_gives_up_in_time(file, ends):
-    encoder, ring = file.encoder(), ring_of(30, 8)
-    assert opened(ring, encoder, file)
-    most, before = 1 << 30, time.monotonic_ns()
-    assert encoder.pump(OUT, 9000, 1, ring, ends[0].fileno(), most, 50_000_000, waits=True) == FULL
-    assert time.monotonic_ns() - before >= 50_000_000
-    assert encoder.error == 0
-    assert 0 < encoder.kept < encoder.packets.used
-    data = received(ends[1]) + OUT[encoder.kept : encoder.packets.used]
-    assert data == file.data[: len(data)]
-
-
-def test_who_waits_for_a_client_that_leaves_is_told_why(file, ends):
-    encoder, ring = file.encoder(), ring_of(30, 8)
-    assert opened(ring, encoder, file)
-    assert encoder.pump(OUT, 9000, 1, ring, ends[0].fileno(), 1 << 30, 0) == FULL
-    leaving = threading.Timer(0.05, ends[1].close)
-    leaving.start()
-    encoder.take()
-    code = encoder.pump(OUT, 9000, 1, ring, ends[0].fileno(), 1 << 30, HOUR, waits=True)
-    leaving.join()
-    assert (code, encoder.error) == (FULL, errno.EPIPE)
 
 
 def test_what_is_odd_is_left_behind_what_was_sent(file, ends, tmp_path):

@@ -13,15 +13,18 @@ from ibb.server.dump.dump_stream import DumpStream
 from ibb.server.dump.packet_buffers import SENT_SECONDS
 from ibb.server.dump.run_stream import RunStream
 from ibb.server.dump.shared_blocks import SharedBlocks
+from ibb.server.work_permits import WorkPermits
 from ibb.storage import Store, StoreOptions
 from ibb.storage.page_runs import PageRuns
 
+from ...integration.waiting import wait_until
 from ...storage.events import transaction
 from .crowd import publish
 from .made_streams import Client, by_descriptor, made_by, request, stream
 
 pytestmark = pytest.mark.kernel
 PIECE_BYTES = 50_000
+SECONDS = 20.0
 
 
 @contextmanager
@@ -177,7 +180,7 @@ def two(tmp_path, monkeypatch):
     monkeypatch.setattr(run_stream, "SENT_BYTES", 100_000)
     rng, blocks = random.Random(7), SharedBlocks()  # files of 8 MiB
     with some_groups(tmp_path, rng) as store, ExitStack() as stack:
-        shared = {"runs": PageRuns(store), "blocks": blocks}
+        shared = {"runs": PageRuns(store), "blocks": blocks, "permits": WorkPermits(1, 1)}
         both = [SentReader(store, request(), shared, stack, 0, 1 << 20) for _ in range(2)]
         while blocks.pieces._shelf is None:
             for reader in both:
@@ -278,16 +281,19 @@ def test_damage_behind_what_others_have_made_is_told_in_its_place(two, tmp_path)
     assert bytes(other.data) == bytes(one.data[: len(other.data)])
 
 
-def test_nobody_waits_for_a_client_while_others_wait_for_a_thread(two, monkeypatch):
+@pytest.mark.parametrize("seconds", [SENT_SECONDS, SENT_SECONDS / 2])
+def test_nobody_keeps_a_permit_to_wait_for_a_client(two, seconds):
+    """Whether others wait for a thread or not."""
     _, other, _ = two
-    run, waited = other.stream._feed.run_alone, []
-
-    def note(*terms, waits):
-        waited.append(waits)
-        return run(*terms, waits=waits)
-
-    monkeypatch.setattr(other.stream._feed, "run_alone", note)
-    for seconds in (SENT_SECONDS, SENT_SECONDS / 2):
-        other.stream.next_batch(other.client, seconds)
-        other.client.received()
-    assert waited == [True, False]
+    permits = other.stream._permits
+    permits.take()
+    with Client(1 << 14) as other.client:
+        sending = threading.Thread(target=other.turn, args=(1, seconds))
+        sending.start()
+        wait_until(lambda: permits.resting, SECONDS)
+        assert permits.free == 1
+        while sending.is_alive():
+            other.client.received()
+            sending.join(0.001)
+    assert (permits.free, permits.resting) == (0, 0)
+    assert other.stream._sharing is not None

@@ -1,7 +1,10 @@
 """Pieces on a shelf: found by who is where they begin, whatever it has sent before."""
 
 import os
+import select
 import socket
+import threading
+from contextlib import contextmanager
 
 import pytest
 
@@ -10,9 +13,10 @@ from ibb.server.dump.piece_shelf import PieceShelf
 from ibb.server.dump.run_encoder import BEYOND_BYTES, RunEncoder
 from ibb.server.dump.sequence_ids import renumber
 from ibb.server.dump.shared_pump import SharedPump
+from ibb.server.work_permits import WorkPermits
 
 from .made_streams import Client
-from .test_pump import HOUR, File, opened, read_slowly, ring_of
+from .test_pump import HOUR, File, opened, ring_of
 
 pytestmark = pytest.mark.kernel
 PIECE_BYTES, GRID_BYTES = 50_000, 40_000
@@ -191,6 +195,24 @@ def test_groups_of_a_piece_are_those_that_end_in_it(file):
     assert checked > 20
 
 
+@contextmanager
+def read_slowly(link, size):
+    """Have a thread read *link*, so many bytes at a time, until what comes ends; yield all."""
+    found = bytearray()
+
+    def read():
+        while True:
+            select.select([link], [], [])
+            if not (data := link.recv(size)):
+                return
+            found.extend(data)
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    yield found
+    thread.join()
+
+
 @pytest.mark.parametrize("more", [0, 1])
 def test_what_others_have_made_is_sent_to_the_end_by_who_waits(file, more):
     shelf = shelf_of(200)
@@ -203,12 +225,15 @@ def test_what_others_have_made_is_sent_to_the_end_by_who_waits(file, more):
     ours, theirs = socket.socketpair()
     ours.setblocking(False)
     assert opened(ring, encoder, file)
-    terms = 1 << 30, HOUR, True, 0, True
+    permits = WorkPermits(1, 1)
+    permits.take()
+    terms = 1 << 30, HOUR, True, 0, permits
     with theirs, read_slowly(theirs, 5000) as data:
         with ours:
             assert pump.run(encoder, OUT, 1 + more, ring, ours.fileno(), *terms) == NEED
         rest = bytes(OUT[encoder.kept : encoder.packets.used])
     assert pump.found > len(file.data) // PIECE_BYTES
+    assert (permits.free, permits.resting) == (0, 0)
     expected = memoryview(bytearray(len(file.data)))
     renumber(file.data, more, expected)
     assert bytes(data) + rest == expected

@@ -4,6 +4,7 @@ import os
 import socket
 import threading
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,8 +13,10 @@ from ibb.server.connections.connection import PeerGone
 from ibb.server.connections.direct_sender import DirectSender
 from ibb.server.dump import packet_buffers, socket_pump
 from ibb.server.dump.dump_batch import Batch, Outcome
+from ibb.server.dump.run_encoder import REST_SECONDS
 from ibb.server.dump.socket_pump import PumpTurns, SocketPump
 
+from ...integration.waiting import wait_until
 from ..conftest import publish
 from ..raw_client import RawClient, dumping, until_sessions
 from ..waiting import until
@@ -94,7 +97,8 @@ def test_what_a_stream_has_sent_itself_is_taken_and_not_sent_again(ends):
     assert ends[1].recv(1000) == b"\1" * 100 + b"\2" * 60 + b"\3" * 100 + b"\4" * 60
 
 
-def test_what_a_client_does_not_take_is_returned_and_can_be_sent_later(ends):
+def test_what_a_client_does_not_take_is_returned_and_can_be_sent_later(ends, monkeypatch):
+    monkeypatch.setattr(socket_pump, "REST_SECONDS", 0.1)
     stream = Batches(2, LARGE)
     pump, took = pump_of(stream)
     batch = pump.turn(DirectSender(ends[0].fileno()), took)
@@ -114,13 +118,120 @@ def test_nothing_is_made_for_a_client_that_has_left(ends):
     assert (stream.made, took) == (1, [1])
 
 
-def test_while_others_wait_nobody_keeps_a_thread_for_a_client(ends, monkeypatch):
-    monkeypatch.setattr(socket_pump, "SHORT_TURN_SECONDS", SECONDS)
-    waits = []
+class Turn(threading.Thread):
+    """A turn in a thread that has the only permit, for a client that is sent much."""
+
+    def __init__(self, ends, taken=1):
+        super().__init__(daemon=True)
+        self.pump, self.took = pump_of(Batches(1, LARGE), taken=taken)
+        self.permits = self.pump._turns.permits
+        self._sender = DirectSender(ends[0].fileno())
+
+    def run(self):
+        self.permits.take()
+        self.pump.turn(self._sender, self.took)
+        self.permits.give()
+
+
+@pytest.mark.parametrize("taken", [1, 3])
+def test_whoever_waits_nobody_keeps_a_permit_for_a_client(ends, taken, monkeypatch):
+    monkeypatch.setattr(socket_pump, "REST_SECONDS", SECONDS)
+    turn, found = Turn(ends, taken), bytearray()
+    assert not turn.pump.waits
+    turn.start()
+    wait_until(lambda: turn.pump.waits, SECONDS)
+    turn.permits.take()
+    assert turn.pump.taken < LARGE
+    reading = threading.Thread(target=read_all, args=(ends[1], found, LARGE))
+    reading.start()
+    wait_until(lambda: turn.permits.resting == 0, SECONDS)  # it asks for its permit,
+    assert turn.is_alive()  # and has to wait
+    assert not turn.pump.waits
+    assert turn.took == []
+    turn.permits.give()
+    reading.join(SECONDS)
+    turn.join(SECONDS)
+    assert (turn.took, turn.pump.taken) == ([1], LARGE)
+    assert found == b"\1" * LARGE
+    assert (turn.permits.free, turn.permits.resting, turn.pump.waits) == (1, 0, False)
+
+
+def test_a_permit_comes_back_from_a_wait_that_fails(ends, monkeypatch):
+    monkeypatch.setattr(DirectSender, "wait", lambda *_: 1 // 0)
+    pump, took = pump_of(Batches(1, LARGE))
+    permits = pump._turns.permits
+    permits.take()
+    with pytest.raises(ZeroDivisionError):
+        pump.turn(DirectSender(ends[0].fileno()), took)
+    assert (permits.free, permits.resting, pump.waits) == (0, 0, False)
+
+
+def test_nobody_waits_for_a_client_while_enough_others_do(ends, monkeypatch):
+    monkeypatch.setattr(socket_pump, "RESTING_MAX", 1)
     monkeypatch.setattr(DirectSender, "wait", lambda _, seconds: waits.append(seconds))
-    pump, took = pump_of(Batches(1, LARGE), threads=2, taken=3)
+    waits, (pump, took) = [], pump_of(Batches(1, LARGE))
+    permits = pump._turns.permits
+    permits.take()
+    assert permits.lend()
+    permits.take()
     assert pump.turn(DirectSender(ends[0].fileno()), took).data
     assert (took, waits) == ([], [])
+    assert (permits.free, permits.resting) == (0, 1)
+
+
+@pytest.fixture
+def waits(ends, monkeypatch):
+    """Return how long each wait lasts, and whether the client reads then; and the clock."""
+    told, now = [], [0.0]
+
+    def wait(_, seconds):
+        lasts, reads = told.pop(0) if len(told) > 1 else told[0]
+        now[0] += lasts
+        if reads:
+            ends[1].recv(LARGE)
+        else:
+            assert lasts == seconds
+        return reads
+
+    ends[1].setblocking(False)
+    monkeypatch.setattr(socket_pump, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(DirectSender, "wait", wait)
+    return told, now
+
+
+def test_a_turn_rests_for_no_longer_than_it_may(ends, waits):
+    """In all, however often its client reads something; the next one may again."""
+    (told, now), (pump, took) = waits, pump_of(Batches(2, LARGE))
+    told[:] = [(0.3, True), (0.2, True), (socket_pump.WAIT_SECONDS, False)]
+    batch = pump.turn(DirectSender(ends[0].fileno()), took)
+    assert len(batch.data) == LARGE - pump.taken
+    assert REST_SECONDS <= now[0] <= REST_SECONDS + 2 * socket_pump.WAIT_SECONDS
+    told[:], now[0] = [(REST_SECONDS / 4, True)], 0.0
+    assert pump.turn(DirectSender(ends[0].fileno()), took).data
+    assert now[0] == REST_SECONDS
+    assert took == []
+
+
+def test_while_a_turn_rests_its_time_does_not_pass(ends, waits):
+    (told, now), (pump, took) = waits, pump_of(Batches(4, 1 << 20), taken=2)
+    told[:] = [(4 * socket_pump.TURN_SECONDS, True), (0.0, True)]
+    assert pump.turn(DirectSender(ends[0].fileno()), took).outcome is Outcome.IDLE
+    assert took == [1, 2, 3, 4]
+    assert now[0] == 4 * socket_pump.TURN_SECONDS
+
+
+@pytest.mark.parametrize(("threads", "taken", "sealing"), [(1, 2, 0), (2, 3, 1), (4, 1, 5)])
+def test_those_that_wait_for_their_clients_make_no_crowd(threads, taken, sealing):
+    turns = PumpTurns(threads)
+    turns.taken, turns.sealing = taken, sealing
+    resting = 0
+    while turns.crowded:
+        turns.permits.take()
+        assert turns.permits.lend()
+        resting += 1
+    assert resting == taken + sealing - threads
+    turns.permits.take_back()
+    assert turns.crowded
 
 
 def test_a_turn_is_over_when_its_time_is(ends, monkeypatch):
