@@ -195,7 +195,10 @@ def test_one_thread_more_than_may_work_stands_ready(lending):
     settled(pool)
     late = [pool.submit(int) for _ in range(20)]
     wait(late, SECONDS)
+    settled(pool)
     assert len(pool._workers) == 3
+    pool.shutdown()
+    assert pool._coming == 0
 
 
 def test_who_stands_ready_works_when_another_one_lends_its_permit(lending):

@@ -65,6 +65,7 @@ class Run(threading.Thread):
         """Begin it; return when it waits for its client."""
         self.start()
         wait_until(lambda: self.encoder.is_resting, SECONDS)
+        assert (self.permits.free, self.permits.resting) == (1, 1)
 
     def read(self):
         self.data += self.client.received()
@@ -151,15 +152,21 @@ def test_others_work_while_a_run_waits_for_its_client(file, runs, kind):
 
 
 def test_a_run_rests_for_no_longer_than_it_may(file, runs):
-    """The client of the first one takes nothing, that of the other one something in between."""
-    one, other = runs(file, "alone"), runs(file, "made by others")
+    """One client takes nothing, one something in between; one takes it when others work long."""
+    one, other, late = (runs(file, kind) for kind in KINDS)
     begun = time.monotonic()
-    for run in (one, other):
+    for run in (one, other, late):
         run.begin()
+    all_rest = time.monotonic()
+    late.permits.take()
+    late.read()
     wait_until(lambda: time.monotonic() > begun + 0.8 * REST_SECONDS, SECONDS)
     other.read()
     taken = len(other.data)
-    for run in (one, other):
+    wait_until(lambda: late.permits.resting == 0, SECONDS)
+    wait_until(lambda: time.monotonic() > all_rest + REST_SECONDS, SECONDS)
+    late.permits.give()
+    for run in (one, other, late):
         run.join(SECONDS)
         assert REST_SECONDS <= run.encoder.rested / 1e9 < 1.7 * REST_SECONDS
         assert (run.code, run.encoder.error) == (FULL, 0)

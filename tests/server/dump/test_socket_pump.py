@@ -140,6 +140,7 @@ def test_whoever_waits_nobody_keeps_a_permit_for_a_client(ends, taken, monkeypat
     assert not turn.pump.waits
     turn.start()
     wait_until(lambda: turn.pump.waits, SECONDS)
+    assert (turn.permits.free, turn.permits.resting) == (1, 1)
     turn.permits.take()
     assert turn.pump.taken < LARGE
     reading = threading.Thread(target=read_all, args=(ends[1], found, LARGE))
