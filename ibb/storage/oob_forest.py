@@ -40,9 +40,10 @@ class Root:
 
 @dataclass(frozen=True, slots=True)
 class ForestMark:
-    """A savepoint of a forest; node 0 is the same as long as any node of it remains."""
+    """A savepoint of a forest: its trees, and where node 0 was written if there is one."""
 
     roots: tuple[Root, ...]
+    first: Position
 
 
 class OobForest:
@@ -130,11 +131,12 @@ class OobForest:
 
     def save(self) -> ForestMark:
         """Return a savepoint."""
-        return ForestMark(self.roots)
+        return ForestMark(self.roots, Position(self._first_file, self._first_at))
 
     def restore(self, mark: ForestMark) -> None:
         """Go back to a savepoint: what was written since is garbage, and indexes repeat."""
         self._roots = self.count = 0
+        self._first_file, self._first_at = mark.first
         for root in mark.roots:
             place = self._roots
             self._file_of[place], self._root_at[place] = root.position

@@ -54,6 +54,7 @@ def same(forest, model):
     if model.count:
         reference = forest.reference()
         assert (reference.count, reference.last) == (model.count, model.trees[-1][-1])
+        assert reference.first == model.trees[0][0]
     return True
 
 
@@ -72,7 +73,7 @@ STEPS = st.lists(
 @given(STEPS)
 def test_it_is_as_one_of_objects_whatever_is_done(steps):
     forest, model, marks, left_behind = OobForest(), Model(), [], []
-    at, firsts = Position(3, 1000), {}
+    at = Position(3, 1000)
     for what, which, more in steps:
         if what == "add":
             at = Position(at.file_no + which, at.offset + more)
@@ -95,9 +96,6 @@ def test_it_is_as_one_of_objects_whatever_is_done(steps):
             forest.restore(mark)
             model = Model(then.trees)
         assert same(forest, model)
-        if forest.count:
-            first = forest.reference().first
-            assert first == firsts.setdefault(forest.count > 0 and model.trees[0][0], first)
     for other, then in left_behind:
         assert same(other, then)
 
@@ -115,6 +113,17 @@ def test_the_first_record_is_that_of_the_first_node_that_stayed():
     assert forest.reference().first == Position(0, 700)
     assert forest.reference().last == Position(1, 900)
     assert forest.copy().reference() == forest.reference()
+
+
+def test_a_savepoint_behind_one_that_was_gone_back_to_has_its_own_first_node():
+    forest = OobForest()
+    empty = forest.save()
+    forest.add(Position(0, 600))
+    one = forest.save()
+    forest.restore(empty)
+    forest.add(Position(0, 700))
+    forest.restore(one)
+    assert forest.reference().first == Position(0, 600)
 
 
 def test_what_is_not_behind_the_last_node_is_no_node():
@@ -135,7 +144,7 @@ def test_there_is_room_for_as_many_trees_as_there_can_be():
         nodes += 2**height - 1
         roots.append(Root(Position(0, 600 + place), nodes - 1, height))
     forest = OobForest()
-    forest.restore(ForestMark(tuple(roots)))
+    forest.restore(ForestMark(tuple(roots), roots[0].position))
     assert forest.roots == tuple(roots)
     forest.add(Position(1, 600))
     assert [root.height for root in forest.roots] == [*range(62, 1, -1), 2]
