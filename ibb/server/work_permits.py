@@ -42,7 +42,8 @@ class WorkPermits:
         if not cython.compiled:
             self._asking, self._first = [0] * _kinds, [0] * _kinds
             self._mutex = threading.Lock()
-            self._turns = [threading.Lock() for _ in range(_kinds * self._threads)]
+            # They count, as C's do: a turn may be called again before its thread has woken.
+            self._turns = [threading.Semaphore() for _ in range(_kinds * self._threads)]
         else:
             self._mutex = PyThread_allocate_lock()  # noqa: F821
             if self._mutex == cython.NULL:

@@ -93,8 +93,14 @@ class WorkerThreads(Executor):
         elif len(self._workers) < self._most:
             name = f"{self._name}_{len(self._workers)}"
             worker = _Worker(name, self._next, self._permits)
+            try:
+                worker.start()
+            except RuntimeError:  # the system has no more of them
+                if not self._workers:
+                    self._waiting.clear()
+                    raise
+                return
             self._workers.append(worker)
-            worker.start()
         else:
             return
         self._coming += 1

@@ -330,3 +330,19 @@ async def test_what_a_call_that_failed_knew_goes_with_its_error(pool):
             await until(lambda gone=gone: gone() is None)
     finally:
         gc.enable()
+
+
+def test_where_the_system_has_no_more_threads_those_there_are_do_all(monkeypatch):
+    def none_left(_):
+        raise RuntimeError("can't start new thread")
+
+    few = WorkerThreads(3, "few", WorkPermits(1, 2))
+    assert few.submit(int).result(SECONDS) == 0
+    monkeypatch.setattr(threading.Thread, "start", none_left)
+    calls = [few.submit(int) for _ in range(20)]
+    assert [call.result(SECONDS) for call in calls] == [0] * 20
+    other = WorkerThreads(1, "other")
+    with pytest.raises(RuntimeError, match="new thread"):
+        other.submit(int)
+    other.shutdown()
+    few.shutdown()
