@@ -9,13 +9,14 @@ is before those that begin; of either kind, who asks first is first. Runs as pla
 
 from __future__ import annotations
 
-import threading
 from typing import Final
 
 try:
     import cython
 except ImportError:  # nothing needs it to run
     from ibb import uncompiled as cython
+
+from .thread_locks import ThreadLocks
 
 THREADS_MAX: Final = 128
 _coming_back, _beginning, _kinds = 0, 1, 2  # of those that ask for a permit
@@ -39,50 +40,31 @@ class WorkPermits:
             raise ValueError(f"{permits} permits, {resting_max} threads without one")
         self.free, self.resting, self._resting_max = permits, 0, resting_max
         self._threads = permits + resting_max
+        self._mutex, self._turns = ThreadLocks(1), ThreadLocks(_kinds * self._threads)
+        for turn in range(_kinds * self._threads):
+            self._turns.take(turn)  # the next who does so waits
         if not cython.compiled:
             self._asking, self._first = [0] * _kinds, [0] * _kinds
-            self._mutex = threading.Lock()
-            # They count, as C's do: a turn may be called again before its thread has woken.
-            self._turns = [threading.Semaphore() for _ in range(_kinds * self._threads)]
-        else:
-            self._mutex = PyThread_allocate_lock()  # noqa: F821
-            if self._mutex == cython.NULL:
-                raise MemoryError
-            for turn in range(_kinds * self._threads):
-                self._turns[turn] = PyThread_allocate_lock()  # noqa: F821
-                if self._turns[turn] == cython.NULL:
-                    raise MemoryError
-        for turn in range(_kinds * self._threads):
-            self._wait_for(turn)  # the next who does so waits
-
-    def __dealloc__(self) -> None:
-        """Give the locks back."""
-        if cython.compiled:
-            for turn in range(_kinds * self._threads):
-                if self._turns[turn] != cython.NULL:
-                    PyThread_free_lock(self._turns[turn])  # noqa: F821
-            if self._mutex != cython.NULL:
-                PyThread_free_lock(self._mutex)  # noqa: F821
 
     def take(self) -> None:
         """Return with a permit."""
         with cython.nogil:
-            self._acquire()
+            self._mutex.take(0)
             self._take(_beginning)
 
     def give(self) -> None:
         """Let another one have the permit."""
         with cython.nogil:
-            self._acquire()
+            self._mutex.take(0)
             self._hand_on()
-            self._release()
+            self._mutex.give(0)
 
     def give_way(self) -> None:
         """Return with a permit again, behind those that have come back."""
         with cython.nogil:
-            self._acquire()
+            self._mutex.take(0)
             if self._asking[_coming_back] == 0:
-                self._release()
+                self._mutex.give(0)
             else:
                 self._hand_on()
                 self._take(_beginning)
@@ -98,17 +80,17 @@ class WorkPermits:
 
     def rest(self) -> bool:
         """Do as `lend`, without the interpreter."""
-        self._acquire()
+        self._mutex.take(0)
         may = self.resting < self._resting_max
         if may:
             self.resting += 1
             self._hand_on()
-        self._release()
+        self._mutex.give(0)
         return may
 
     def work_on(self) -> None:
         """Do as `take_back`, likewise."""
-        self._acquire()
+        self._mutex.take(0)
         self.resting -= 1
         self._take(_coming_back)
 
@@ -116,12 +98,12 @@ class WorkPermits:
         """Take a permit, and release the mutex."""
         if self.free > 0:
             self.free -= 1
-            self._release()
+            self._mutex.give(0)
             return
         turn = kind * self._threads + (self._first[kind] + self._asking[kind]) % self._threads
         self._asking[kind] += 1
-        self._release()
-        self._wait_for(turn)
+        self._mutex.give(0)
+        self._turns.take(turn)
 
     def _hand_on(self) -> None:
         """Give a permit to who is to have it next."""
@@ -130,30 +112,6 @@ class WorkPermits:
                 turn = self._first[kind]
                 self._first[kind] = (turn + 1) % self._threads
                 self._asking[kind] -= 1
-                self._call(kind * self._threads + turn)
+                self._turns.give(kind * self._threads + turn)
                 return
         self.free += 1
-
-    def _wait_for(self, turn: int) -> None:
-        if cython.compiled:
-            PyThread_acquire_lock(self._turns[turn], 1)  # noqa: F821
-        else:
-            self._turns[turn].acquire()
-
-    def _call(self, turn: int) -> None:
-        if cython.compiled:
-            PyThread_release_lock(self._turns[turn])  # noqa: F821
-        else:
-            self._turns[turn].release()
-
-    def _acquire(self) -> None:
-        if cython.compiled:
-            PyThread_acquire_lock(self._mutex, 1)  # noqa: F821
-        else:
-            self._mutex.acquire()
-
-    def _release(self) -> None:
-        if cython.compiled:
-            PyThread_release_lock(self._mutex)  # noqa: F821
-        else:
-            self._mutex.release()

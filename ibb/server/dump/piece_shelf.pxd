@@ -1,16 +1,10 @@
 cimport cython
-from cpython.pythread cimport (
-    PyThread_acquire_lock,
-    PyThread_allocate_lock,
-    PyThread_free_lock,
-    PyThread_release_lock,
-    PyThread_type_lock,
-)
 from libc.string cimport memcpy
 
 from ibb.server.dump.encoder_state cimport load_state, save_state, sent_of
 from ibb.server.dump.run_encoder cimport RunEncoder
 from ibb.server.dump.sequence_ids cimport renumber_here
+from ibb.server.thread_locks cimport ThreadLocks
 
 cdef int _kind, _generation, _file, _border, _sent, _users, _turn, _groups, _state, _used
 cdef int _empty, _width, _domains_max
@@ -22,7 +16,7 @@ cdef class PieceShelf:
     cdef long long[::1] _numbers
     cdef unsigned long long[::1] _gtids
     cdef long long _room, _pieces, _now
-    cdef PyThread_type_lock _lock
+    cdef ThreadLocks _lock
 
     @cython.locals(border="long long", sent="long long", found="long long")
     cpdef long long find(self, RunEncoder encoder, long long kind, long long generation) noexcept nogil
@@ -52,7 +46,3 @@ cdef class PieceShelf:
 
     @cython.locals(base="long long", place=int)
     cdef void _load_groups(self, long long piece, RunEncoder encoder) noexcept nogil
-
-    cdef void _acquire(self) noexcept nogil
-    cdef void _release(self) noexcept nogil
-

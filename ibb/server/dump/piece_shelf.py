@@ -10,7 +10,6 @@ the same time both send their own. Runs as plain Python, too; `piece_shelf.pxd` 
 
 from __future__ import annotations
 
-import threading
 from array import array
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +17,8 @@ try:
     import cython
 except ImportError:  # nothing needs it to run
     from ibb import uncompiled as cython
+
+from ibb.server.thread_locks import ThreadLocks
 
 from . import encoder_state
 from .run_encoder import DOMAINS_MAX
@@ -56,17 +57,7 @@ class PieceShelf:
         self._now = 0
         for piece in range(self._pieces):
             self._numbers[piece * NUMBERS + _users] = self._numbers[piece * NUMBERS + _turn] = 0
-        if not cython.compiled:
-            self._lock = threading.Lock()
-        else:
-            self._lock = PyThread_allocate_lock()  # noqa: F821
-            if self._lock == cython.NULL:
-                raise MemoryError
-
-    def __dealloc__(self) -> None:
-        """Give the lock back."""
-        if cython.compiled:
-            PyThread_free_lock(self._lock)  # noqa: F821
+        self._lock = ThreadLocks(1)
 
     def find(self, encoder: RunEncoder, kind: int, generation: int) -> int:
         """
@@ -78,13 +69,13 @@ class PieceShelf:
             generation: of the history.
         """
         border, sent = encoder.border, sent_of(encoder)
-        self._acquire()
+        self._lock.take(0)
         found = self._at(kind, generation, encoder.walker.file_no, border, sent)
         if found >= 0 and self._size_of(found) > len(encoder.packets._out):
             found = -1  # its rest would not fit where the encoder makes packets
         if found >= 0:
             self._numbers[found * _width + _users] += 1
-        self._release()
+        self._lock.give(0)
         return found
 
     def send(self, piece: int, encoder: RunEncoder, descriptor: int) -> int:
@@ -114,9 +105,9 @@ class PieceShelf:
             size = encoder.packets.offer_from(descriptor, self._memory, at, used)
             if 0 <= size < used:
                 self._copy_out(at, encoder, size)
-        self._acquire()
+        self._lock.take(0)
         self._numbers[piece * _width + _users] -= 1
-        self._release()
+        self._lock.give(0)
         return size
 
     def keep(self, encoder: RunEncoder, kind: int, generation: int, border: int, sent: int) -> bool:
@@ -134,21 +125,21 @@ class PieceShelf:
         if used > self._room:
             return False
         file_no = encoder.walker.file_no
-        self._acquire()
+        self._lock.take(0)
         piece = -1
         if self._at(kind, generation, file_no, border, sent) < 0:
             piece = self._oldest()
         if piece >= 0:
             self._numbers[piece * _width + _kind] = _empty
             self._numbers[piece * _width + _users] = 1  # until it is there
-        self._release()
+        self._lock.give(0)
         if piece < 0:
             return False
         self._copy_in(piece * self._room, encoder)
         save_state(encoder, self._numbers, piece * _width + _state)
         self._save_groups(piece, encoder)
         base = piece * _width
-        self._acquire()
+        self._lock.take(0)
         self._numbers[base + _users] = 0
         is_first = self._at(kind, generation, file_no, border, sent) < 0
         if is_first:  # else another has been quicker
@@ -157,7 +148,7 @@ class PieceShelf:
             self._numbers[base + _sent] = sent
             self._now += 1
             self._numbers[base + _turn] = self._now
-        self._release()
+        self._lock.give(0)
         return is_first
 
     def _at(self, kind: int, generation: int, file_no: int, border: int, sent: int) -> int:
@@ -222,15 +213,3 @@ class PieceShelf:
             encoder._domains[place] = self._gtids[base + 3 * place]
             encoder._servers[place] = self._gtids[base + 3 * place + 1]
             encoder._numbers[place] = self._gtids[base + 3 * place + 2]
-
-    def _acquire(self) -> None:
-        if cython.compiled:
-            PyThread_acquire_lock(self._lock, 1)  # noqa: F821
-        else:
-            self._lock.acquire()
-
-    def _release(self) -> None:
-        if cython.compiled:
-            PyThread_release_lock(self._lock)  # noqa: F821
-        else:
-            self._lock.release()
