@@ -343,6 +343,8 @@ def test_where_the_system_has_no_more_threads_those_there_are_do_all(monkeypatch
     assert [call.result(SECONDS) for call in calls] == [0] * 20
     other = WorkerThreads(1, "other")
     with pytest.raises(RuntimeError, match="new thread"):
-        other.submit(int)
+        other.submit(calls.append, "refused")
+    monkeypatch.undo()
+    assert other.submit(len, calls).result(SECONDS) == 20
     other.shutdown()
     few.shutdown()
