@@ -65,6 +65,8 @@ class EdgeStore:
         self.options = options
         self.disk = disk or _used_disk(options, state, state_pages).copy()
         self.store = Store.open(DIRECTORY, options, disk=self.disk)
+        assert self.store.copies_set_aside == []
+        assert disk is not None or self.page >= options.file_pages - FREE_PAGES
         self.published: list[tuple[str, bytes]] = []
 
     @property
@@ -130,7 +132,6 @@ class EdgeStore:
             disk = self.disk
         again = EdgeStore(self.options, disk)
         again.published = list(self.published)
-        assert again.store.copies_set_aside == []
         return again
 
     def check(self) -> Binlog:
@@ -179,11 +180,11 @@ def _used_disk(
     if state:
         store.reset(BinlogState(state))
     if options.file_pages > FREE_PAGES:
-        # The redo log must know nothing of the pages that are about to change.
-        store._engine.checkpoint()
-        store._engine._redo.begin_next_segment(store._engine.writer.end)
-        store.close()
+        # The redo log must know nothing of the pages that are about to change, but where they end.
         size, image = options.page_size, disk.images[f"{DIRECTORY}/binlog-000000.ibb"]
+        store._engine.checkpoint()
+        end = Position(0, (options.file_pages - FREE_PAGES) * size)
+        store._engine._redo.begin_next_segment(end)  # and is killed: to close would begin another
         with_state, without = (_garbage_page(before, size) for before in (EMPTY_STATE, b""))
         for number in range(1 + state_pages, options.file_pages - FREE_PAGES):
             has_state = number == 1 or number % options.interval_pages == 0
