@@ -5,7 +5,6 @@ import itertools
 from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.server.dump import dump_stream, page_feed, run_stream
 from ibb.server.dump.dump_batch import Outcome
-from ibb.server.dump.dump_stream import DumpStream
 from ibb.server.dump.shared_blocks import SharedBlocks
 from ibb.server.dump.tail_stream import TailStream
 from ibb.storage import page_runs
@@ -14,7 +13,7 @@ from ibb.storage.page_runs import PageRuns
 from ibb.storage.store import Store
 
 from ...storage.events import query, rows_event, xid
-from .made_streams import made_by, packets_of, request, stream
+from .made_streams import Alone, packets_of, request, stream
 
 BATCHES_MAX = 100_000
 
@@ -52,9 +51,9 @@ class Reader:
         first, rest = found[: self._preamble], found[self._preamble :]
         return first + [((seq - self._shift) & 255, payload) for seq, payload in rest]
 
-    def check(self, history):
+    def check(self, alone):
         """Compare with what it gets alone, as ever."""
-        plain = made_by(DumpStream, history, self.asked)
+        plain = alone.get(self.asked)
         found = first_difference(self.packets(), packets_of(plain.data))
         assert found is None, found
         assert (self.outcome, self.sent) == (plain.outcome, plain.sent)
@@ -119,7 +118,8 @@ class Crowd:
                     one.step()
 
     def check(self):
-        return [one.check(self.history) for one in self.readers]
+        alone = Alone(self.history)
+        return [one.check(alone) for one in self.readers]
 
     def close(self):
         for one in self.readers:

@@ -84,6 +84,20 @@ def made_by(kind, history, asked):
         one.close()
 
 
+class Alone:
+    """What readers get alone of a *history* that stays as it is; once for all who ask alike."""
+
+    def __init__(self, history):
+        self._history, self._made = history, []
+
+    def get(self, asked):
+        for other, made in self._made:
+            if other == asked:
+                return made
+        self._made.append((asked, made_by(DumpStream, self._history, asked)))
+        return self._made[-1][1]
+
+
 def pumped(history, asked, room):
     """Return what a stream makes that sends by itself what it reads by itself, as far as it can."""
     one = stream(RunStream, history, asked)

@@ -13,7 +13,7 @@ from ibb.storage.page_runs import PageRuns
 
 from ...storage.events import query, rows_event, xid
 from .crowd import Reader
-from .made_streams import packets_of, request
+from .made_streams import Alone, packets_of, request
 
 
 class AtOnce(Executor):
@@ -139,9 +139,9 @@ class TailReader(Reader):
         assert beats == self.beats
         return found
 
-    def check(self, history):
+    def check(self, alone):
         """Compare with what it gets alone, and what it would be told in a heartbeat now."""
-        plain = super().check(history)
+        plain = super().check(alone)
         ((_, beat),), ((_, expected),) = map(packets_of, (self.stream.heartbeat(), plain.heartbeat))
         assert beat == expected
         return plain
@@ -207,10 +207,11 @@ class TailCrowd:
 
     def check(self):
         """Have everybody read to the end, and compare."""
+        alone = Alone(self.history)
         for reader in self.readers:
             if reader.outcome is not Outcome.END:
                 reader.run()
-            reader.check(self.history)
+            reader.check(alone)
 
     def close(self):
         self.tails.close()

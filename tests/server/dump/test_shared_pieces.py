@@ -9,7 +9,6 @@ import pytest
 from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.server.dump import run_stream, shared_pieces
 from ibb.server.dump.dump_batch import Outcome
-from ibb.server.dump.dump_stream import DumpStream
 from ibb.server.dump.packet_buffers import SENT_SECONDS
 from ibb.server.dump.run_stream import RunStream
 from ibb.server.dump.shared_blocks import SharedBlocks
@@ -20,7 +19,7 @@ from ibb.storage.page_runs import PageRuns
 from ...integration.waiting import wait_until
 from ...storage.events import transaction
 from .crowd import publish
-from .made_streams import Client, by_descriptor, made_by, request, stream
+from .made_streams import Alone, Client, by_descriptor, request, stream
 
 pytestmark = pytest.mark.kernel
 PIECE_BYTES = 50_000
@@ -68,8 +67,8 @@ class SentReader:
                 break
         self.stream.forget_batch()
 
-    def check(self, store):
-        expected = made_by(DumpStream, store, self.asked)
+    def check(self, alone):
+        expected = alone.get(self.asked)
         ids = bytearray(expected.data)
         at = len(self.preamble)
         assert ids[:at] == self.preamble
@@ -107,8 +106,9 @@ def test_each_is_sent_what_it_would_get_alone(seed, tmp_path, monkeypatch):
             reader.turn(rng.randrange(1, 5), rng.choice((SENT_SECONDS, SENT_SECONDS / 2)))
             if reader.outcome is not Outcome.MORE:
                 left.remove(reader)
+        alone = Alone(store)
         for reader in readers:
-            reader.check(store)
+            reader.check(alone)
         assert sum(reader.found for reader in readers) > 10
         for reader in readers:
             reader.stream.close()
@@ -141,8 +141,9 @@ def test_threads_disturb_one_another_in_nothing(seed, tmp_path, monkeypatch):
             thread.start()
         for thread in threads:
             thread.join()
+        alone = Alone(store)
         for reader in readers:
-            reader.check(store)
+            reader.check(alone)
             reader.stream.close()
         assert sum(reader.found for reader in readers) > 10
 
@@ -166,9 +167,10 @@ def test_numbers_of_any_size_and_many_domains_come_through(tmp_path, monkeypatch
         while left := [one for one in readers if one.outcome is Outcome.MORE]:
             for reader in left:
                 reader.turn(1)
+        alone = Alone(store)
         for reader in readers:
             assert len(reader.sent) == domains
-            reader.check(store)
+            reader.check(alone)
             reader.stream.close()
         assert readers[1].found > 3
 
