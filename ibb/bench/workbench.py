@@ -161,7 +161,7 @@ class Workbench:
             self._stack.callback(signal.signal, signal.SIGTERM, before)
 
     def data(self, kind: str) -> DataSet:
-        """Return the data set of a kind, made if it is not there yet."""
+        """Return the data set of a kind, made if it is not there yet; each row begins warm."""
         size = getattr(self.scale, kind.replace("-", "_"))
         return self.sized("bulk" if kind == "history" else kind, size)
 
@@ -172,7 +172,10 @@ class Workbench:
         def progress(share: float) -> None:
             self.tell(f"making {recipe.kind} data, {share:.0%}")
 
-        return data_set(recipe, self._data, progress)
+        made = data_set(recipe, self._data, progress)
+        self.tell(f"reading {recipe.kind} data")
+        made.warm()
+        return made
 
     def ibb(self, directory: Path, *arguments: str) -> AbstractContextManager[Peer]:
         """Run `ibb serve` over a directory with files of the scale's size."""

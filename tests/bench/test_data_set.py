@@ -1,7 +1,11 @@
 """A data set holds the same groups in each of its forms, and real tools read them."""
 
+import ctypes
 import json
+import mmap
+import os
 import subprocess
+import sys
 import zlib
 from types import SimpleNamespace
 
@@ -16,12 +20,33 @@ from ibb.protocol.event import EventHeader, without_checksum
 from ibb.protocol.packet import PacketReader
 from ibb.storage import Store
 
+from ..integration.waiting import wait_until
+
+SECONDS = 20.0
 SIZES = {"one-row": 40_000, "bulk": 1 << 20, "mixed": 40_000, "huge": 3 << 20}
 
 
 @pytest.fixture(scope="module", params=SIZES)
 def made(request, tmp_path_factory):
     return data_set(Recipe(request.param, SIZES[request.param]), tmp_path_factory.mktemp("data"))
+
+
+def cached(path):
+    """Return how much of a file can be read without the disk."""
+    with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as pages:
+        told = (ctypes.c_ubyte * -(-len(pages) // mmap.PAGESIZE))()
+        begin = ctypes.c_byte.from_buffer(pages)
+        failed = ctypes.CDLL(None).mincore(ctypes.byref(begin), ctypes.c_size_t(len(pages)), told)
+        del begin
+    assert not failed
+    return sum(page & 1 for page in told) / len(told)
+
+
+def forget_cached(path):
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    return cached(path) < 0.5
 
 
 def events_of(stored):
@@ -62,6 +87,15 @@ def test_what_is_there_is_not_made_again(tmp_path, monkeypatch):
     first = data_set(recipe, tmp_path)
     monkeypatch.setattr(module, "_make", None)
     assert data_set(recipe, tmp_path) == first
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux what it has cached")
+def test_files_are_cached_behind_warming(tmp_path):
+    made = data_set(Recipe("one-row", 5_000_000, 1 << 20), tmp_path)
+    files = [made.legacy, *made.store.glob("*.ibb")]
+    wait_until(lambda: all(map(forget_cached, files)), SECONDS)  # the system may have other plans
+    made.warm()
+    assert min(map(cached, files)) > 0.9
 
 
 def test_what_was_not_finished_is_made_again(tmp_path):
