@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from .shared_pieces import Sharing
 
 GRID_BYTES: Final = 256 << 10  # of a file; whoever comes by begins a block at the same groups
+BATCHES_A_FILE: Final = 4  # after so many one goes on into one file more
 _LENT_BYTES_MIN: Final = 64 << 10  # of a batch that is left where it was made, not copied
 
 
@@ -95,7 +96,8 @@ class RunStream(DumpStream):
         self._sharing: Sharing | None = None  # with others, what is sent just now
         self._header: FileHeader | None = None  # of the kernel's file, while it leads
         self._led_from: Position | None = None  # where the reader is meanwhile, if it is up to date
-        self._first_file: int | None = None  # that it began in, until the first batch is made
+        self._batches = 0  # before this one
+        self._last_file = 0  # that the batch goes on into
 
     def under_way(self) -> tuple[int, bool]:
         """Return how much of a batch a thread has sent, and whether the client takes no more."""
@@ -114,8 +116,6 @@ class RunStream(DumpStream):
     def start(self) -> Batch:
         """Find the start and return the first packets, or END with the reason against it."""
         batch = super().start()
-        if self._at is not None:
-            self._first_file = self._at.position.file_no
         with self._joining:
             if not self._has_left:  # from here on the history is kept as it is: it is held
                 self._has_joined = True
@@ -130,8 +130,10 @@ class RunStream(DumpStream):
         self._give_back()
         self._sender, self._sent_size, self._seconds = sender, 0, seconds
         self._sharing = None
+        assert self._at is not None
+        self._last_file = self._at.position.file_no + self._batches // BATCHES_A_FILE
         batch = super().next_batch()
-        self._first_file = None
+        self._batches += 1
         goes_on = batch.outcome is Outcome.MORE and self._header is not None
         if not goes_on or self._pace.limited:  # this may last
             self._blocks.pieces.leave(self._seat)
@@ -171,14 +173,13 @@ class RunStream(DumpStream):
 
     def _send_run(self, wanted: int, out: list[Buffer]) -> int | None:
         """Let the kernel add packets; None: it goes on, else the reader is where it stopped."""
-        kernel, first = self._kernel, self._first_file
+        kernel = self._kernel
         if self._is_odd:
             self._lead_by_reader()
             return 0
         kernel.is_last = self.stopping
-        is_ahead = first is not None and self._reader.position.file_no > first
-        if out and is_ahead and self._header is None:
-            return None  # who seeks waits for no further file
+        if out and self._header is None and self._reader.position.file_no > self._last_file:
+            return None  # little for who leaves behind a few groups: a file costs more than they do
         if self._header is not None and self._pace.delay and not kernel.in_group:
             self._lead_by_reader()
         if not kernel.in_group and (self.stopping or not self._begin_run()):
@@ -198,7 +199,7 @@ class RunStream(DumpStream):
         block = self._blocks.find(self._seat, self._block_place(self._header))
         if block is not None:
             return self._send_block(block, out)
-        more = wanted // 2 if first is None else 0
+        more = wanted // 2 if self._batches else 0
         return self._send_made(wanted + more, out, take_buffer())
 
     def _wants_long(self, out: list[Buffer]) -> bool:

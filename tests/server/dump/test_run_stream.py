@@ -17,7 +17,7 @@ from ibb.server.dump.dump_stream import DumpStream
 from ibb.server.dump.dump_terms import DumpTerms
 from ibb.server.dump.pacing import Pacing
 from ibb.server.dump.packet_buffers import BUFFER_BYTES, LONG_BUFFER_BYTES, LONG_BYTES
-from ibb.server.dump.run_stream import RunStream
+from ibb.server.dump.run_stream import BATCHES_A_FILE, RunStream
 from ibb.server.dump.shared_blocks import SharedBlocks
 from ibb.storage import Store, StoreOptions
 from ibb.storage.clock import SystemClock
@@ -360,8 +360,9 @@ def test_what_is_durable_by_its_own_flush_is_sent_although_the_kernel_cannot():
 
 
 def test_who_seeks_does_not_wait_for_one_file_after_the_other():
+    """Nor for those that the dump of who had sought before goes into when nobody is there."""
     with made_up(SimDisk(), random.Random(5), 512, 0) as store:
-        for number in range(1, 61):
+        for number in range(1, 121):
             with store.begin() as group:
                 group.write(rows_event(20) + xid(number))
                 group.commit(Gtid(0, 1, number), wait=False)
@@ -369,14 +370,15 @@ def test_who_seeks_does_not_wait_for_one_file_after_the_other():
                 store.switch_file()
         store.sync()
         assert_same(store, request())
-        for last in (0, 3, 7, 59):
+        for last in (0, 3, 7, 119):
             position = GtidPosition([Gtid(0, 1, last)] if last else [])
             made = stream(RunStream, store, request(connect_state=position))
             made.start()
-            first = newest = made.next_batch().sent[0].seq
-            assert last < first <= last + 4
-            batches = 0  # behind the first they are as ever
+            newest = [last]
             while (batch := made.next_batch()).outcome is Outcome.MORE:
-                newest, batches = batch.sent[0].seq, batches + 1
-            assert (newest, batches <= 2) == (60, True)
+                newest.append(batch.sent[0].seq)
             made.close()
+            assert newest[-1] == 120
+            for place, (seq, later) in enumerate(pairwise(newest)):
+                assert seq < later <= seq + 3 * (place // BATCHES_A_FILE + 1) + 1
+            assert len(newest) < 20  # of 40 files: more and more at a time
