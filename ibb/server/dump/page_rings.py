@@ -16,7 +16,7 @@ from ibb.storage.page_ring import PageRing
 if TYPE_CHECKING:
     from .page_feed import PageFeed
 
-RING_BYTES: Final = 4 << 20  # so that who goes back from a commit record finds its pieces
+RING_BYTES: Final = 2 << 20  # so that who goes back from a commit record finds its pieces
 SMALL_RING_BYTES: Final = 1 << 20  # of those in a crowd, which share most of what they send
 LARGE_RINGS: Final = 8  # that are used at a time, before others are small
 READ_BYTES: Final = 256 << 10  # into it at a time: they stay in the processor's caches
