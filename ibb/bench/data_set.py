@@ -58,7 +58,7 @@ _HASH_START: Final = 0xCBF29CE484222325
 _HASH_FACTOR: Final = 0x100000001B3
 _HASH_MASK: Final = (1 << 64) - 1
 _PROGRESS_EVERY: Final = 256  # pieces
-_COPY_BYTES: Final = 1 << 20
+_READ_BYTES: Final = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -144,8 +144,8 @@ class DataSet:
 
     def warm(self) -> None:
         """Have its files in the page cache, as far as there is room for them."""
-        buffer = bytearray(_COPY_BYTES)
-        for path in (self.legacy, *sorted(self.store.iterdir())):
+        buffer = bytearray(_READ_BYTES)
+        for path in (path for path in self.folder.rglob("*") if path.is_file()):
             with path.open("rb", buffering=0) as file:
                 while file.readinto(buffer):
                     pass
