@@ -11,11 +11,12 @@ from .format_catalogue import SIDECAR_NAME
 from .leases import LEASES_NAME
 from .redo_segment import SEGMENT_NAMES
 from .reset_marker import MARKER_NAME
+from .rising_note import NOTE_NAME
 from .small_file import NEW_SUFFIX
 from .synced_note import LOCK_NAME
 
 _HISTORY: Final = frozenset((*SEGMENT_NAMES, MARKER_NAME, UNFINISHED_NAME))
-_BESIDE: Final = frozenset((LOCK_NAME, SIDECAR_NAME, LEASES_NAME))
+_BESIDE: Final = frozenset((LOCK_NAME, SIDECAR_NAME, LEASES_NAME, NOTE_NAME))
 _EVERYWHERE: Final = "lost+found"  # at the top of a file system
 # What every directory of MariaDB's or MySQL's data has one of.
 _DATA_OF_A_SERVER: Final = frozenset(("ibdata1", "aria_log_control", "auto.cnf"))

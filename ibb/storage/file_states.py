@@ -3,15 +3,19 @@ The full states with which files begin, once they were read: those of a file nev
 
 Where they only rise from one file to the next, the newest one that is before a position is found by
 a few of them. That has to be seen file by file, since a server may log a lower number than before,
-and a domain may be deleted; so it is kept, too. Source: ibb-format 8.3.
+and a domain may be deleted; so it is kept, too, and servers note it for their next start
+(`rising_note`).
+Source: ibb-format 8.3.
 """
 
 import threading
+from collections.abc import Callable
 
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.gtid import GtidPosition
 
 PAIRS_MAX = 1 << 19  # (domain, server) pairs of all states that are kept
+POOR_GUESSES_MAX = 2  # behind which the middle is taken once
 RISING_PAIRS_MAX = 256  # of a state; to compare larger ones takes longer than it saves
 
 
@@ -26,7 +30,7 @@ class FileStates:
 
     @property
     def rising(self) -> range:
-        """Numbers of files one behind the other; whose states are known, and rise."""
+        """Numbers of files one behind the other, whose states rise; the last one's is known."""
         return self._rising
 
     def get(self, file_no: int) -> BinlogState | None:
@@ -43,8 +47,16 @@ class FileStates:
                 self._pairs += len(state) + 1  # a file without pairs takes room, too
             self._extend(file_no)
 
+    def trust(self, rising: range) -> bool:
+        """Take it that the states of some files rise, the last one's is known; return whether."""
+        with self._mutex:
+            if rising[-1] not in self._states or not set(self._rising) <= {rising[-1]}:
+                return False
+            self._rising = rising
+            return True
+
     def forget(self, file_no: int) -> None:
-        """Know nothing of a file that has gone, or may be another one from now on."""
+        """Know nothing of a file that has gone, is damaged, or may be another one from now on."""
         with self._mutex:
             state = self._states.pop(file_no, None)
             if state is not None:
@@ -53,7 +65,7 @@ class FileStates:
                 self._rising = range(file_no + 1, self._rising.stop)
 
     def newest_before(
-        self, rising: range, position: GtidPosition
+        self, rising: range, position: GtidPosition, read: Callable[[int], BinlogState]
     ) -> tuple[int, BinlogState] | None:
         """
         Return the newest of some files whose state is before a position; None if there is none.
@@ -61,19 +73,34 @@ class FileStates:
         Args:
             rising: some of what `rising` was.
             position: what a reader has.
+            read: returns the state of a file that is not known; raises KeyError if it has none.
 
         Raises:
             KeyError: one of them has gone since.
         """
-        found = None
+        found: tuple[int, BinlogState] | None = None
+        above: tuple[int, BinlogState] | None = None
         low, high = rising.start, rising.stop  # the file is one of these, or none is
+        poor = 0  # guesses one behind the other that left more than half of them
         while low < high:
-            middle = (low + high) // 2
-            state = self._states[middle]
+            size, middle, is_guess = high - low, (low + high) // 2, False
+            if above is None:
+                middle = high - 1  # most who ask are near the end
+            elif found is None:
+                middle = low
+            elif poor < POOR_GUESSES_MAX:  # one that was right wants a look at the next file
+                middle = min(max(_guess(found, above, position), low), high - 1)
+                is_guess = True
+            state = self._states.get(middle)
+            if state is None:
+                if middle not in self._rising:
+                    raise KeyError(middle)
+                state = read(middle)
             if state.is_before(position):
                 found, low = (middle, state), middle + 1
             else:
-                high = middle
+                above, high = (middle, state), middle
+            poor = poor + 1 if is_guess and high - low > size // 2 else 0
         return found
 
     def _extend(self, file_no: int) -> None:
@@ -90,5 +117,19 @@ class FileStates:
         self._rising = range(start, stop)
 
     def _rises(self, file_no: int) -> bool:
-        state, later = self._states[file_no], self._states[file_no + 1]
-        return len(later) <= RISING_PAIRS_MAX and state.rises_to(later)
+        state, later = self._states.get(file_no), self._states.get(file_no + 1)
+        if state is None or later is None or len(later) > RISING_PAIRS_MAX:
+            return False
+        return state.rises_to(later)
+
+
+def _guess(
+    found: tuple[int, BinlogState], above: tuple[int, BinlogState], position: GtidPosition
+) -> int:
+    """Guess the newest file before a position, as if files had equally many groups."""
+    (low, earlier), (high, later) = found, above
+    for domain, server, seq in position:
+        first, last = earlier.seq(domain, server) or 0, later.seq(domain, server) or 0
+        if first <= seq < last:
+            return low + (high - low) * (seq - first) // (last - first)
+    return (low + high) // 2

@@ -7,8 +7,9 @@ place are everything the position needs, and at most an interval's worth that it
 one server alone has logged these, not even that. Source: ibb-format 8.3, 8.4.
 """
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import NamedTuple, TypeVar
 
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.errors import FormatError, IbbError
@@ -22,6 +23,8 @@ from .position import Position
 from .record import RecordType
 from .record_reader import RecordReader
 from .state_scan import read_state
+
+_T = TypeVar("_T")
 
 NEWER_MAX = 64  # files behind those with known states that are looked for without a list of all
 
@@ -93,26 +96,35 @@ class _File(NamedTuple):
     base: BinlogState | None
 
 
-def _search_files(source: PageSource, position: GtidPosition) -> _File | None:
+def _search_files(
+    source: PageSource, position: GtidPosition, *, by_steps: bool = True
+) -> _File | None:
     """
     Return the newest file whose state is before *position*.
 
-    From the newest back, one after the other; over those whose states are known to rise, in steps.
+    From the newest back, one after the other; over those whose states are known to rise *by_steps*.
 
     Raises:
         FormatError, DiskError: there is none, and this damage may be why.
     """
     states, last, damage = source.file_states, source.last_file(), None
-    rising = states.rising
+    rising = states.rising if by_steps else range(0)
     known = range(max(rising.start, source.first_file()), min(rising.stop, last + 1))
+
+    def state_of(file_no: int) -> BinlogState:
+        return _seen(source, file_no, partial(_state_of, source))
+
     for file_no in _walk(source, last, known):
         try:
             if known and file_no == known.stop - 1:
-                found = states.newest_before(known, position)
+                found = states.newest_before(known, position, state_of)
                 if found is not None:
+                    _seen(source, found[0], source.header)  # of which the state was known
                     return _File(*found)
                 continue
             file = _file_with_state(source, file_no)
+        except _OneByOne:
+            return _search_files(source, position, by_steps=False)
         except KeyError:
             return _search_files(source, position)  # files were removed
         except (FormatError, DiskError) as error:
@@ -148,6 +160,46 @@ def _file_with_state(source: PageSource, file_no: int) -> _File | None:
         base = BinlogState(full.entries)
     states.add(file_no, base)
     return _File(file_no, base)
+
+
+class _OneByOne(Exception):  # noqa: N818 - not an error
+    """A file among those that rise cannot be read right now: a walk may step over it."""
+
+
+def _seen(source: PageSource, file_no: int, look: Callable[[int], _T | None]) -> _T:
+    """
+    Return what a look at a file among those that rise has shown.
+
+    Raises:
+        KeyError: it has gone, or is damaged; it is forgotten.
+        _OneByOne: it could not be read.
+    """
+    try:
+        seen = look(file_no)
+    except FormatError:
+        seen = None
+    except DiskError as error:
+        if not error.missing:
+            raise _OneByOne from None
+        seen = None
+    if seen is None:
+        source.file_states.forget(file_no)
+        raise KeyError(file_no)
+    return seen
+
+
+def _state_of(source: PageSource, file_no: int) -> BinlogState | None:
+    """Return the state that a file begins with; None if it has none. Raises as it reads."""
+    file = _file_with_state(source, file_no)
+    return None if file is None else file.base
+
+
+def learn_state(source: PageSource, file_no: int) -> BinlogState | None:
+    """Look at the state that a file begins with, so that no search has to; None: it has none."""
+    try:
+        return _state_of(source, file_no)
+    except (FormatError, DiskError):
+        return None  # who searches steps over it
 
 
 def _lacks_pieces(

@@ -9,6 +9,7 @@ from .format_catalogue import FormatCatalogue
 from .holds import Hold, HoldKind
 from .page_source import PageSource
 from .position import Position
+from .rising_note import RisingNote
 
 
 class BinlogFileInfo(NamedTuple):
@@ -35,7 +36,14 @@ class PagedHistory(Protocol):
 
 
 class History(PagedHistory, Protocol):
-    """A history of event groups that can be served. Safe to use from several threads."""
+    """
+    A history of event groups that can be served. Safe to use from several threads.
+
+    Attributes:
+        rising_note: of files that searches need not look at; another one when it is begun anew.
+    """
+
+    rising_note: RisingNote
 
     @property
     def formats(self) -> FormatCatalogue:

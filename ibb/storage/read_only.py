@@ -22,6 +22,7 @@ from .history import BinlogFileInfo
 from .holds import Hold, HoldKind, Holds
 from .listing import Listing
 from .position import Position
+from .rising_note import RisingNote
 from .state_scan import StateFollower
 
 
@@ -37,6 +38,7 @@ class ReadOnlyHistory:
     Attributes:
         damage: what keeps the state from being followed further, if anything does; readers of
             that place get the same error.
+        rising_note: of files that searches need not look at, if there is one.
 
     Raises:
         DiskError: the directory cannot be read.
@@ -54,6 +56,8 @@ class ReadOnlyHistory:
         self._pages.limit = None if follow_unsynced else self._end
         self._sidecar = (disk, f"{path}/{SIDECAR_NAME}")
         self._formats = FormatCatalogue(self._pages, self._sidecar)
+        self._place = (disk, path)
+        self.rising_note = RisingNote(*self._place, self._pages, is_kept=False)
         self._follower = StateFollower(self._pages)
         self.damage: FormatError | DiskError | None = None
         self._follow()
@@ -114,6 +118,7 @@ class ReadOnlyHistory:
                 self._pages.limit = max(end, _surely_synced(listing))
             if is_anew:
                 self._formats = FormatCatalogue(self._pages, self._sidecar)
+                self.rising_note = RisingNote(*self._place, self._pages, is_kept=False)
                 self._follower = StateFollower(self._pages)
             self._follow()
             self._end = self._pages.end()

@@ -17,6 +17,7 @@ from .errors import DiskError, StoreFull
 from .file_name import binlog_name
 from .format_catalogue import SIDECAR_NAME
 from .listing import list_files
+from .rising_note import NOTE_NAME
 from .small_file import read_small_file, replace_small_file
 
 MARKER_NAME = "ibb-reset"
@@ -87,8 +88,9 @@ class ResetMarker:
             return None
         for file_no in list_files(self._disk, self._directory):
             self._disk.unlink(f"{self._directory}/{binlog_name(file_no)}")
-        if self._disk.exists(f"{self._directory}/{SIDECAR_NAME}"):
-            self._disk.unlink(f"{self._directory}/{SIDECAR_NAME}")
+        for name in (SIDECAR_NAME, NOTE_NAME):
+            if self._disk.exists(f"{self._directory}/{name}"):
+                self._disk.unlink(f"{self._directory}/{name}")
         self._disk.sync_dir(self._directory)
         return state
 

@@ -40,6 +40,7 @@ from .position import Position
 from .purge import PurgeHost, Purger, PurgeResult, PurgeSettings
 from .record import Xid
 from .redo_segment import damaged_headers
+from .rising_note import RisingNote
 from .synced_note import SyncedNote
 from .taken_directory import TakenDirectory
 from .xa import PreparedXa
@@ -59,14 +60,14 @@ class Store:
         piece_size: bytes of events from which on a group is stored in pieces.
         generation: how often it was begun anew; pages that are kept of it belong to one.
         damaged_headers: files of the redo log that opening passed over.
+        rising_note: of files that searches need not look at.
     """
 
     def __init__(self, taken: TakenDirectory, options: StoreOptions, clock: Clock) -> None:
         self.generation = 0
         self._taken = taken
         self._is_disowned = False
-        self._disk = disk = taken.disk
-        self._directory = directory = taken.path
+        self._disk, self._directory = disk, directory = taken.disk, taken.path
         self._options = options
         self.piece_size = options.piece_size
         self._clock = clock
@@ -93,6 +94,7 @@ class Store:
     def _adopt(self) -> None:
         """Take over what the engine found when it opened the directory."""
         self._formats = FormatCatalogue(self.pages, (self._disk, self.sidecar))
+        self.rising_note = RisingNote(self._disk, self._directory, self.pages)
         self._format_writer = FormatWriter(self._engine, self._formats, self._options, self._clock)
 
     @classmethod
@@ -117,8 +119,7 @@ class Store:
             StoreLocked: somebody else writes the directory.
             FormatError: a file or the redo log is damaged where it must not be.
             RecoveryError: the redo log and the files contradict each other.
-            StoreFull: there is no room for the first files.
-            DiskError: the directory cannot be used.
+            StoreFull, DiskError: there is no room for the first files; it cannot be used.
         """
         taken = TakenDirectory(str(path), disk)
         store: Store | None = None
@@ -138,6 +139,7 @@ class Store:
         """Make everything durable, write the last page, and give the directory up."""
         if self._is_disowned:
             return
+        self.rising_note.close()
         try:
             self._engine.close()
         finally:
@@ -149,6 +151,7 @@ class Store:
         self._is_disowned = True
         self._engine.disown()
         self.purger.disown()
+        self.rising_note.disown()
 
     def __enter__(self) -> Self:
         return self
@@ -184,10 +187,8 @@ class Store:
             event: in the stored form, see `FormatDescription.to_store`.
 
         Raises:
-            GroupError: it is too long.
-            StoreFull: there is no room.
-            DiskError: it could not be noted.
-            StoreFailed: the store has stopped writing.
+            GroupError, StoreFull: it is too long; there is no room.
+            DiskError, StoreFailed: it could not be noted; the store has stopped writing.
         """
         return self._format_writer.write(event)
 
@@ -210,8 +211,7 @@ class Store:
         Raises:
             GroupError: no such transaction is prepared; the GTID is out of range; the event is of
                 another GTID or no transaction, or damaged, or too long.
-            StoreFull: there is no room.
-            StoreFailed: the store has stopped writing.
+            StoreFull, StoreFailed: there is no room; the store has stopped writing.
         """
         check_gtid(gtid)
         if gtid_event is None:
@@ -277,6 +277,7 @@ class Store:
             if len(self._engine.writer.pins):
                 raise StoreBusy("the binlog is in use by a transaction")
             self._holds.check_free()
+            self.rising_note.close()
             self._engine.reset(state or BinlogState())
             self.generation += 1  # not before the old files are gone: they count as those before
             self._adopt()

@@ -39,7 +39,9 @@ def test_what_is_left_of_a_binlog_is_one(tmp_path, name):
     assert contents_of(DISK, str(tmp_path)).binlog
 
 
-@pytest.mark.parametrize("name", ["ibb.lock", "leases.json", "formats.json", "bin.000001"])
+@pytest.mark.parametrize(
+    "name", ["ibb.lock", "leases.json", "formats.json", "rising.json", "bin.000001"]
+)
 def test_what_lies_beside_a_binlog_is_none(tmp_path, name):
     (tmp_path / name).write_bytes(b"")
     assert not contents_of(DISK, str(tmp_path)).binlog
