@@ -41,6 +41,7 @@ from .login.auth_methods import make_methods
 from .login.login_guard import LoginGuard
 from .pools import Pools
 from .session_table import SessionTable
+from .state_learner import StateLearner
 from .statements.live_settings import LiveSettings
 from .statements.session_memory import SharedMemory
 from .storage_watch import StorageWatch
@@ -138,6 +139,7 @@ class Server:
         self.tails: Tails | None = None
         self.purging = AutomaticPurge(self.history, days=self.config.expire_logs_days)
         self._storage_watch = StorageWatch(self)
+        self._state_learner = StateLearner(self.history)
         self.guard = LoginGuard(self.config.max_connect_errors, self._clock.monotonic)
         self.refusals = RefusalLog(self._clock.monotonic)
         self.sessions = SessionTable()
@@ -185,6 +187,7 @@ class Server:
             await self._stop_inside()
             raise
         self.purging.start(self.pools.statements)
+        self._state_learner.start(self.pools.statements)
         self._warn_of_accounts()
         host, port = self.address
         get_log().info("server_started", host=host, port=port, server_id=self.server_id)
@@ -226,6 +229,7 @@ class Server:
         self.semi_sync.guard(None)
         await self.purging.stop()
         await self._storage_watch.stop()
+        await self._state_learner.stop()
         if self.renewals is not None:
             await self.renewals.finished()
         await self.gtid_waits.close()
