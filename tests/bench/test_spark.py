@@ -8,12 +8,13 @@ from ibb.bench.rows.spark import SparkReader
 from ibb.bench.suite import rows_named, run
 from ibb.bench.workbench import TINY, Workbench
 
-from ..pipeline.conftest import SPARK
+from ..pipeline.conftest import SMALL_JVM, SPARK
 
 pytestmark = [*SPARK, pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 def test_every_row_is_read_and_a_read_that_lacks_some_is_no_figure(tmp_path, monkeypatch):
+    monkeypatch.setenv("JDK_JAVA_OPTIONS", SMALL_JVM)
     monkeypatch.setattr(spark, "STREAM_BATCHES", 2)
     monkeypatch.setattr(spark, "SMALL_BATCHES", 2)
     monkeypatch.setattr(spark, "WARM_READS_MAX", 1)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
+SMALL_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"  # starts, and compiles, with little work
 SPARK = [
     pytest.mark.xdist_group("spark"),
     # Spark's own: sockets to its JVM that end with the session
@@ -25,6 +26,7 @@ def spark():
         SparkSession.builder.master("local[2]")
         .appName("ibb-tests")
         .config("spark.ui.enabled", "false")
+        .config("spark.driver.extraJavaOptions", SMALL_JVM)
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.sql.shuffle.partitions", "2")

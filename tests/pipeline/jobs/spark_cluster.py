@@ -9,9 +9,8 @@ from pathlib import Path
 import pyspark
 
 from ...integration.waiting import wait_until
-from ..conftest import ROOT
+from ..conftest import ROOT, SMALL_JVM
 
-SMALL_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"  # starts with little work
 SETTINGS = {
     "spark.cores.max": "2",
     "spark.driver.bindAddress": "127.0.0.1",

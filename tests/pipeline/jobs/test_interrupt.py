@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ...integration.waiting import wait_until
-from ..conftest import ROOT
+from ..conftest import ROOT, SMALL_JVM
 from ..published import made_store
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.slow, pytest.mark.timeout(300)]
@@ -34,7 +34,7 @@ def sparks_of(session):
 def test_an_interrupt_leaves_no_java_behind(tmp_path):
     made_store(tmp_path, 10)
     command = [sys.executable, "-m", "ibb", "statistics", tmp_path, "--master", "local[1]"]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "JDK_JAVA_OPTIONS": SMALL_JVM}
     with (tmp_path / "output").open("wb") as output:
         process = subprocess.Popen(
             command, stdout=output, stderr=output, env=environment, start_new_session=True

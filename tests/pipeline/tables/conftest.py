@@ -1,5 +1,10 @@
 """What tests of tables share: a real server, and a model of one with a pipeline that dies."""
 
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
 import pytest
 
 from ...integration.conftest import mariadb_10, new_rig
@@ -8,6 +13,24 @@ from .test_deaths import begun
 from .topology import ROW_OPTIONS, Topology
 
 __all__ = ["mariadb_10"]
+
+MEMORY = Path("/dev/shm")
+MEMORY_BYTES = 1 << 30  # that must be free there
+
+
+@pytest.fixture
+def tmp_path(tmp_path):
+    """
+    A folder in memory, where there is room.
+
+    A disk is copied for each write that a pipeline may die before, thousands of files a test, and
+    ext4 without a journal passes by all inodes that were deleted a while ago to find a new one.
+    """
+    if not os.access(MEMORY, os.W_OK) or shutil.disk_usage(MEMORY).free < MEMORY_BYTES:
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(prefix="ibb-", dir=MEMORY) as folder:
+        yield Path(folder)
 
 
 @pytest.fixture(scope="module")
