@@ -97,15 +97,17 @@ class RecordReader:
 
     def __init__(self, source: PageSource, start: Position) -> None:
         self._cursor = ChunkCursor(source, start)
-        self._record: Record | None = None  # not read to its end
+        # Of the record that is not read to its end: the record itself would be in a circle with us,
+        # and its pages held until somebody looks for garbage.
+        self._open: tuple[int, Position] | None = None  # its type and place
 
     @property
     def position(self) -> Position:
         """Where the next record is looked for, behind the present one if that is still open."""
-        if self._record is None:
+        if self._open is None:
             return self._cursor.position
         ahead = self._cursor.copy()
-        if not _walk_over(ahead, self._record.type):
+        if not _walk_over(ahead, self._open[0]):
             raise ahead.error(_TRUNCATED)
         return ahead.position
 
@@ -129,10 +131,10 @@ class RecordReader:
                 a record if it can never go on. The next call fails in the same way.
         """
         cursor = self._cursor
-        if self._record is not None:
-            if not _walk_over(cursor, self._record.type):
+        if self._open is not None:
+            if not _walk_over(cursor, self._open[0]):
                 raise cursor.error(_TRUNCATED)
-            self._record = None  # but it stays open: who wants the rest now is told
+            self._open = None  # but the record stays open: who wants the rest now is told
         while cursor.next():
             type_byte = cursor.type_byte
             record_type = type_byte & TYPE_MASK
@@ -156,7 +158,7 @@ class RecordReader:
                     if not _walk_over(ahead, record_type):
                         return None
                     cursor.next()
-                self._record = record
+                self._open = record_type, record.position
             return record
         return None
 
@@ -168,12 +170,12 @@ class RecordReader:
         """Yield the contents of *record* that were not read yet."""
         cursor = self._cursor
         while record.is_open:
-            assert self._record is record, "the reader has gone on"
+            assert self._open == (record.type, record.position), "the reader has gone on"
             if not _next_part(cursor, record.type):
                 raise cursor.error(_TRUNCATED)
             if cursor.type_byte & LAST:
                 record.is_open = False
-                self._record = None
+                self._open = None
             yield cursor.data
 
     def _may_be_unfinished(self) -> bool:
