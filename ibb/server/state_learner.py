@@ -31,6 +31,7 @@ class StateLearner:
     def __init__(self, history: History) -> None:
         self._history = history
         self._known: tuple[object, int] | None = None  # the note, and the last file at that time
+        self._has_begun = False  # to look at all, and not done
         self._looking: asyncio.Task[None] | None = None
 
     def start(self, pool: Executor) -> None:
@@ -59,10 +60,11 @@ class StateLearner:
     def _look(self) -> bool:
         """Look at some files; return whether there are no more."""
         note = self._history.rising_note
-        last = note, self._history.pages.last_file()
-        if last == self._known:
-            return True
-        self._known = last  # whatever comes of it: what fails is tried again behind the next file
+        if not self._has_begun:
+            last = note, self._history.pages.last_file()
+            if last == self._known:
+                return True
+            self._known = last  # whatever comes of it: what fails is tried again behind the next
         begun: float | None = None  # behind the first file: to list them all may take longer
 
         def is_over() -> bool:
@@ -71,7 +73,6 @@ class StateLearner:
             begun = begun or now
             return now > begun + TURN_SECONDS
 
-        is_done = note.extend(is_over)
-        if not is_done:
-            self._known = None
-        return is_done
+        self._has_begun = False  # if that raises
+        self._has_begun = not note.extend(is_over)
+        return not self._has_begun

@@ -42,10 +42,19 @@ class FileStates:
         with self._mutex:
             if file_no not in self._states:
                 if self._pairs + len(state) > PAIRS_MAX:
+                    self._trim()
+                if self._pairs + len(state) > PAIRS_MAX:
                     return
                 self._states[file_no] = state
                 self._pairs += len(state) + 1  # a file without pairs takes room, too
             self._extend(file_no)
+
+    def has_room(self) -> bool:
+        """Tell whether half of the room is left, or is now: of states that rise few are needed."""
+        with self._mutex:
+            if self._pairs > PAIRS_MAX // 2:
+                self._trim()
+            return self._pairs <= PAIRS_MAX // 2
 
     def trust(self, rising: range) -> bool:
         """Take it that the states of some files rise, the last one's is known; return whether."""
@@ -58,9 +67,7 @@ class FileStates:
     def forget(self, file_no: int) -> None:
         """Know nothing of a file that has gone, is damaged, or may be another one from now on."""
         with self._mutex:
-            state = self._states.pop(file_no, None)
-            if state is not None:
-                self._pairs -= len(state) + 1
+            self._drop(file_no)
             if file_no in self._rising:
                 self._rising = range(file_no + 1, self._rising.stop)
 
@@ -76,7 +83,7 @@ class FileStates:
             read: returns the state of a file that is not known; raises KeyError if it has none.
 
         Raises:
-            KeyError: one of them has gone since.
+            KeyError: one of them has gone since, or is damaged.
         """
         found: tuple[int, BinlogState] | None = None
         above: tuple[int, BinlogState] | None = None
@@ -102,6 +109,16 @@ class FileStates:
                 above, high = (middle, state), middle
             poor = poor + 1 if is_guess and high - low > size // 2 else 0
         return found
+
+    def _drop(self, file_no: int) -> None:
+        state = self._states.pop(file_no, None)
+        if state is not None:
+            self._pairs -= len(state) + 1
+
+    def _trim(self) -> None:
+        """Forget the states between the ends of those that rise: they are read where compared."""
+        for file_no in self._rising[1:-1]:
+            self._drop(file_no)
 
     def _extend(self, file_no: int) -> None:
         """See how far states rise, with that of a file among them."""

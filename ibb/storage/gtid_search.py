@@ -1,21 +1,19 @@
 """
 Where a replica's stream begins: the newest state record that is not after its position.
 
-Files are searched from the newest back by the full state on their page 1, which is read once;
-inside the file found, the differential states are bisected. The groups behind that
-place are everything the position needs, and at most an interval's worth that it does not; where
-one server alone has logged these, not even that. Source: ibb-format 8.3, 8.4.
+Inside the file that `file_search` finds, the differential states are bisected. The groups behind
+that place are everything the position needs, and at most an interval's worth that it does not;
+where one server alone has logged these, not even that. Source: ibb-format 8.3, 8.4.
 """
 
-from collections.abc import Callable, Iterator
-from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.errors import FormatError, IbbError
 from ibb.protocol.gtid import Gtid, GtidPosition
 
 from .errors import DiskError
+from .file_search import learn_state, search_files
 from .group_head import read_head
 from .page_search import find_behind
 from .page_source import PageSource
@@ -23,10 +21,6 @@ from .position import Position
 from .record import RecordType
 from .record_reader import RecordReader
 from .state_scan import read_state
-
-_T = TypeVar("_T")
-
-NEWER_MAX = 64  # files behind those with known states that are looked for without a list of all
 
 
 class TooOld(IbbError):  # noqa: N818 - a state of the world
@@ -75,7 +69,7 @@ def find_start(
         FormatError, DiskError: it would be found, were it not for this damage.
     """
     first, oldest = source.first_file(), find_oldest(source).file_no
-    found = _search_files(source, position)
+    found = search_files(source, position)
     if found is None:
         if source.last_file() < first:
             return StartPlace(Position(first, 0), BinlogState())
@@ -87,119 +81,6 @@ def find_start(
     if file_no < oldest and _lacks_pieces(source, place, position, oldest):
         raise TooOld(position, oldest)
     return place
-
-
-class _File(NamedTuple):
-    """A file, and the state before it; None: it is the very first, and has none."""
-
-    file_no: int
-    base: BinlogState | None
-
-
-def _search_files(
-    source: PageSource, position: GtidPosition, *, by_steps: bool = True
-) -> _File | None:
-    """
-    Return the newest file whose state is before *position*.
-
-    From the newest back, one after the other; over those whose states are known to rise *by_steps*.
-
-    Raises:
-        FormatError, DiskError: there is none, and this damage may be why.
-    """
-    states, last, damage = source.file_states, source.last_file(), None
-    rising = states.rising if by_steps else range(0)
-    known = range(max(rising.start, source.first_file()), min(rising.stop, last + 1))
-
-    def state_of(file_no: int) -> BinlogState:
-        return _seen(source, file_no, partial(_state_of, source))
-
-    for file_no in _walk(source, last, known):
-        try:
-            if known and file_no == known.stop - 1:
-                found = states.newest_before(known, position, state_of)
-                if found is not None:
-                    _seen(source, found[0], source.header)  # of which the state was known
-                    return _File(*found)
-                continue
-            file = _file_with_state(source, file_no)
-        except _OneByOne:
-            return _search_files(source, position, by_steps=False)
-        except KeyError:
-            return _search_files(source, position)  # files were removed
-        except (FormatError, DiskError) as error:
-            damage = error
-            continue
-        if file is not None and (file.base is None or file.base.is_before(position)):
-            return file
-    if damage is not None and source.last_file() >= source.first_file():
-        raise damage
-    return None
-
-
-def _walk(source: PageSource, last: int, known: range) -> Iterator[int]:
-    """Yield the numbers of the files from the last one back, of some *known* ones the newest."""
-    if known and last < known.stop + NEWER_MAX:
-        yield from range(last, known.stop - 2, -1)
-        last = known.start - 1
-        if last < source.first_file():
-            return
-    for file_no in reversed(source.file_numbers()):
-        if file_no <= last and file_no not in known[:-1]:
-            yield file_no
-
-
-def _file_with_state(source: PageSource, file_no: int) -> _File | None:
-    """Return a file with the state before it; None if that was left out. Raises as it reads."""
-    states = source.file_states  # before the look: another history has others
-    base = states.get(file_no)
-    if base is None:
-        full = read_state(source, file_no, 1)
-        if full is None:
-            return _File(0, None) if file_no == 0 else None  # nothing was before it
-        base = BinlogState(full.entries)
-    states.add(file_no, base)
-    return _File(file_no, base)
-
-
-class _OneByOne(Exception):  # noqa: N818 - not an error
-    """A file among those that rise cannot be read right now: a walk may step over it."""
-
-
-def _seen(source: PageSource, file_no: int, look: Callable[[int], _T | None]) -> _T:
-    """
-    Return what a look at a file among those that rise has shown.
-
-    Raises:
-        KeyError: it has gone, or is damaged; it is forgotten.
-        _OneByOne: it could not be read.
-    """
-    try:
-        seen = look(file_no)
-    except FormatError:
-        seen = None
-    except DiskError as error:
-        if not error.missing:
-            raise _OneByOne from None
-        seen = None
-    if seen is None:
-        source.file_states.forget(file_no)
-        raise KeyError(file_no)
-    return seen
-
-
-def _state_of(source: PageSource, file_no: int) -> BinlogState | None:
-    """Return the state that a file begins with; None if it has none. Raises as it reads."""
-    file = _file_with_state(source, file_no)
-    return None if file is None else file.base
-
-
-def learn_state(source: PageSource, file_no: int) -> BinlogState | None:
-    """Look at the state that a file begins with, so that no search has to; None: it has none."""
-    try:
-        return _state_of(source, file_no)
-    except (FormatError, DiskError):
-        return None  # who searches steps over it
 
 
 def _lacks_pieces(
@@ -374,11 +255,7 @@ def _state_behind(source: PageSource, file_no: int, newest: Newest | None) -> Bi
     """Return a state that holds all that a file has, and nothing of later ones if there are any."""
     if file_no == source.last_file():
         return None if newest is None else newest.state
-    try:
-        file = _file_with_state(source, file_no + 1)
-    except (FormatError, DiskError):
-        return None
-    return None if file is None else file.base
+    return learn_state(source, file_no + 1)
 
 
 def _differential(source: PageSource, file_no: int, page_no: int) -> list[Gtid] | None:

@@ -15,7 +15,8 @@ keeping it does no harm; only a server keeps it (`state_learner`). Source: ibb-f
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 from ibb.protocol.checksum import crc32c
@@ -23,8 +24,9 @@ from ibb.protocol.errors import FormatError
 
 from .checked_json import encode_checked, parse_checked
 from .disk import Disk
-from .errors import DiskError
-from .gtid_search import learn_state
+from .errors import DiskError, StateTooLarge, StoreFull
+from .file_search import learn_state
+from .file_states import RISING_PAIRS_MAX
 from .page_source import PageSource
 from .small_file import SMALL_FILE_BYTES_MAX, read_small_file, replace_small_file
 
@@ -65,9 +67,10 @@ class RisingNote:
     ) -> None:
         self._disk, self._path = disk, f"{directory}/{NOTE_NAME}"
         self._source, self._noted = source, range(0)
-        self._writing = threading.Lock()
-        self._is_kept = is_kept
+        self._at_work = threading.Lock()
+        self._is_kept, self._is_closed = is_kept, False
         self._left: list[int] | None = None  # files to look at, the next one last
+        self._listed = self._looked = -1  # the newest of those, and behind all of them
         try:
             claim = read_small_file(disk, self._path, self._parse)
             rising = range(0) if claim is None else self._true_part(claim)
@@ -78,18 +81,31 @@ class RisingNote:
             self._noted = rising
 
     def close(self) -> None:
-        """Write nothing any more: the directory will be another history's, or another process's."""
-        with self._writing:
-            self._is_kept = False
+        """Read and write nothing any more: the files will be gone, or another process's."""
+        if not self._is_closed:
+            with self._at_work:
+                self._is_closed = True
 
     def disown(self) -> None:
-        """As `close`, without waiting for who writes: a child of ours has no such thread."""
-        self._is_kept = False
+        """As `close`, without waiting for who is at work: a child of ours has no such thread."""
+        self._is_closed = True
+
+    @contextmanager
+    def closing(self) -> Iterator[None]:
+        """Close, while the files are deleted; if that is refused, go on."""
+        self.close()
+        try:
+            yield
+        except (StateTooLarge, StoreFull):
+            self._is_closed = False
+            raise
 
     def extend(self, is_enough: Callable[[], bool]) -> bool:
         """
         Look at all files of which it says nothing, so that no search has to; note what they say.
 
+        Each is looked at once, and the newest again: it may hold nothing yet. Where states are
+        so large that they are not compared, or are too many to be kept, the older ones are left.
         One thread at a time.
 
         Args:
@@ -101,19 +117,35 @@ class RisingNote:
         Raises:
             DiskError: the files cannot be listed, or the note could not be written.
         """
+        is_over = False
+        while not is_over:
+            with self._at_work:
+                if self._is_closed:
+                    return True
+                is_over = self._look_at_next()
+            if not is_over and is_enough():
+                return False
+        return True
+
+    def _look_at_next(self) -> bool:
+        """Look at the next file; return whether there are no more."""
         states = self._source.file_states
         if self._left is None:
             inside = states.rising[1:]  # to compare those before, the first one is needed
+            numbers = self._source.file_numbers()
             self._left = [
                 number
-                for number in self._source.file_numbers()
-                if number not in inside and states.get(number) is None
+                for number in numbers
+                if number > self._looked and number not in inside and states.get(number) is None
             ]
-        while self._left:
-            learn_state(self._source, self._left.pop())
-            if self._left and is_enough():
-                return False
-        self._left = None
+            self._listed = numbers[-1] - 1 if numbers else -1
+        if self._left:
+            state = learn_state(self._source, self._left.pop())
+            if (state is not None and len(state) > RISING_PAIRS_MAX) or not states.has_room():
+                self._left = []
+        if self._left:
+            return False
+        self._left, self._looked = None, self._listed
         self._write()
         return True
 
@@ -125,7 +157,8 @@ class RisingNote:
             more = len(rising)
         else:
             more = rising.stop - noted.stop + max(noted.start - rising.start, 0)
-        look = self._look_of(rising[-1]) if more >= NOTE_FILES and rising else None
+        is_worth_it = self._is_kept and more >= NOTE_FILES and len(rising) > 0
+        look = self._look_of(rising[-1]) if is_worth_it else None
         if look is None:
             return
         content = {
@@ -135,10 +168,8 @@ class RisingNote:
             "last_lsn": look.lsn,
             "last_page": look.page,
         }
-        with self._writing:
-            if self._is_kept:
-                replace_small_file(self._disk, self._path, encode_checked(content, indent=0))
-                self._noted = rising
+        replace_small_file(self._disk, self._path, encode_checked(content, indent=0))
+        self._noted = rising
 
     def _look_of(self, file_no: int) -> _Look | None:
         """Return what a file looks like, its state known; None: it cannot be read."""

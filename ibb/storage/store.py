@@ -277,8 +277,8 @@ class Store:
             if len(self._engine.writer.pins):
                 raise StoreBusy("the binlog is in use by a transaction")
             self._holds.check_free()
-            self.rising_note.close()
-            self._engine.reset(state or BinlogState())
+            with self.rising_note.closing():
+                self._engine.reset(state or BinlogState())
             self.generation += 1  # not before the old files are gone: they count as those before
             self._adopt()
             self._format_writer.write_own()

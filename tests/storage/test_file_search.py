@@ -12,7 +12,8 @@ from ibb.storage import Store
 from ibb.storage.directory import BinlogDirectory
 from ibb.storage.errors import DiskError, DomainInUse
 from ibb.storage.file_name import binlog_name
-from ibb.storage.gtid_search import TooOld, _search_files, find_start
+from ibb.storage.file_search import search_files
+from ibb.storage.gtid_search import TooOld, find_start
 from ibb.storage.os_disk import OsDisk
 from ibb.storage.state_scan import read_state
 
@@ -66,7 +67,7 @@ def walked(source, position):
 
 
 def searched(source, position):
-    found = _search_files(source, position)
+    found = search_files(source, position)
     return None if found is None else found.file_no
 
 

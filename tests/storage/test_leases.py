@@ -11,7 +11,7 @@ import pytest
 from ibb.protocol.binlog_state import BinlogState
 from ibb.protocol.errors import FormatError
 from ibb.protocol.gtid import GtidPosition
-from ibb.storage import Store, gtid_search
+from ibb.storage import Store, file_search
 from ibb.storage import leases as leases_module
 from ibb.storage.errors import DiskError, LeaseError, StoreFailed
 from ibb.storage.holds import HoldKind
@@ -73,13 +73,13 @@ def test_a_page_that_cannot_be_read_fails_no_renewal_and_purge_names_who_holds(
     fill_to(store, 6)
     newest = str(store.state())
     store.purge_to("binlog-000001.ibb")
-    read_state, header = gtid_search.read_state, store.pages.header
+    read_state, header = file_search.read_state, store.pages.header
 
     def bad_sector(*_: object) -> None:
         raise DiskError(EIO, "as if", operation="read", path="/s/binlog-000001.ibb")
 
     monkeypatch.setattr(
-        gtid_search,
+        file_search,
         "read_state",
         lambda source, file_no, page_no: (
             bad_sector() if file_no == 1 else read_state(source, file_no, page_no)

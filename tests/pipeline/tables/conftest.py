@@ -16,20 +16,36 @@ __all__ = ["mariadb_10"]
 
 MEMORY = Path("/dev/shm")
 MEMORY_BYTES = 1 << 30  # that must be free there
+PREFIX = "ibb-tests-"  # and the number of a process
+
+
+@pytest.fixture(scope="session")
+def memory():
+    """A folder in memory for this process; those that killed ones have left go. None: no room."""
+    for left in MEMORY.glob(f"{PREFIX}*"):
+        if not Path("/proc", left.name.removeprefix(PREFIX)).exists():
+            shutil.rmtree(left, ignore_errors=True)  # somebody else may do the same
+    if not os.access(MEMORY, os.W_OK) or shutil.disk_usage(MEMORY).free < MEMORY_BYTES:
+        yield None
+        return
+    folder = MEMORY / f"{PREFIX}{os.getpid()}"
+    folder.mkdir()
+    yield folder
+    shutil.rmtree(folder)
 
 
 @pytest.fixture
-def tmp_path(tmp_path):
+def tmp_path(tmp_path, memory):
     """
     A folder in memory, where there is room.
 
     A disk is copied for each write that a pipeline may die before, thousands of files a test, and
     ext4 without a journal passes by all inodes that were deleted a while ago to find a new one.
     """
-    if not os.access(MEMORY, os.W_OK) or shutil.disk_usage(MEMORY).free < MEMORY_BYTES:
+    if memory is None:
         yield tmp_path
         return
-    with tempfile.TemporaryDirectory(prefix="ibb-", dir=MEMORY) as folder:
+    with tempfile.TemporaryDirectory(dir=memory) as folder:
         yield Path(folder)
 
 
