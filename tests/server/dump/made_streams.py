@@ -2,6 +2,7 @@
 
 import os
 import socket
+import sys
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 from unittest.mock import patch
@@ -134,13 +135,13 @@ class Client:
     def lend(self, call):
         return call(self._ours.fileno())
 
-    def received(self):
-        """Return what was sent since the last call."""
+    def received(self, until=sys.maxsize):
+        """Return what was sent since the last call; none beyond *until* bytes in all."""
         found = []
         with suppress(BlockingIOError):
-            while data := self._theirs.recv(1 << 20):
+            while data := self._theirs.recv(min(1 << 20, until - self.bytes)):
                 found.append(data)
-        self.bytes += sum(map(len, found))
+                self.bytes += len(data)
         return b"".join(found)
 
     def leave(self):
