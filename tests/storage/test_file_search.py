@@ -36,6 +36,38 @@ def publish(store, *gtids):
     store.sync()
 
 
+def write_file(store, numbers, falls, rng):
+    """
+    Commit a few groups and begin a file, now and then purge old ones and forget a domain.
+
+    Args:
+        numbers: the last of each domain; they rise but for a share *falls*, as is legal, if
+            not strict.
+
+    Returns:
+        The states behind each group and at the beginning, and whether a domain is forgotten.
+    """
+    states, domains = [], list(numbers)
+    for _ in range(rng.randint(0, 3)):
+        domain = rng.choice(domains[:2] if rng.random() < 0.8 else domains)
+        numbers[domain] += rng.choice((1, 1, 1, 5))
+        if rng.random() < falls:
+            numbers[domain] = rng.randint(1, numbers[domain])
+        publish(store, Gtid(domain, rng.randint(1, 2), numbers[domain]))
+        states.append(store.state())
+    gone = frozenset()
+    if rng.random() < 0.1:
+        first, last = store.pages.first_file(), store.end().file_no
+        store.purge_to(binlog_name(rng.randint(first, (first + last) // 2)))
+        gone = frozenset(rng.sample(domains, 1))
+    try:
+        store.switch_file(delete_domains=gone)
+    except DomainInUse:
+        store.switch_file()
+        gone = frozenset()
+    return [*states, store.state()], bool(gone)
+
+
 def positions_of(states, rng):
     """Yield positions that replicas may have, and some that none should."""
     for state in states:
@@ -89,26 +121,11 @@ def looked_at(source, monkeypatch):
 def test_the_file_is_that_of_a_walk_over_all(seed, falls):
     rng, deleted = random.Random(f"{seed} {falls}"), 0
     with Store.open(PLACE, TINY, disk=SimDisk()) as store:
-        states, numbers, domains = [store.state()], dict.fromkeys(range(4), 0), list(range(4))
+        states, numbers = [store.state()], dict.fromkeys(range(4), 0)
         for _ in range(60):
-            for _ in range(rng.randint(0, 3)):
-                domain = rng.choice(domains[:2] if rng.random() < 0.8 else domains)
-                numbers[domain] += rng.choice((1, 1, 1, 5))
-                if rng.random() < falls:  # legal, if not strict
-                    numbers[domain] = rng.randint(1, numbers[domain])
-                publish(store, Gtid(domain, rng.randint(1, 2), numbers[domain]))
-                states.append(store.state())
-            gone = frozenset()
-            if rng.random() < 0.1:
-                first, last = store.pages.first_file(), store.end().file_no
-                store.purge_to(binlog_name(rng.randint(first, (first + last) // 2)))
-                gone = frozenset(rng.sample(domains, 1))
-            try:
-                store.switch_file(delete_domains=gone)
-                deleted += bool(gone)
-            except DomainInUse:
-                store.switch_file()
-            states.append(store.state())
+            behind, is_forgotten = write_file(store, numbers, falls, rng)
+            states += behind
+            deleted += is_forgotten
             for position in positions_of(rng.sample(states, min(3, len(states))), rng):
                 assert searched(store.pages, position) == walked(store.pages, position)
         for position in positions_of(rng.sample(states, 40), rng):

@@ -10,7 +10,6 @@ import pytest
 from ibb.protocol.errors import FormatError
 from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.storage import Store, rising_note
-from ibb.storage.errors import DomainInUse
 from ibb.storage.file_name import binlog_name
 from ibb.storage.group_reader import GroupReader
 from ibb.storage.gtid_search import find_start
@@ -18,7 +17,16 @@ from ibb.storage.read_only import ReadOnlyHistory
 from ibb.storage.rising_note import NOTE_FILES, NOTE_NAME
 
 from ..faults.sim_disk import Fault, PowerLost, SimDisk
-from .test_file_search import PLACE, TINY, looked_at, positions_of, publish, searched, walked
+from .test_file_search import (
+    PLACE,
+    TINY,
+    looked_at,
+    positions_of,
+    publish,
+    searched,
+    walked,
+    write_file,
+)
 
 NOTE = f"{PLACE}/{NOTE_NAME}"
 
@@ -63,30 +71,14 @@ def write_note(disk, text):
 def test_the_file_is_that_of_a_walk_over_all_behind_any_start(seed, falls, monkeypatch):
     monkeypatch.setattr(rising_note, "NOTE_FILES", 1)
     rng, disk, known = random.Random(f"{seed} {falls}"), SimDisk(), []
-    states, numbers, domains = [], dict.fromkeys(range(4), 0), list(range(4))
+    states, numbers = [], dict.fromkeys(range(4), 0)
     for _ in range(25):
         with opened(disk) as store:
             known.append(len(store.pages.file_states.rising))
             for position in positions_of(rng.sample(states, min(5, len(states))), rng):
                 assert searched(store.pages, position) == walked(store.pages, position)
             for _ in range(rng.randint(1, 4)):
-                for _ in range(rng.randint(0, 3)):
-                    domain = rng.choice(domains[:2] if rng.random() < 0.8 else domains)
-                    numbers[domain] += rng.choice((1, 1, 1, 5))
-                    if rng.random() < falls:
-                        numbers[domain] = rng.randint(1, numbers[domain])
-                    publish(store, Gtid(domain, rng.randint(1, 2), numbers[domain]))
-                    states.append(store.state())
-                gone = frozenset()
-                if rng.random() < 0.1:
-                    first, last = store.pages.first_file(), store.end().file_no
-                    store.purge_to(binlog_name(rng.randint(first, (first + last) // 2)))
-                    gone = frozenset(rng.sample(domains, 1))
-                try:
-                    store.switch_file(delete_domains=gone)
-                except DomainInUse:
-                    store.switch_file()
-                states.append(store.state())
+                states += write_file(store, numbers, falls, rng)[0]
             if rng.random() < 0.7:
                 looks = itertools.count()
                 most = rng.choice((3, 100))
