@@ -17,6 +17,7 @@ from ibb.protocol.errors import IbbError
 from ibb.storage.purge import PurgeSettings
 from ibb.storage.store import Store
 
+from .background_task import BackgroundTask
 from .dump.dump_lease import logged_name
 from .log import get_log
 
@@ -70,7 +71,7 @@ class AutomaticPurge:
         self._mutex = threading.Lock()
         self._last: PurgeResult | None = None  # that was told
         self._held_back: tuple[str, set[str]] = ("", set())  # a file and the reasons logged
-        self._looking: asyncio.Task[None] | None = None
+        self._looking = BackgroundTask("purge_looks")
 
     @property
     def _settings(self) -> PurgeSettings:
@@ -135,13 +136,11 @@ class AutomaticPurge:
         before = self._store.purger.last_automatic
         if before is not None:
             self._tell(before)
-        self._looking = asyncio.create_task(self._look_again(pool))
+        self._looking.start(self._look_again(pool))
 
     async def stop(self) -> None:
         """Look no more."""
-        if self._looking is not None:
-            self._looking.cancel()
-            await asyncio.gather(self._looking, return_exceptions=True)
+        await self._looking.stop()
 
     async def _look_again(self, pool: Executor) -> None:
         while True:

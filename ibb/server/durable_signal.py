@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from ibb.protocol.errors import IbbError
 
+from .background_task import BackgroundTask
 from .log import get_log
 
 if TYPE_CHECKING:
@@ -55,8 +56,9 @@ class DurableSignal:
         self._owes = False  # it is to tell of something
         self._waited_for = asyncio.Event()
         self._unsubscribe = history.subscribe(self._fire)
-        follows = not history.pages.tail_is_final
-        self._poller = asyncio.create_task(self._poll()) if follows else None
+        self._polling = BackgroundTask("durable_polls")
+        if not history.pages.tail_is_final:
+            self._polling.start(self._poll())
 
     async def wait(self, seen: int, timeout_seconds: float | None) -> None:
         """Return when it fired since *count* was *seen*, or after the time."""
@@ -89,9 +91,7 @@ class DurableSignal:
     async def close(self) -> None:
         """Listen no longer."""
         self._unsubscribe()
-        if self._poller is not None:
-            self._poller.cancel()
-            await asyncio.gather(self._poller, return_exceptions=True)
+        await self._polling.stop()
 
     @contextmanager
     def told_behind(self) -> Iterator[None]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ibb.protocol.binlog_state import BinlogState
 
+from .background_task import BackgroundTask
 from .log import get_log
 
 if TYPE_CHECKING:
@@ -60,14 +61,14 @@ class GtidWaits:
         self._pool = pool
         self._due: dict[int, list[_Due]] = {}  # a heap for each domain that is waited for
         self._numbers = count()
-        self._following: asyncio.Task[None] | None = None
+        self._following = BackgroundTask("gtid_waits")
 
     async def wait(self, wanted: Iterable[Gtid], seconds: float | None) -> bool:
         """Return whether all of *wanted* came within the time; None is for ever."""
         waiter = _Waiter(iter(wanted), asyncio.get_running_loop().create_future())
         self._enter(waiter, BinlogState())
-        if self._due and (self._following is None or self._following.done()):
-            self._following = asyncio.create_task(self._follow())
+        if self._due and not self._following.is_running:
+            self._following.start(self._follow())
         try:
             async with asyncio.timeout(seconds):
                 await self._look()  # for what came before we waited
@@ -80,9 +81,7 @@ class GtidWaits:
 
     async def close(self) -> None:
         """Look no longer."""
-        if self._following is not None:
-            self._following.cancel()
-            await asyncio.gather(self._following, return_exceptions=True)
+        await self._following.stop()
 
     def _enter(self, waiter: _Waiter, state: BinlogState) -> None:
         """Have a waiter wait for the next GTID that has not come, or tell it that all have."""
@@ -102,9 +101,8 @@ class GtidWaits:
             elif len(left) < len(heap):
                 heapify(left)
                 self._due[domain] = left
-        if not self._due and self._following is not None:
+        if not self._due:
             self._following.cancel()
-            self._following = None
 
     async def _follow(self) -> None:
         while True:

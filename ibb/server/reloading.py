@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from .automatic_purge import PURGE_VARIABLES
+from .background_task import BackgroundTask
 from .config import Config, ConfigError
 from .log import get_log, set_up_log
 from .login.accounts import AccountBook
@@ -104,7 +105,7 @@ class Hangups:
         self._systemd = systemd
         self._status = status
         self._wanted = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        self._working = BackgroundTask("reloads")
 
     def note(self) -> None:
         """Reload as soon as that may be; before the start as well, when nobody does it yet."""
@@ -113,13 +114,11 @@ class Hangups:
     def begin(self) -> None:
         """Say that the service is ready, and do what was asked for."""
         self._systemd.ready(self._status())
-        self._task = asyncio.create_task(self._run())
+        self._working.start(self._run())
 
     async def close(self) -> None:
         """Do nothing more."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await self._working.stop()
 
     async def _run(self) -> None:
         while True:

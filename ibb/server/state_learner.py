@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from ibb.storage.errors import DiskError
 
+from .background_task import BackgroundTask
 from .log import get_log
 
 if TYPE_CHECKING:
@@ -32,17 +33,15 @@ class StateLearner:
         self._history = history
         self._known: tuple[object, int] | None = None  # the note, and the last file at that time
         self._has_begun = False  # to look at all, and not done
-        self._looking: asyncio.Task[None] | None = None
+        self._looking = BackgroundTask("states_learned")
 
     def start(self, pool: Executor) -> None:
         """Look at all files, and from time to time at new ones, in *pool*."""
-        self._looking = asyncio.create_task(self._look_again(pool))
+        self._looking.start(self._look_again(pool))
 
     async def stop(self) -> None:
         """Look no more."""
-        if self._looking is not None:
-            self._looking.cancel()
-            await asyncio.gather(self._looking, return_exceptions=True)
+        await self._looking.stop()
 
     async def _look_again(self, pool: Executor) -> None:
         loop = asyncio.get_running_loop()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from ibb.storage.read_only import ReadOnlyHistory
 
+from .background_task import BackgroundTask
 from .log import get_log
 
 if TYPE_CHECKING:
@@ -43,18 +44,16 @@ class StorageWatch:
     def __init__(self, server: Server) -> None:
         self._server = server
         self._told: set[str] = set()  # codes of what goes on
-        self._looking: asyncio.Task[None] | None = None
+        self._looking = BackgroundTask("storage_watch")
 
     def start(self) -> None:
         """Look every `LOOK_SECONDS`, and be told of pages that had to be read twice."""
         self._server.history.pages.healed.tell = _log_healed
-        self._looking = asyncio.create_task(self._look_again())
+        self._looking.start(self._look_again())
 
     async def stop(self) -> None:
         """Look no more."""
-        if self._looking is not None:
-            self._looking.cancel()
-            await asyncio.gather(self._looking, return_exceptions=True)
+        await self._looking.stop()
 
     async def _look_again(self) -> None:
         while True:

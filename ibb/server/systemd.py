@@ -13,6 +13,7 @@ import socket
 import time
 from typing import TYPE_CHECKING, Final
 
+from .background_task import BackgroundTask
 from .latencies import MICROSECONDS
 from .log import get_log
 
@@ -35,13 +36,13 @@ class Systemd:
     def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
         self._address = _address(environment.get(_SOCKET, ""))
         self._alive_seconds = _half_of(environment) if self._address else None
-        self._telling: asyncio.Task[None] | None = None
+        self._telling = BackgroundTask("watchdog")
 
     def ready(self, status: str) -> None:
         """Say that the service serves, and that it is alive from now on as often as is wanted."""
         self._say("READY=1", f"STATUS={status[:STATUS_CHARS_MAX]}")
-        if self._alive_seconds is not None and self._telling is None:
-            self._telling = asyncio.create_task(self._tell_alive(self._alive_seconds))
+        if self._alive_seconds is not None and not self._telling.is_running:
+            self._telling.start(self._tell_alive(self._alive_seconds))
 
     def reloading(self) -> None:
         """Say that settings are read again; `ready` ends it."""
@@ -54,9 +55,7 @@ class Systemd:
 
     async def close(self) -> None:
         """Say nothing more."""
-        if self._telling is not None:
-            self._telling.cancel()
-            await asyncio.gather(self._telling, return_exceptions=True)
+        await self._telling.stop()
 
     async def _tell_alive(self, seconds: float) -> None:
         """Say so as long as the event loop turns."""

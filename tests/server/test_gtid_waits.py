@@ -111,7 +111,7 @@ async def test_who_waits_no_longer_is_forgotten(source, waits):
     source.grow("0-1-1")
     assert await stays
     assert waits._due == {}
-    assert waits._following is None
+    assert not waits._following.is_running
     looks = source.looks
     source.grow("0-1-2")
     await asyncio.sleep(0)
@@ -134,8 +134,7 @@ async def test_a_look_that_fails_is_logged_and_the_next_one_tells_all(source, wa
 async def test_a_follower_that_ended_is_followed_by_another(source, waits):
     first = waiting(waits, "0-1-1")
     await idle(source, 2)
-    waits._following.cancel()
-    await asyncio.gather(waits._following, return_exceptions=True)
+    await waits._following.stop()
     second = waiting(waits, "0-1-1")
     await idle(source, 4)
     source.grow("0-1-1")

@@ -105,4 +105,4 @@ async def test_what_fails_is_told_once_and_tried_again_behind_the_next_file(
         add_files(store, FILES + 1, 1)
         await until(lambda: known(store) == range(FILES + 2))
     await learner.stop()
-    assert learner._looking.done()
+    assert not learner._looking.is_running

@@ -64,5 +64,5 @@ async def test_who_cannot_be_told_harms_nobody(environment):
     systemd = Systemd(environment)
     systemd.ready("")
     systemd.stopping()
-    assert systemd._telling is None
+    assert not systemd._telling.is_running
     await systemd.close()

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from ibb.protocol.errors import IbbError
+from ibb.server.background_task import BackgroundTask
 from ibb.server.log import get_log
 
 from .broadcaster import Broadcaster
@@ -62,20 +63,18 @@ class Dashboard:
         self.observer = Observer(server, reasons)
         self.files = FileTable(server)
         self._looks = 0
-        self._watching: asyncio.Task[None] | None = None
+        self._watching = BackgroundTask("dashboard")
         self._observing = ThreadPoolExecutor(1, thread_name_prefix="dashboard")
         self._looking = ThreadPoolExecutor(LOOK_THREADS, thread_name_prefix="dashboard-look")
 
     def start(self) -> None:
         """Begin to look at the server."""
-        self._watching = asyncio.create_task(self._watch())
+        self._watching.start(self._watch())
 
     async def stop(self) -> None:
         """Drop who watches, and look no more."""
         self.broadcaster.close()
-        if self._watching is not None:
-            self._watching.cancel()
-            await asyncio.gather(self._watching, return_exceptions=True)
+        await self._watching.stop()
         for pool in (self._observing, self._looking):
             await asyncio.to_thread(pool.shutdown, cancel_futures=True)
 
