@@ -38,6 +38,7 @@ def sample_folder(tmp_path_factory):
 
 @pytest.fixture
 def sample(sample_folder):
+    """Return a history and its groups; named before what serves it, it is closed behind that."""
     history = ReadOnlyHistory(OsDisk(), str(sample_folder[0]))
     yield history, sample_folder[1]
     history.close()

@@ -197,7 +197,7 @@ async def test_a_look_that_fails_is_logged_and_the_next_one_comes(serve, store, 
     assert len(events(lines, "purge_look_failed")) > 1
 
 
-async def test_files_of_another_program_never_go(serve, sample):
+async def test_files_of_another_program_never_go(sample, serve):
     server = await serve(sample[0])
     async with await RawClient.logged_in(server) as dba:
         for name in ("max_binlog_total_size", "expire_logs_days"):

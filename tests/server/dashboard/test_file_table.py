@@ -56,7 +56,7 @@ async def test_what_is_known_of_files_goes_with_them(server, store):
     assert files._begins.keys() == {2, 3}
 
 
-async def test_files_of_another_program_have_no_needs(serve, sample):
+async def test_files_of_another_program_have_no_needs(sample, serve):
     history, _ = sample
     server = await serve(history)
     page = await asyncio.to_thread(FileTable(server).page, 0, 10)

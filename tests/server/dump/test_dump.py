@@ -26,7 +26,7 @@ pytestmark = pytest.mark.tiny
 
 
 @pytest.mark.parametrize("checksum", [True, False])
-async def test_a_sample_is_dumped_group_by_group_as_it_is_stored(serve, sample, checksum):
+async def test_a_sample_is_dumped_group_by_group_as_it_is_stored(sample, serve, checksum):
     history, expected = sample
     dump = await dumping(await serve(history), checksum=checksum)
     groups = await dump.groups()
@@ -38,7 +38,7 @@ async def test_a_sample_is_dumped_group_by_group_as_it_is_stored(serve, sample, 
     await dump.client.close()
 
 
-async def test_a_dump_starts_behind_the_position_in_every_domain(serve, sample):
+async def test_a_dump_starts_behind_the_position_in_every_domain(sample, serve):
     history, expected = sample
     server = await serve(history)
     gtids = [Gtid.parse(group["gtid"]) for group in expected["groups"]]
@@ -273,7 +273,7 @@ async def test_without_a_gtid_position_the_stream_starts_at_the_oldest_group(
         assert len(await dump.groups()) == 10
 
 
-async def test_a_listed_file_starts_at_its_first_group(serve, sample):
+async def test_a_listed_file_starts_at_its_first_group(sample, serve):
     history, expected = sample
     server = await serve(history)
     async with await RawClient.logged_in(server) as client:

@@ -333,7 +333,7 @@ async def test_reset_master_is_refused_while_somebody_reads(server, dba, store):
     assert str(store.state()) == ""
 
 
-async def test_files_of_another_program_are_not_changed(serve, sample):
+async def test_files_of_another_program_are_not_changed(sample, serve):
     server = await serve(sample[0])
     async with await RawClient.logged_in(server) as client:
         for sql in ("FLUSH BINARY LOGS", "CREATE BINLOG LEASE x FOR ''", "RESET MASTER"):

@@ -31,7 +31,7 @@ async def test_a_server_that_works_is_ready(pages, store):
         assert await readiness(browser) == {"ready": True, "reasons": []}
 
 
-async def test_files_of_another_program_are_served_from_the_start(pages, sample):
+async def test_files_of_another_program_are_served_from_the_start(sample, pages):
     shown = await pages(sample[0])
     async with shown.browser() as browser:
         assert (await readiness(browser))["ready"]
@@ -49,7 +49,7 @@ async def test_a_store_that_stopped_writing_is_not_ready_and_still_lives(pages, 
         assert (await readiness(browser)) == {"ready": False, "reasons": ["store_stopped"]}
 
 
-async def test_a_directory_that_cannot_be_read_to_its_end_is_not_ready(pages, sample, monkeypatch):
+async def test_a_directory_that_cannot_be_read_to_its_end_is_not_ready(sample, pages, monkeypatch):
     shown = await pages(sample[0])
     monkeypatch.setattr(shown.server.history, "refresh", lambda: None)
     shown.server.history.damage = FormatError("page 5 of binlog-000001.ibb: wrong checksum")

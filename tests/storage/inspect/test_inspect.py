@@ -1,5 +1,7 @@
 """Looking at damaged files: everything is shown, nothing raises what is not said."""
 
+from contextlib import ExitStack
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,6 +23,19 @@ from ..verify.test_random import DAMAGES, images, seal_all
 from ..verify.verify_rig import SIZE, Binlog, numbered
 
 __all__ = ["images"]  # a fixture
+
+
+@pytest.fixture
+def inspect():
+    """Return a function that returns an inspector of a directory, closed with the test."""
+    with ExitStack() as stack:
+
+        def opened(path, disk=None):
+            inspector = Inspector(disk or OsDisk(), str(path))
+            stack.callback(inspector.close)
+            return inspector
+
+        yield opened
 
 
 @given(damages=st.lists(DAMAGES, min_size=1, max_size=6), seal=st.booleans())
@@ -58,9 +73,9 @@ def look_at_everything(disk, path):
 
 
 @pytest.mark.parametrize("name", ["xa-small-1", "draft-4k-v0-1", "no-room-1", "flush-edges-1"])
-def test_samples_hold_nothing_that_is_unknown(sample, name):
+def test_samples_hold_nothing_that_is_unknown(sample, name, inspect):
     path, expected = sample(name)
-    inspector = Inspector(OsDisk(), str(path))
+    inspector = inspect(path)
     groups = 0
     for file_no in range(*expected["files"]):
         for page in inspector.file_pages(file_no):
@@ -72,17 +87,17 @@ def test_samples_hold_nothing_that_is_unknown(sample, name):
     assert groups > 0
 
 
-def test_a_chunk_that_cannot_be_ends_its_page(tmp_path):
+def test_a_chunk_that_cannot_be_ends_its_page(tmp_path, inspect):
     binlog = Binlog(tmp_path).groups(10).write()
     binlog.sealed(Position(0, SIZE + 6), b"\xff\xff")
-    *_, last = Inspector(OsDisk(), str(tmp_path)).chunks(0, 1)
+    *_, last = inspect(tmp_path).chunks(0, 1)
     assert (last.offset, last.type) == (5, "damaged")
     assert last.meaning == "type byte 0x41, chunk length 65535"
 
 
-def test_a_place_where_no_record_begins_is_told(tmp_path):
+def test_a_place_where_no_record_begins_is_told(tmp_path, inspect):
     binlog = Binlog(tmp_path, interval=0).groups(10).write()
-    inspector = Inspector(OsDisk(), str(tmp_path))
+    inspector = inspect(tmp_path)
     crossing = Position(0, 2 * SIZE)
     view = inspect_record(inspector.pages, crossing)
     following = min(place for place in binlog.places.values() if place > crossing)
@@ -90,9 +105,9 @@ def test_a_place_where_no_record_begins_is_told(tmp_path):
     assert inspect_record(inspector.pages, Position(0, 7 * SIZE)).damage is not None
 
 
-def test_pages_that_are_not_there(tmp_path):
+def test_pages_that_are_not_there(tmp_path, inspect):
     Binlog(tmp_path).groups(3).write()
-    inspector = Inspector(OsDisk(), str(tmp_path))
+    inspector = inspect(tmp_path)
     for page in (8, 1 << 40):
         with pytest.raises(FormatError, match="no such page"):
             inspector.page_status(0, page)
@@ -102,29 +117,29 @@ def test_pages_that_are_not_there(tmp_path):
         inspector.page_status(1, 1)
 
 
-def test_a_tree_that_bites_its_tail_is_drawn_once(tmp_path):
+def test_a_tree_that_bites_its_tail_is_drawn_once(tmp_path, inspect):
     binlog = Binlog(tmp_path, interval=0).groups(1).large_group().write()
     node = binlog.nodes[3]
     binlog.sealed(Position(0, node.offset + 3 + 4), compint.encode(node.offset))
-    pages = Inspector(OsDisk(), str(tmp_path)).pages
+    pages = inspect(tmp_path).pages
     lines = draw_tree(pages, OobReference(5, binlog.nodes[0], binlog.nodes[4]))
     assert len(lines) == 4
     assert lines[-1].startswith(f"!! {node}: the link does not lead backward")
 
 
-def test_a_huge_tree_is_drawn_in_part(tmp_path):
+def test_a_huge_tree_is_drawn_in_part(tmp_path, inspect):
     binlog = Binlog(tmp_path, page_size=SIZE, pages=200)
     forest = OobForest()
     for _ in range(NODES_DRAWN_MAX + 50):
         binlog.builder.oob(forest, b"x")
     binlog.write()
-    pages = Inspector(OsDisk(), str(tmp_path)).pages
+    pages = inspect(tmp_path).pages
     lines = draw_tree(pages, forest.reference())
     assert len(lines) == NODES_DRAWN_MAX + 2
     assert lines[-1] == f"... more than {NODES_DRAWN_MAX} are not drawn"
 
 
-def test_events_before_the_damage_are_shown(tmp_path):
+def test_events_before_the_damage_are_shown(tmp_path, inspect):
     binlog = Binlog(tmp_path).groups(1)
     forest, data = OobForest(), event(1200) * 3
     nodes = [binlog.builder.oob(forest, data[at : at + 1200]) for at in range(0, 3600, 1200)]
@@ -133,25 +148,25 @@ def test_events_before_the_damage_are_shown(tmp_path):
     assert nodes[1].offset // SIZE == 3
     assert nodes[2].offset // SIZE == 6
     binlog.raw(Position(0, 5 * SIZE + 9), b"\xff")
-    view = inspect_record(Inspector(OsDisk(), str(tmp_path)).pages, place)
+    view = inspect_record(inspect(tmp_path).pages, place)
     assert [line.type for line in view.events][:2] == ["Gtid", "Query"]
     assert "Page corruption" in view.damage
 
 
-def test_a_head_that_is_cut_by_its_page_s_end_is_read_on(tmp_path):
+def test_a_head_that_is_cut_by_its_page_s_end_is_read_on(tmp_path, inspect):
     binlog = Binlog(tmp_path, interval=0).groups(1)
     builder = binlog.builder
     builder.chunk(0x44, b"\xff" * (builder.room - 3 - 20))
     place = builder.commit(numbered(2), event(50))
     binlog.write()
-    *_, last = Inspector(OsDisk(), str(tmp_path)).chunks(0, 1)
+    *_, last = inspect(tmp_path).chunks(0, 1)
     assert (last.offset, last.part, last.meaning) == (place.offset - SIZE, "first", "group 0-1-2")
     binlog.raw(Position(0, 2 * SIZE + 5), b"\xff")
-    *_, last = Inspector(OsDisk(), str(tmp_path)).chunks(0, 1)
+    *_, last = inspect(tmp_path).chunks(0, 1)
     assert last.meaning.startswith("goes on, but cannot be read: Page corruption")
 
 
-def test_files_that_vanish_while_they_are_listed_are_left_out(tmp_path):
+def test_files_that_vanish_while_they_are_listed_are_left_out(tmp_path, inspect):
     """A store that is opened anew makes the next file anew, one that purges removes the oldest."""
     binlog = Binlog(tmp_path).groups(40).write()
 
@@ -159,9 +174,5 @@ def test_files_that_vanish_while_they_are_listed_are_left_out(tmp_path):
         def list(self, path):
             return [*super().list(path), "binlog-000129.ibb"]
 
-    inspector = Inspector(RestartedDisk(), str(binlog.path))
-    try:
-        shown = [line.name for line in inspector.files()]
-    finally:
-        inspector.close()
+    shown = [line.name for line in inspect(binlog.path, RestartedDisk()).files()]
     assert shown == sorted(file.name for file in binlog.path.iterdir())
