@@ -43,6 +43,7 @@ KERNELS: Final = (
     "ibb.server.dump.run_encoder",
     "ibb.server.dump.sequence_ids",
     "ibb.server.dump.shared_pump",
+    "ibb.server.dump.timed_poll",
     "ibb.server.thread_locks",
     "ibb.server.work_permits",
     "ibb.storage.commit_scan",

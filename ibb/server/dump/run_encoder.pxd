@@ -1,7 +1,7 @@
 cimport cython
-from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
 from ibb.server.dump.event_packets cimport EventPackets
+from ibb.server.dump.timed_poll cimport can_take, clock
 from ibb.server.work_permits cimport WorkPermits
 from ibb.storage.page_ring cimport PageRing
 from ibb.storage.record_walker cimport RecordWalker
@@ -10,22 +10,6 @@ cdef int _ok, _need, _odd, _full, _head, _pass
 cdef int _between, _in_commit, _in_list
 cdef int _domains_max, _passed_max
 cdef long long _rest_max
-
-cdef extern from "<poll.h>" nogil:
-    enum:
-        POLLOUT
-    struct pollfd:
-        int fd
-        short events
-        short revents
-    int poll(pollfd* descriptors, unsigned long count, int milliseconds)
-
-
-@cython.locals(now=timespec, seconds="long long")
-cdef long long clock() noexcept nogil
-
-@cython.locals(asked=pollfd)
-cdef bint can_take(int descriptor, long long nanoseconds) noexcept nogil
 
 
 @cython.final

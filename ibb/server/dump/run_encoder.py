@@ -10,8 +10,6 @@ plain Python, too; `run_encoder.pxd` gives it C types. Source: ibb-format 6; dum
 
 from __future__ import annotations
 
-import select
-import time
 from typing import TYPE_CHECKING, Final
 
 try:
@@ -23,6 +21,9 @@ from ibb.storage import record_walker
 
 from . import event_packets
 from .event_packets import EVENT_BYTES_MAX, FRAME_BYTES, FULL, HEAD, NEED, ODD, OK
+
+if not cython.compiled:  # else the .pxd names them
+    from .timed_poll import can_take, clock
 
 if TYPE_CHECKING:
     from ibb.server.work_permits import WorkPermits
@@ -375,26 +376,3 @@ class RunEncoder:
         """Take the present group for odd: forget what was made of it and not handed out."""
         self.packets.take_back()
         self._phase = _between
-
-
-def clock() -> int:
-    """Return nanoseconds of a clock that only goes on."""
-    if cython.compiled:
-        clock_gettime(CLOCK_MONOTONIC, cython.address(now))  # noqa: F821
-        seconds = now.tv_sec  # noqa: F821
-        return seconds * 1_000_000_000 + now.tv_nsec  # noqa: F821
-    return time.monotonic_ns()
-
-
-def can_take(descriptor: int, nanoseconds: int) -> bool:
-    """Tell whether a socket takes something within some time, or would say why not."""
-    if cython.compiled:
-        asked.fd, asked.events, asked.revents = descriptor, POLLOUT, 0  # noqa: F821
-        return poll(cython.address(asked), 1, nanoseconds // 1_000_000 + 1) > 0  # noqa: F821
-    return _can_take(descriptor, nanoseconds / 1e6)
-
-
-def _can_take(descriptor: int, milliseconds: float) -> bool:
-    poll = select.poll()
-    poll.register(descriptor, select.POLLOUT)
-    return bool(poll.poll(milliseconds))

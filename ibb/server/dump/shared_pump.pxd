@@ -2,7 +2,8 @@ cimport cython
 
 from ibb.server.dump.encoder_state cimport sent_of
 from ibb.server.dump.piece_shelf cimport PieceShelf
-from ibb.server.dump.run_encoder cimport RunEncoder, clock
+from ibb.server.dump.run_encoder cimport RunEncoder
+from ibb.server.dump.timed_poll cimport clock
 from ibb.server.work_permits cimport WorkPermits
 from ibb.storage.page_ring cimport PageRing
 

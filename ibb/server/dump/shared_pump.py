@@ -23,7 +23,7 @@ from .run_encoder import DOMAINS_MAX
 
 if not cython.compiled:  # else the .pxd names them
     from .encoder_state import sent_of
-    from .run_encoder import clock
+    from .timed_poll import clock
 
 if TYPE_CHECKING:
     from ibb.server.work_permits import WorkPermits
