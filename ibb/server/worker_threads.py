@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
+BEGIN_SECONDS_MAX: Final = 0.0002  # for which a loop waits for a thread; most take a quarter
 
 
 class WorkerThreads(Executor):
@@ -54,10 +55,22 @@ class WorkerThreads(Executor):
         self._begin(call)
         return call.future
 
-    def run(self, call: Callable[[], T]) -> asyncio.Future[T]:
-        """Have a thread do a call for the running loop; one cancelled before it began is not."""
+    def run(self, call: Callable[[], T], *, at_once: bool = False) -> asyncio.Future[T]:
+        """
+        Have a thread do a call for the running loop; one cancelled before it began is not done.
+
+        Args:
+            call: what it does.
+            at_once: if a thread may, let it begin before the loop goes on: what that does
+                next may keep the interpreter to itself for longer than the whole call takes.
+        """
         looped = _LoopCall(call, asyncio.get_running_loop())
+        if at_once and self._permits.free > 0:
+            looped.begins = threading.Lock()
+            looped.begins.acquire()
         self._begin(looped)
+        if looped.begins is not None:
+            looped.begins.acquire(timeout=BEGIN_SECONDS_MAX)
         return looped.future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
@@ -184,18 +197,21 @@ class _FutureCall:
 class _LoopCall:
     """A call whose outcome an event loop is told."""
 
-    __slots__ = ("_call", "_loop", "future")
+    __slots__ = ("_call", "_loop", "begins", "future")
 
     def __init__(self, call: Callable[[], Any], loop: asyncio.AbstractEventLoop) -> None:
         self.future: Final[asyncio.Future[Any]] = loop.create_future()
         self._call = call
         self._loop = loop
+        self.begins: threading.Lock | None = None  # released then
 
     def cancel(self) -> None:
         self._tell(self.future.cancel)
 
     def work(self) -> None:
         future = self.future
+        if self.begins is not None:
+            self.begins.release()
         if future.cancelled():  # else it may be from now on, and is done all the same
             return
         try:
@@ -224,8 +240,8 @@ def _fail(future: asyncio.Future[Any], error: BaseException) -> None:
         future.set_exception(error)
 
 
-def run_in(pool: Executor, call: Callable[[], T]) -> asyncio.Future[T]:
-    """Have a thread of a pool of any kind do a call for the running loop."""
+def run_in(pool: Executor, call: Callable[[], T], *, at_once: bool = False) -> asyncio.Future[T]:
+    """Have a thread of a pool of any kind do a call for the loop, as `WorkerThreads.run`."""
     if isinstance(pool, WorkerThreads):
-        return pool.run(call)
+        return pool.run(call, at_once=at_once)
     return asyncio.get_running_loop().run_in_executor(pool, call)

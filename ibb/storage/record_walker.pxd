@@ -3,6 +3,7 @@ cimport cython
 from ibb.protocol.fast_checksum cimport crc32c_at
 
 cdef int _ok, _need, _odd, _short
+cdef Py_ssize_t _few_bytes
 cdef long long _byte_needed, _byte_odd, _byte_missing
 cdef int _roots_max
 

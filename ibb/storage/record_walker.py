@@ -32,7 +32,10 @@ NEED: Final = 1  # the page `page`, or more of it
 ODD: Final = 2  # not for here
 SHORT: Final = 3  # the record has no such number
 
-_ok, _need, _odd, _short = OK, NEED, ODD, SHORT
+# Of pages: who gives the interpreter away for so few has to wait for it longer than the work takes.
+FEW_BYTES: Final = 64 << 10
+
+_ok, _need, _odd, _short, _few_bytes = OK, NEED, ODD, SHORT, FEW_BYTES
 _byte_needed, _byte_odd, _byte_missing = -1, -2, -3
 _roots_max = 64  # of a list of fewer than 2**32 records
 
@@ -45,6 +48,8 @@ def count_good(data: Buffer, page_size: int) -> int:
     pages = len(view) // page_size
     if not pages:
         return 0
+    if pages * page_size <= _few_bytes:
+        return good_pages(view, page_size, pages)
     with cython.nogil:
         pages = good_pages(view, page_size, pages)
     return pages  # noqa: RET504 - nothing returns without the interpreter

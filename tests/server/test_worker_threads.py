@@ -2,12 +2,14 @@
 
 import asyncio
 import gc
+import sys
 import threading
 import weakref
 from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
 
+from ibb.server import worker_threads
 from ibb.server.work_permits import WorkPermits
 from ibb.server.worker_threads import WorkerThreads, run_in
 
@@ -348,3 +350,51 @@ def test_where_the_system_has_no_more_threads_those_there_are_do_all(monkeypatch
     assert other.submit(len, calls).result(SECONDS) == 20
     other.shutdown()
     few.shutdown()
+
+
+@pytest.fixture
+def own_interpreter():
+    """Nobody gets the interpreter from a thread that does not give it away."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(SECONDS)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("own_interpreter")
+async def test_what_is_to_begin_at_once_does_so_before_the_loop_goes_on(pool, monkeypatch):
+    monkeypatch.setattr(worker_threads, "BEGIN_SECONDS_MAX", SECONDS)
+    all_idle(pool)
+    begun = []
+    first = pool.run(lambda: begun.append(1))
+    assert begun == []
+    await first
+    settled(pool)
+    second = pool.run(lambda: begun.append(2), at_once=True)
+    assert begun == [1, 2]
+    await second
+
+
+async def test_a_loop_does_not_wait_for_threads_that_are_busy(pool, lending, monkeypatch):
+    monkeypatch.setattr(worker_threads, "BEGIN_SECONDS_MAX", threading.TIMEOUT_MAX)
+    (few, permits), may_end = lending, threading.Event()
+    busy(pool, 3, may_end)
+    assert few.submit(int).result(SECONDS) == 0
+    settled(few, 1)
+    permits.take()
+    permits.take()  # as others do: who is idle could not begin
+    late = [each.run(lambda: 7, at_once=True) for each in (pool, few)]
+    assert not any(call.done() for call in late)
+    may_end.set()
+    permits.give()
+    permits.give()
+    assert await asyncio.gather(*late) == [7, 7]
+
+
+async def test_a_loop_waits_only_so_long_for_a_thread_that_does_not_come(pool, monkeypatch):
+    all_idle(pool)
+    with monkeypatch.context() as patched:
+        patched.setattr(pool, "_wake_one", lambda: None)
+        call = pool.run(lambda: 7, at_once=True)
+    assert pool.submit(lambda: 8).result(SECONDS) == 8  # who comes does what has waited, too
+    assert await asyncio.wait_for(call, SECONDS) == 7

@@ -253,16 +253,17 @@ class DumpSession:
         Args:
             make: makes the first batch; None: the stream, like the others.
         """
-        sender = None
+        sender, is_first = None, make is not None  # a client waits for that, maybe beside others
         if self._turns.has_room and not self._pace.limited:
             sender = self._connection.direct_sender()
         if self._connection.encrypted:
-            return await self._in_pool(partial(self._sealed, make))
+            return await self._in_pool(partial(self._sealed, make), at_once=is_first)
         if sender is None:
-            return await self._in_pool(make or self._stream.next_batch)
+            return await self._in_pool(make or self._stream.next_batch, at_once=is_first)
         self._turns.taken += 1
         try:
-            batch = await self._in_pool(partial(self._pump.turn, sender, self._took, make))
+            turn = partial(self._pump.turn, sender, self._took, make)
+            batch = await self._in_pool(turn, at_once=is_first)
         finally:
             self._turns.taken -= 1
             sender.close()
@@ -275,8 +276,8 @@ class DumpSession:
         self._reached.update(batch.sent)
         self._at = batch.end
 
-    def _in_pool(self, call: Callable[[], T]) -> asyncio.Future[T]:
-        return run_in(self._pool, call)
+    def _in_pool(self, call: Callable[[], T], *, at_once: bool = False) -> asyncio.Future[T]:
+        return run_in(self._pool, call, at_once=at_once)
 
     async def _rest(self, seconds_left: Callable[[], float]) -> None:
         """

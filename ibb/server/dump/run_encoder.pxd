@@ -10,6 +10,7 @@ cdef int _ok, _need, _odd, _full, _head, _pass
 cdef int _between, _in_commit, _in_list
 cdef int _domains_max, _passed_max
 cdef long long _rest_max
+cdef Py_ssize_t _few_bytes
 
 
 @cython.final

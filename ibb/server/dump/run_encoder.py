@@ -36,6 +36,7 @@ BEYOND_BYTES: Final = EVENT_BYTES_MAX + FRAME_BYTES  # what is wanted, a buffer 
 REST_SECONDS: Final = 1.0  # that one run waits for a client, in all
 
 _ok, _need, _odd, _full, _head, _pass = OK, NEED, ODD, FULL, HEAD, 5
+_few_bytes = record_walker.FEW_BYTES
 _domains_max, _passed_max, _rest_max = DOMAINS_MAX, PASSED_MAX, round(REST_SECONDS * 1e9)
 _between, _in_commit, _in_list = 0, 1, 2  # phases
 
@@ -100,8 +101,11 @@ class RunEncoder:
         code = NEED
         if self.walker.page_size:
             self._passed = 0
-            with cython.nogil:
+            if len(self.walker.data) <= _few_bytes:
                 code = self._run()
+            else:
+                with cython.nogil:
+                    code = self._run()
         self.packets.give_back()
         return code
 
