@@ -228,7 +228,7 @@ def change_batch(batch: RowBatch, tags: RowTags, columns: Sequence[Column]) -> p
             arrays.append(images.column(name))
         else:
             arrays.append(metadata_array(batch, tags, name))
-    schema = pa.schema([pa.field(column.name, column.type) for column in columns])
+    schema = pa.schema([column.field for column in columns])
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 

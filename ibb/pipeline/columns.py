@@ -49,11 +49,18 @@ class Column(NamedTuple):
         name: of those that are ours lower case.
         type: in Arrow; one of those that have a name in Spark here.
         origin: what it is in MariaDB, by `origin_of`; empty: it is ours, or a user's.
+        nullable: it may be null; where it never is, Spark looks at no row for that.
     """
 
     name: str
     type: Any
     origin: str = ""
+    nullable: bool = True
+
+    @property
+    def field(self) -> pa.Field:
+        """The column in Arrow."""
+        return pa.field(self.name, self.type, nullable=self.nullable)
 
     @property
     def ddl(self) -> str:
@@ -129,7 +136,7 @@ class WeighedRow(NamedTuple):
 
 def batches(columns: Sequence[Column], rows: Iterable[WeighedRow]) -> Iterator[pa.RecordBatch]:
     """Yield rows in Arrow batches that are bounded in rows and bytes."""
-    schema = pa.schema([pa.field(column.name, column.type) for column in columns])
+    schema = pa.schema([column.field for column in columns])
     held: list[tuple[Any, ...]] = []
     size = 0
     for row in rows:

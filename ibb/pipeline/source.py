@@ -20,6 +20,7 @@ from .columns import Column, columns_of_schema
 from .options import SourceOptions
 from .rows import columns_of
 from .stream_reader import StreamReader
+from .table_rows import NEVER_NULL
 
 FORMAT: Final = "ibb"
 _ORIGIN: Final = "mariadb"  # of a column's metadata: what it is there
@@ -46,6 +47,7 @@ class IbbDataSource(DataSource):
                 StructField(
                     column.name,
                     from_arrow_type(column.type, prefer_timestamp_ntz=True),
+                    nullable=column.nullable,
                     metadata={_ORIGIN: column.origin} if column.origin else None,
                 )
                 for column in columns_of(SourceOptions.parse(self.options))
@@ -76,9 +78,13 @@ class IbbDataSource(DataSource):
 
 def _columns_in(schema: StructType) -> tuple[Column, ...]:
     columns = columns_of_schema((field.name, field.dataType.simpleString()) for field in schema)
-    origins = [field.metadata.get(_ORIGIN, "") for field in schema]
     return tuple(
-        column._replace(origin=origin) for column, origin in zip(columns, origins, strict=True)
+        column._replace(
+            origin=field.metadata.get(_ORIGIN, ""),
+            # Of others a user may say so, too, and Spark would take its word for it.
+            nullable=field.nullable or field.name.lower() not in NEVER_NULL,
+        )
+        for column, field in zip(columns, schema, strict=True)
     )
 
 

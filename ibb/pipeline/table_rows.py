@@ -31,14 +31,15 @@ if TYPE_CHECKING:
     from .row_tags import RowTags
 
 METADATA_COLUMNS: Final = (
-    *(Column(f"_{column.name}", column.type) for column in GROUP_KEY_COLUMNS),
-    Column("_position", pa.int32()),
-    Column("_row", pa.int32()),
-    Column("_op", pa.string()),
-    Column("_image", pa.string()),
+    *(Column(f"_{column.name}", column.type, nullable=False) for column in GROUP_KEY_COLUMNS),
+    Column("_position", pa.int32(), nullable=False),
+    Column("_row", pa.int32(), nullable=False),
+    Column("_op", pa.string(), nullable=False),
+    Column("_image", pa.string(), nullable=False),
     Column("_missing", STRINGS),
 )
 _METADATA: Final = frozenset(column.name for column in METADATA_COLUMNS)
+NEVER_NULL: Final = frozenset(column.name for column in METADATA_COLUMNS if not column.nullable)
 
 
 def table_columns(
@@ -157,7 +158,7 @@ def table_batch(
     """
     chosen = _chosen(batch, both=both)
     arrays = [_array(batch, tags, column, chosen) for column in columns]
-    schema = pa.schema([pa.field(column.name, column.type) for column in columns])
+    schema = pa.schema([column.field for column in columns])
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 

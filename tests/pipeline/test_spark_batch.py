@@ -107,3 +107,19 @@ def test_errors_name_the_option(spark, directory):
         spark.read.format("ibb").option("startGtid", "0-1-1").load(str(path)).count()
     with pytest.raises(Exception, match=r"option startingGtid: .*0-9-9"):
         spark.read.format("ibb").option("startingGtid", "0-9-9").load(str(path)).count()
+
+
+def test_of_columns_that_are_never_null_spark_knows_it_and_of_others_takes_nobodys_word(
+    spark, tmp_path
+):
+    rows = enc.rows_event(enc.WRITE, [enc.integer(4)], [[(None,)]])
+    with Store.open(tmp_path, OPTIONS) as store:
+        publish_events(store, "0-1-1", enc.table_map([("id", enc.integer(4))]), rows, xid(1))
+    reads = spark.read.format("ibb").option("table", "d.t")
+    known = reads.load(str(tmp_path)).schema
+    assert [field.name for field in known if field.nullable] == ["id", "_missing"]
+    for schema in ("id int, _gtid string", "id int, _gtid string not null", known):
+        (row,) = reads.schema(schema).load(str(tmp_path)).collect()
+        assert (row["id"], row["_gtid"]) == (None, "0-1-1")
+    with pytest.raises(Exception, match="DATA_SOURCE_RETURN_SCHEMA_MISMATCH"):
+        reads.schema("id int not null, _gtid string").load(str(tmp_path)).collect()
