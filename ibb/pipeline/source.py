@@ -17,6 +17,7 @@ from pyspark.sql.types import StructField, StructType
 
 from .batch_reader import BatchReader, PushdownReader
 from .columns import Column, columns_of_schema
+from .errors import OptionError
 from .options import SourceOptions
 from .rows import columns_of
 from .stream_reader import StreamReader
@@ -77,13 +78,13 @@ class IbbDataSource(DataSource):
 
 
 def _columns_in(schema: StructType) -> tuple[Column, ...]:
+    """Return a schema's columns; raises OptionError if one is of no kind that there is here."""
     columns = columns_of_schema((field.name, field.dataType.simpleString()) for field in schema)
+    for field in schema:  # Spark would take a user's word for it, and make something of nulls
+        if not (field.nullable or field.name.lower() in NEVER_NULL):
+            raise OptionError("schema", f"column {field.name} may be null: say it without NOT NULL")
     return tuple(
-        column._replace(
-            origin=field.metadata.get(_ORIGIN, ""),
-            # Of others a user may say so, too, and Spark would take its word for it.
-            nullable=field.nullable or field.name.lower() not in NEVER_NULL,
-        )
+        column._replace(origin=field.metadata.get(_ORIGIN, ""), nullable=field.nullable)
         for column, field in zip(columns, schema, strict=True)
     )
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 class BackgroundTask:
     """
-    One task of the event loop that nobody awaits until its owner closes; what ends it is logged.
+    One task of the event loop that nobody awaits until its owner closes; if it fails, it is logged.
 
     Args:
         name: of the work, for the log.
@@ -43,7 +43,7 @@ class BackgroundTask:
     async def stop(self) -> None:
         """Return when it has ended, if it was started at all."""
         if (task := self._task) is not None:
-            self.cancel()
+            task.cancel()  # and is known until it has ended: whoever else stops it waits, too
             await asyncio.gather(task, return_exceptions=True)
 
     def _ended(self, task: asyncio.Task[None]) -> None:

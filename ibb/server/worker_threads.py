@@ -62,7 +62,8 @@ class WorkerThreads(Executor):
         Args:
             call: what it does.
             at_once: if a thread may, let it begin before the loop goes on: what that does
-                next may keep the interpreter to itself for longer than the whole call takes.
+                next may keep the interpreter to itself for longer than the whole call takes. The
+                loop waits `BEGIN_SECONDS_MAX`, and then, as ever, for the interpreter.
         """
         looped = _LoopCall(call, asyncio.get_running_loop())
         if at_once and self._permits.free > 0:
