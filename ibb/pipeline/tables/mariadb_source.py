@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import time
 from contextlib import ExitStack, contextmanager
 from decimal import Decimal
 from pathlib import Path
@@ -23,7 +24,7 @@ from .place import Place
 from .row_changes import TableName
 from .server_traits import ServerTraits
 from .shape import TYPE_METADATA
-from .source_tables import SourceTable, quoted, rows_of, source_tables
+from .source_tables import SourceTable, TableRenamed, named_at, quoted, rows_of, source_tables
 from .view_lock import held_still
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS: Final = 30
 READ_SECONDS: Final = 3600  # one statement without a row
+YOUNG_SECONDS: Final = 0.05  # between looks at whether tables that were just named are older
+YOUNG_LOOKS_MAX: Final = 30
 VIEWS_MAX: Final = 20  # until one whose tables are not defined anew meanwhile
 PASSWORD_BYTES_MAX: Final = 4096
 XIDS_SHOWN: Final = 5  # in an error
@@ -92,6 +95,21 @@ class View:
                     yield piece
         except pymysql.Error as error:
             raise PipelineError(f"{table.name}: the server refused: {error.args[-1]}") from error
+
+    def keep_name(self, table: SourceTable) -> None:
+        """
+        Have the name of *table* mean the same one until the view ends.
+
+        A view is of rows, not of names: who exchanges two tables of one kind behind its beginning
+        would have each read for the other. Who has begun to read one cannot be overtaken any more.
+
+        Raises:
+            TableRenamed: it means another one already.
+            PipelineError: there is none any more.
+        """
+        rows_of(self.connections[0], f"SELECT 1 FROM {quoted(*table.name)} LIMIT 0")  # noqa: S608
+        if named_at(self.connections[0], table.name) != table.named_at:
+            raise TableRenamed(f"{table.name}: it was renamed, or defined anew, behind the view")
 
     def check_unique(self, table: SourceTable, key: Sequence[str]) -> None:
         """
@@ -173,6 +191,7 @@ def view_for_snapshot(
         check_prepared(control)  # before the lock, which they may hold up
         tables = source_tables(control, wants)
         for _ in range(VIEWS_MAX):
+            _wait_for_age(control, tables)
             view, before = _seen_by(control, workers, for_snapshot=True), tables
             tables = source_tables(control, wants)
             changed = _changed(before, tables)
@@ -196,8 +215,18 @@ def _changed(before: list[SourceTable], after: list[SourceTable]) -> list[TableN
         if name not in then
         or name not in now
         or then[name].key != now[name].key
+        or then[name].named_at != now[name].named_at
         or not then[name].schema.equals(now[name].schema, check_metadata=True)
     ]
+
+
+def _wait_for_age(control: pymysql.Connection[Any], tables: list[SourceTable]) -> None:
+    """Wait for the next second if a table was named in this one: one named next looks the same."""
+    for _ in range(YOUNG_LOOKS_MAX):
+        ((now,),) = rows_of(control, "SELECT UNIX_TIMESTAMP()")
+        if all(table.named_at != now for table in tables):
+            return
+        time.sleep(YOUNG_SECONDS)
 
 
 def _connected(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import SimpleQueue
@@ -12,7 +13,8 @@ from ibb.pipeline.ddl.cursor import UnclearError
 from .errors import PipelineError
 from .generated import check_key
 from .key_values import check_keys
-from .mariadb_source import view_for_snapshot
+from .mariadb_source import VIEWS_MAX, view_for_snapshot
+from .source_tables import TableRenamed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -51,8 +53,26 @@ def take_snapshot(
         PipelineError: the server cannot be read, has prepared XA transactions, a table cannot be
             kept, or its key does not tell its rows apart.
     """
+    for _ in range(VIEWS_MAX):
+        try:
+            return _filled(config, wants, open_target, keys, report)
+        except TableRenamed as error:
+            renamed = error
+            logging.getLogger(__name__).warning("%s: the snapshot begins once more", error)
+    raise PipelineError(f"{renamed}, again and again: try once more when it stays") from renamed
+
+
+def _filled(
+    config: ServerConfig,
+    wants: Callable[[TableName], bool],
+    open_target: Callable[[TableName], KeptTable],
+    keys: Mapping[TableName, Sequence[str]],
+    report: Callable[[TableName, int], None],
+) -> tuple[Place, list[TableName]]:
+    """Do as `take_snapshot`, from one view; raises TableRenamed besides."""
     with view_for_snapshot(config, wants) as (view, tables):
         for table in tables:
+            view.keep_name(table)
             target = open_target(table.name)
             key = keys.get(table.name, table.key)
             unknown = [column for column in key if column not in table.schema.names]

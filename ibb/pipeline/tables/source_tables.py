@@ -21,12 +21,23 @@ if TYPE_CHECKING:
 _TRANSACTIONAL: Final = frozenset({"InnoDB", "RocksDB"})
 
 
+class TableRenamed(PipelineError):  # noqa: N818 - it is tried again
+    """A name means another table than when a view began."""
+
+
 class SourceTable(NamedTuple):
-    """A table as the server has it: its columns in their order, and its primary key."""
+    """
+    A table as the server has it: its columns in their order, and its primary key.
+
+    Attributes:
+        named_at: when it was defined so, or got its name, in the server's seconds since 1970;
+            None: the server does not tell.
+    """
 
     name: TableName
     schema: pa.Schema
     key: tuple[str, ...]
+    named_at: int | None = None
 
 
 def source_tables(
@@ -59,6 +70,17 @@ def source_tables(
         _check_foreign_keys(connection, spelled)
         found.append(_table(connection, spelled)._replace(name=name))
     return found
+
+
+def named_at(connection: pymysql.Connection[Any], name: TableName) -> int | None:
+    """Return `SourceTable.named_at` of a table; None as well if there is none of that name."""
+    found = rows_of(
+        connection,
+        "SELECT UNIX_TIMESTAMP(CREATE_TIME) FROM information_schema.TABLES "
+        "WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s",
+        *name,
+    )
+    return int(found[0][0]) if found and found[0][0] is not None else None
 
 
 def rows_of(
@@ -125,4 +147,5 @@ def _table(connection: pymysql.Connection[Any], name: TableName) -> SourceTable:
         check_names(field.name for field in fields)
     except (UnclearError, PipelineError) as error:
         raise PipelineError(f"{name}: {error}") from error
-    return SourceTable(name, pa.schema(fields), tuple(column for (column,) in key))
+    parts = tuple(column for (column,) in key)
+    return SourceTable(name, pa.schema(fields), parts, named_at(connection, name))

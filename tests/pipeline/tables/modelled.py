@@ -185,6 +185,9 @@ class _View:
             if wants(name)
         ]
 
+    def keep_name(self, _table):
+        """See no other table of that name: models do not change meanwhile."""
+
     def check_unique(self, _table, _key):
         """See nothing that is there twice: the rows of models are not."""
 
