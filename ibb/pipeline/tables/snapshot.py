@@ -55,44 +55,36 @@ def take_snapshot(
     """
     for _ in range(VIEWS_MAX):
         try:
-            return _filled(config, wants, open_target, keys, report)
+            with view_for_snapshot(config, wants) as (view, tables):
+                for table in tables:
+                    view.keep_name(table)
+                    target, key = open_target(table.name), _key(table, keys)
+                    view.check_unique(table, key)
+                    where = f"{table.name} at {view.place.position}"
+                    rows = _checked(_rows(view, table, config), where, key)
+                    target.fill(table.schema, key, rows, view.place)
+                    report(table.name, target.rows)
+                return view.place, [table.name for table in tables]
         except TableRenamed as error:
             renamed = error
             logging.getLogger(__name__).warning("%s: the snapshot begins once more", error)
     raise PipelineError(f"{renamed}, again and again: try once more when it stays") from renamed
 
 
-def _filled(
-    config: ServerConfig,
-    wants: Callable[[TableName], bool],
-    open_target: Callable[[TableName], KeptTable],
-    keys: Mapping[TableName, Sequence[str]],
-    report: Callable[[TableName, int], None],
-) -> tuple[Place, list[TableName]]:
-    """Do as `take_snapshot`, from one view; raises TableRenamed besides."""
-    with view_for_snapshot(config, wants) as (view, tables):
-        for table in tables:
-            view.keep_name(table)
-            target = open_target(table.name)
-            key = keys.get(table.name, table.key)
-            unknown = [column for column in key if column not in table.schema.names]
-            if unknown:
-                raise PipelineError(
-                    f"tables.keys.{table.name}: the table has no column {unknown[0]}"
-                )
-            try:
-                check_key(table.schema, key)
-            except UnclearError as error:
-                raise PipelineError(
-                    f"{table.name}: {error}: name another (tables.keys), or leave the table out "
-                    "(tables.exclude)"
-                ) from error
-            view.check_unique(table, key)
-            where = f"{table.name} at {view.place.position}"
-            rows = _checked(_rows(view, table, config), where, key)
-            target.fill(table.schema, key, rows, view.place)
-            report(table.name, target.rows)
-        return view.place, [table.name for table in tables]
+def _key(table: SourceTable, keys: Mapping[TableName, Sequence[str]]) -> Sequence[str]:
+    """Return the columns that tell a table's rows apart; raises PipelineError if they do not."""
+    key = keys.get(table.name, table.key)
+    unknown = [column for column in key if column not in table.schema.names]
+    if unknown:
+        raise PipelineError(f"tables.keys.{table.name}: the table has no column {unknown[0]}")
+    try:
+        check_key(table.schema, key)
+    except UnclearError as error:
+        raise PipelineError(
+            f"{table.name}: {error}: name another (tables.keys), or leave the table out "
+            "(tables.exclude)"
+        ) from error
+    return key
 
 
 def _checked(pieces: Iterator[pa.Table], where: str, key: Sequence[str]) -> Iterator[pa.Table]:
