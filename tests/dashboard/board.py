@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import socket
 import tempfile
 import threading
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
 
@@ -57,6 +58,11 @@ class Reader(DumpClient):
         self._socket.settimeout(None)
         while self._socket.recv(1 << 16):
             pass
+
+    def close(self):
+        with suppress(OSError):  # gone already
+            self._socket.shutdown(socket.SHUT_RDWR)  # `close` leaves it to a thread that reads
+        super().close()
 
 
 class Board:

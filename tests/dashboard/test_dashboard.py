@@ -28,11 +28,6 @@ from .board import (
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("dashboard")]
 PAGE_BYTES_MAX = 300_000
 API = ("live", "samples", "readers", "files", "leases", "groups", "find", "group", "upstream")
-TABS = 8
-BROKEN_WORKER = """
-const Worker = window.SharedWorker;
-window.SharedWorker = function (url, options) { return new Worker("/static/missing.js", options); };
-"""
 VIEWS = ("overview", "readers", "history", "search", "upstream", "settings")
 
 
@@ -270,68 +265,6 @@ def test_the_page_is_light(browser, shown):
     print(f"page weight: {weight} bytes in {len(sizes)} files")
     assert weight < PAGE_BYTES_MAX
     opened.page.remove_listener("response", weigh)
-    opened.close()
-
-
-def test_many_tabs_of_a_browser_share_a_stream(browser, shown):
-    """A browser has six connections to a server for all of its tabs, and a stream keeps one."""
-    first = Window(browser, shown.url).log_in()
-    tabs = [first.page]
-    for _ in range(TABS - 1):
-        page = first.context.new_page()
-        page.goto(f"{shown.url}/#/settings")
-        tabs.append(page)
-        expect(page.locator("#live")).to_have_text("live", timeout=MILLISECONDS)
-        expect(page.get_by_role("table", name="SHOW GLOBAL STATUS")).to_be_visible()
-    tabs.pop(0).close()
-    for page in tabs:
-        page.evaluate("location.hash = '#/overview'")
-    shown.publisher.change("INSERT INTO orders VALUES (9000, 'for all tabs')")
-    for page in tabs:
-        expect(page.locator(".picture")).to_contain_text(shown.newest(), timeout=MILLISECONDS)
-    with httpx.Client(base_url=shown.url, trust_env=False) as stranger:
-        stranger.cookies.update({one["name"]: one["value"] for one in first.context.cookies()})
-        stranger.post("/logout")
-    for page in tabs:
-        expect(page).to_have_url(f"{shown.url}/login", timeout=MILLISECONDS)
-    first.close()
-
-
-@pytest.mark.parametrize("workers", ["delete window.SharedWorker", BROKEN_WORKER])
-def test_a_browser_without_shared_workers_has_a_stream_of_its_own(browser, shown, workers):
-    opened = Window(browser, shown.url)
-    opened.context.add_init_script(workers)
-    opened.log_in()
-    shown.publisher.change("INSERT INTO orders VALUES (9001, 'without a worker')")
-    picture = opened.page.locator(".picture")
-    expect(picture).to_contain_text(shown.newest(), timeout=MILLISECONDS)
-    opened.close()
-
-
-def test_a_page_that_the_browser_kept_is_live_again(window, shown):
-    """Browsers keep a page that was left, for whoever goes back to it."""
-    page = window.page
-    with page.expect_event("load"):
-        page.evaluate(
-            "dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }));"
-            "dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }));"
-        )
-    window.live()
-
-
-def test_a_window_comes_back_when_the_server_does(browser, shown):
-    opened = Window(browser, shown.url).log_in("search/0-90-3")
-    page = opened.page
-    expect(page.locator(".answer")).to_contain_text("in binlog-000000.ibb")
-    assert shown.ibb.stop() == 0
-    expect(page.locator("#live")).to_contain_text("not connected", timeout=MILLISECONDS)
-    shown.ibb.start()
-    expect(page).to_have_url(f"{shown.url}/login", timeout=MILLISECONDS)  # logins are in memory
-    opened.fill_in()
-    opened.live()
-    expect(page.locator(".answer")).to_contain_text("in binlog-000000.ibb")
-    page.get_by_role("button", name="Log out").click()
-    expect(page).to_have_url(f"{shown.url}/login")
     opened.close()
 
 

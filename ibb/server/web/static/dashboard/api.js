@@ -2,6 +2,9 @@
 
 import { stream } from "./stream.js";
 
+const FIRST_MS = 5000;  // for the worker to say anything
+const SILENT_MS = 15000;  // longer than a stream needs to see that its server is silent
+
 /** Go to the login page, and come back to this view behind it. */
 function logIn() {
   sessionStorage.setItem("ibb-view", location.hash);
@@ -33,16 +36,40 @@ export async function ask(name, query = {}, signal = undefined) {
   return found;
 }
 
-/** Have *take* called with what the stream tells; returns what ends it. */
+/**
+ * Have *take* called with what the stream of all tabs tells; returns what ends it.
+ *
+ * While the worker cannot be had, or says nothing, this tab has a stream of its own.
+ */
 function join(take) {
   if (!window.SharedWorker) return stream(take);
   const worker = new SharedWorker(new URL("shared_stream.js", import.meta.url), { type: "module" });
-  let leave = () => worker.port.postMessage("leave");
-  worker.port.onmessage = ({ data }) => take(data);
-  worker.onerror = () => {  // it could not be had
-    leave = stream(take);
+  let end = null;
+  let timer = 0;
+  const alone = () => {
+    end ??= stream(take);
   };
-  return () => leave();
+  const hear = (milliseconds) => {
+    clearTimeout(timer);
+    timer = setTimeout(alone, milliseconds);
+  };
+  const together = () => {
+    clearTimeout(timer);
+    end?.();
+    end = null;
+  };
+  worker.onerror = alone;  // browsers do not always tell
+  worker.port.onmessage = ({ data }) => {
+    together();
+    hear(SILENT_MS);
+    take(data);
+  };
+  hear(FIRST_MS);
+  return () => {
+    worker.port.onmessage = worker.onerror = null;
+    together();
+    worker.port.postMessage("leave");
+  };
 }
 
 /** Have *show* called with each overview, and *state* with whether they come. */
