@@ -28,9 +28,8 @@ from ibb.protocol.event import TYPE_OFFSET
 from ibb.protocol.rows.column import COMPRESSED
 from ibb.protocol.rows.column_reader import ColumnReader
 from ibb.protocol.rows.number_values import take_presence
-from ibb.protocol.rows.row_stage import DELETE, INSERT, PLAIN_OFFSET, RowStage
+from ibb.protocol.rows.row_stage import DELETE, INSERT, PLAIN_OFFSET, RowStage, zeros
 from ibb.protocol.rows.rows_event import PLAIN, open_rows
-from ibb.protocol.rows.string_reader import zeros
 from ibb.protocol.rows.value_policy import SchemaMissing, Unknown, ValuePolicy
 
 from .arrow_columns import arrow_array, arrow_type
@@ -197,7 +196,9 @@ class RowBatches:
         self.layout = layout
         self.failed = 0  # of the events that `add_found` was given
         self._batch_bytes, self._batch_rows = batch_bytes, batch_rows
-        self._stage = RowStage([column.column.skip for column in layout.columns], batch_rows)
+        self._stage = RowStage(
+            [column.column.skip for column in layout.columns], batch_rows, _make_room
+        )
         self._taken = 0  # of the rows that are staged
         where = f"{layout.database}.{layout.table}"
         numbers = _wanted(layout, columns, where)

@@ -77,14 +77,14 @@ class RowTags:
         lines = pc.subtract(tags, first)
         if len(tags) <= stop - first:  # those between them are of other tables
             return self._values(name, first, stop, lines)
-        return self._values(name, first, stop, None).take(lines)
+        return pc.take(self._values(name, first, stop, None), lines, boundscheck=False)
 
     def _values(self, name: str, first: int, stop: int, lines: pa.Int64Array | None) -> pa.Array:
         """Return a column of the lines from *first* up to *stop*, of some of these if *lines*."""
 
         def numbers(one: str) -> pa.Int64Array:
             found = self._numbers(one, first, stop)
-            return found if lines is None else found.take(lines)
+            return found if lines is None else pc.take(found, lines, boundscheck=False)
 
         if name == "gtid":
             parts = [numbers(one).cast(pa.string()) for one in ("domain", "server", "seq_no")]

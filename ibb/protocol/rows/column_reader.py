@@ -35,7 +35,8 @@ from .number_values import (
     take_validity,
     take_years,
 )
-from .string_reader import StringReader, zeros
+from .row_stage import zeros
+from .string_reader import StringReader
 from .value_policy import NoDates, ValueRefused
 
 if TYPE_CHECKING:

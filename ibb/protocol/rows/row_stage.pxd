@@ -1,7 +1,7 @@
 cimport cython
 from libc.string cimport memcpy
 
-cdef Py_ssize_t _plain_offset
+cdef Py_ssize_t _plain_offset, _first_bytes, _kept_bytes, _expected_bytes_max
 
 
 cdef class RowStage:
@@ -12,8 +12,9 @@ cdef class RowStage:
     cdef int[::1] _skips, _counts, _before, _after, _numbers
     cdef signed char[::1] _ops
     cdef long long[::1] _tags
-    cdef Py_ssize_t _begin, _end, _base, _capacity
+    cdef Py_ssize_t _begin, _end, _base, _capacity, _expected
     cdef int _op, _number
+    cdef object _make_room
     cdef long long _tag
 
     cpdef Py_ssize_t add(self, event, Py_ssize_t offset, int op, long long tag) except -1

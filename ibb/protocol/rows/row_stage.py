@@ -26,7 +26,7 @@ from ibb.protocol.errors import FormatError, Truncated
 from ibb.protocol.event import HEADER_SIZE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ibb.protocol.fields import Buffer
 
@@ -44,6 +44,17 @@ PLAIN_OFFSET: Final = HEADER_SIZE + 8  # of the columns in a usual rows event
 _plain_offset = PLAIN_OFFSET
 _FIRST_BYTES: Final = 1 << 14
 _FIRST_ROWS: Final = 64
+KEPT_BYTES: Final = 1 << 20  # one huge row does not keep its memory for ever
+EXPECTED_BYTES_MAX: Final = 1 << 23
+
+_first_bytes = _FIRST_BYTES
+_kept_bytes = KEPT_BYTES
+_expected_bytes_max = EXPECTED_BYTES_MAX
+
+
+def zeros(size: int) -> memoryview:
+    """Return so many zero bytes to be written."""
+    return memoryview(bytearray(size))
 
 
 class RowStage:
@@ -58,9 +69,15 @@ class RowStage:
     Args:
         skips: `Column.skip` of every column.
         rows_max: rows at a time, further ones of an event wait; also limited by `PLACES_MAX`.
+        make_room: returns so many bytes to be written, whatever is in them.
     """
 
-    def __init__(self, skips: Sequence[int], rows_max: int) -> None:
+    def __init__(
+        self,
+        skips: Sequence[int],
+        rows_max: int,
+        make_room: Callable[[int], memoryview] = zeros,
+    ) -> None:
         assert skips
         self.width = len(skips)
         self.rows = 0
@@ -79,7 +96,9 @@ class RowStage:
         self._base = 0  # of the event in data, minus its offset in the event
         self._masks = array("B", bytes(2 * self.width))  # columns in the images: before, after
         self._counts = array("i", (0, 0))
-        self.data = memoryview(bytearray(_FIRST_BYTES))
+        self._make_room = make_room
+        self._expected = 0  # bytes that will be staged, if it is as much as before
+        self.data = zeros(_FIRST_BYTES)
         self._bytes = self.data
         self._capacity = 0
         self.before = memoryview(array("i"))
@@ -181,9 +200,10 @@ class RowStage:
         self.rows = 0
         self.has_before = self.has_after = self.is_partial = False
         if not self._begin < self._end:
+            self._expected = min(self.used + self.used // 8, _expected_bytes_max)
             self.used = 0
-            if len(self.data) > 64 * 16384:  # one huge row does not keep its memory for ever
-                self.data = memoryview(bytearray(16384))
+            if len(self.data) > _kept_bytes:
+                self.data = zeros(_first_bytes)
                 self._bytes = self.data
 
     def _read_head(self, at: int) -> None:
@@ -327,7 +347,7 @@ class RowStage:
             places[index] = -2
 
     def _grow_data(self, size: int) -> None:
-        data = memoryview(bytearray(max(size, 2 * len(self.data))))
+        data = self._make_room(max(size, 2 * len(self.data), self._expected))
         data[: self.used] = self.data[: self.used]
         self.data = data
         self._bytes = data

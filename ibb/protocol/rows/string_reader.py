@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from ibb.protocol.errors import FormatError
 
 from .column import COMPRESSED, ColumnType
+from .row_stage import zeros
 from .string_values import count_bytes, count_mapped_bytes, take_labels, take_mapped, take_strings
 from .text_encoding import UTF8, has_ascii, text_of, utf8_table
 from .value_policy import BadText, ValueRefused
@@ -33,11 +34,6 @@ _MUCH: Final = 1 << 20  # bytes of a batch that are not counted first, but given
 _SPARE: Final = 1 << 16
 _ZLIB: Final = 8
 _SPECIAL_BYTES: Final = {"uuid": 16, "inet6": 16, "inet4": 4}
-
-
-def zeros(size: int) -> memoryview:
-    """Return so many zero bytes to be written."""
-    return memoryview(bytearray(size))
 
 
 class StringReader:
