@@ -83,6 +83,7 @@ class BatchReader(DataSourceReader):
         schemas = (
             schemas_of(self._options) if tasks and self._options.has_changes else NOTHING_KNOWN
         )
+        spare_collections()  # the process that plans is one of Spark's workers, too
         return [TaskPartition(task, schemas) for task in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -20,6 +20,7 @@ from .columns import Column, columns_of_schema
 from .errors import OptionError
 from .options import SourceOptions
 from .rows import columns_of
+from .spark_worker import spare_collections
 from .stream_reader import StreamReader
 from .table_rows import NEVER_NULL
 
@@ -43,7 +44,7 @@ class IbbDataSource(DataSource):
         Raises:
             OptionError: an option is wrong.
         """
-        return StructType(
+        schema = StructType(
             [
                 StructField(
                     column.name,
@@ -54,6 +55,8 @@ class IbbDataSource(DataSource):
                 for column in columns_of(SourceOptions.parse(self.options))
             ]
         )
+        spare_collections()
+        return schema
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """
@@ -74,7 +77,9 @@ class IbbDataSource(DataSource):
         Raises:
             OptionError: an option is wrong, or not for streams.
         """
-        return StreamReader(SourceOptions.parse(self.options), _columns_in(schema))
+        reader = StreamReader(SourceOptions.parse(self.options), _columns_in(schema))
+        spare_collections()
+        return reader
 
 
 def _columns_in(schema: StructType) -> tuple[Column, ...]:
