@@ -2,6 +2,8 @@
 
 import { stream } from "./stream.js";
 
+const ASK_MS = 30000;
+const CHECK_MS = 8000;  // shorter than a stream's silence, so that what hangs does not pile up
 const FIRST_MS = 5000;  // for the worker to say anything
 const SILENT_MS = 15000;  // longer than a stream needs to see that its server is silent
 
@@ -24,16 +26,27 @@ export function refusal(name) {
   return refused[name] ? `Not shown: ${refused[name]}` : "";
 }
 
-/** Return the JSON of /api/NAME; throws an Error with the server's words. */
-export async function ask(name, query = {}, signal = undefined) {
-  const reply = await fetch(`/api/${name}?${new URLSearchParams(query)}`, { signal });
-  if (reply.status === 401) {
-    logIn();
-    throw new Error("Log in first.");
+/**
+ * Return the JSON of /api/NAME; throws an Error with the server's words.
+ *
+ * It is given up after so many milliseconds, or by *signal*: a browser has six connections to a
+ * server, and none would be left if each waited for one that says nothing.
+ */
+export async function ask(name, query = {}, { signal = undefined, milliseconds = ASK_MS } = {}) {
+  const late = AbortSignal.timeout(milliseconds);
+  const ends = signal ? AbortSignal.any([signal, late]) : late;
+  try {
+    const reply = await fetch(`/api/${name}?${new URLSearchParams(query)}`, { signal: ends });
+    if (reply.status === 401) {
+      logIn();
+      throw new Error("Log in first.");
+    }
+    const found = await reply.json();
+    if (!reply.ok) throw new Error(found.error);
+    return found;
+  } catch (error) {
+    throw late.aborted ? new Error(`The server has not answered for ${milliseconds / 1000} s.`) : error;
   }
-  const found = await reply.json();
-  if (!reply.ok) throw new Error(found.error);
-  return found;
 }
 
 /**
@@ -77,7 +90,7 @@ export function watch(show, state) {
   const leave = join((text) => {
     state(text !== null);
     if (text !== null) show(JSON.parse(text));
-    else ask("samples", { seconds: 0 }).catch(() => null);  // is the login over?
+    else ask("samples", { seconds: 0 }, { milliseconds: CHECK_MS }).catch(() => null);  // is the login over?
   });
   addEventListener("pagehide", leave);
   addEventListener("pageshow", (event) => {

@@ -12,6 +12,7 @@ const SILENT_MS = 10000;  // an overview comes every two seconds
 export function stream(tell) {
   let source = null;
   let timer = 0;
+  let newest = "";
   const later = (act, milliseconds) => {
     clearTimeout(timer);
     timer = setTimeout(act, milliseconds);
@@ -29,6 +30,8 @@ export function stream(tell) {
     source = new EventSource("/api/live");
     later(again, SILENT_MS);
     source.addEventListener("overview", ({ data }) => {
+      if (data === newest) return;  // what a server tells first is no news
+      newest = data;
       later(again, SILENT_MS);
       tell(data);
     });
