@@ -9,8 +9,9 @@ from .errors import PipelineError
 from .history_reading import overlap
 from .lake import Lake
 from .ledger import Ledger
-from .mariadb_source import consistent_view
 from .row_key import row_keys
+from .snapshot_view import view_of_tables
+from .source_tables import TableRedefined
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -69,25 +70,30 @@ def check_tables(config: PipelineConfig) -> Iterator[Compared]:
     Yield how each table of *config* compares with the server's.
 
     Raises:
-        PipelineError: there is no server or ledger, or the tables are not as far as the server.
+        PipelineError: there is no server or ledger, the tables are not as far as the server, or one
+            is renamed or defined anew meanwhile.
     """
-    if config.server is None:
+    server = config.server
+    if server is None:
         raise PipelineError("server: is missing: there is nothing to compare with")
     lake = Lake(config)
-    with consistent_view(config.server) as view:
-        ledger = Ledger.load(lake.state)
-        if ledger is None:
-            raise PipelineError(f"{config.target}: no pipeline has run here yet")
+    ledger = Ledger.load(lake.state)
+    if ledger is None:
+        raise PipelineError(f"{config.target}: no pipeline has run here yet")
+    if ledger.traits.lower_case:
+        config = config.in_lower_case()
+    with view_of_tables(server, config.wants, goes_on=False) as (view, tables):
         if ledger.place.position != view.place.position:
             raise PipelineError(
                 f"the tables are at {ledger.place.position} and the server at "
                 f"{view.place.position}: let `ibb pipeline run` catch up, while nobody writes"
             )
-        if ledger.traits.lower_case:
-            config = config.in_lower_case()
-        tables = {table.name: table for table in view.tables(config.wants)}
-        for name, table in tables.items():
-            names = table.schema.names
+        for number, table in enumerate(tables):
+            try:
+                view.keep_name(table, tables[number + 1 :])
+            except TableRedefined as error:
+                raise PipelineError(f"{error}: compare once more") from error
+            name, names = table.name, table.schema.names
             source = _summed(view.read(table, 0), names)
             place = str(view.place.position)
             yield Compared(name, place, source, *_found(lake.open(name), names))
@@ -96,7 +102,7 @@ def check_tables(config: PipelineConfig) -> Iterator[Compared]:
                 found, reason = _found(history, names)
                 reason = reason or overlap(history)
                 yield Compared(name, place, source, found, reason, history.versions)
-        for name in ledger.tables.keys() - tables.keys():
+        for name in ledger.tables.keys() - {table.name for table in tables}:
             yield Compared(name, "", (0, 0), None, "the server has no such table")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from contextlib import ExitStack, contextmanager
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -14,29 +13,25 @@ import pymysql
 from pymysql.cursors import SSCursor
 
 from ibb.pipeline.ddl.column_types import base_type
-from ibb.protocol.gtid import GtidPosition
 from ibb.protocol.rows.text_encoding import label_of
 
 from .errors import PipelineError
 from .generated import UNLOGGED, kind_of, logs_generated
 from .key_values import check_unique
 from .place import Place
-from .row_changes import TableName
 from .server_traits import ServerTraits
 from .shape import TYPE_METADATA
-from .source_tables import SourceTable, TableRenamed, named_at, quoted, rows_of, source_tables
-from .view_lock import held_still
+from .source_tables import SourceTable, TableRedefined, named_at, quoted, rows_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
+    from contextlib import ExitStack
 
     from .config import ServerConfig
 
 CONNECT_SECONDS: Final = 30
 READ_SECONDS: Final = 3600  # one statement without a row
-YOUNG_SECONDS: Final = 0.05  # between looks at whether tables that were just named are older
-YOUNG_LOOKS_MAX: Final = 30
-VIEWS_MAX: Final = 20  # until one whose tables are not defined anew meanwhile
+LOOK_SECONDS: Final = 10.0  # between looks at all tables that are not read yet
 PASSWORD_BYTES_MAX: Final = 4096
 XIDS_SHOWN: Final = 5  # in an error
 FETCH_ROWS_MAX: Final = 10_000  # at a time; as few at first as there may be large ones
@@ -44,6 +39,8 @@ FETCH_ROWS_FIRST: Final = 16
 FETCH_BYTES: Final = 8 << 20  # that a fetch aims at, by the rows before it
 RANGE_BYTES: Final = 32 << 20  # of a range that is collected, by what the server knows of the table
 _NOT_ALLOWED: Final = frozenset({1142, 1227, 1401})  # denied: command, privilege, XA RECOVER
+# No such table, a lock that is waited for in vain or in a circle, defined anew behind the view.
+_REDEFINED: Final = frozenset({1146, 1205, 1213, 1412})
 _NO_RANGES: Final = frozenset({"year", "time", "bit"})  # whose values are no integers in SQL
 _MICROSECOND: Final = dt.timedelta(microseconds=1)
 
@@ -60,15 +57,7 @@ class View:
     def __init__(self, connections: Sequence[pymysql.Connection[Any]], place: Place) -> None:
         self.connections = list(connections)
         self.place = place
-
-    def tables(self, wants: Callable[[TableName], bool]) -> list[SourceTable]:
-        """
-        Return the tables that are wanted, as they are defined now.
-
-        Raises:
-            PipelineError: one cannot be kept as a change table; it says why.
-        """
-        return source_tables(self.connections[0], wants)
+        self._looked = time.monotonic()
 
     def read(self, table: SourceTable, worker: int, condition: str = "") -> Iterator[pa.Table]:
         """
@@ -96,20 +85,39 @@ class View:
         except pymysql.Error as error:
             raise PipelineError(f"{table.name}: the server refused: {error.args[-1]}") from error
 
-    def keep_name(self, table: SourceTable) -> None:
+    def keep_name(self, table: SourceTable, others: Sequence[SourceTable] = ()) -> None:
         """
         Have the name of *table* mean the same one until the view ends.
 
         A view is of rows, not of names: who exchanges two tables of one kind behind its beginning
         would have each read for the other. Who has begun to read one cannot be overtaken any more.
 
+        Args:
+            table: which is read next.
+            others: that are read behind it; looked at too, if that is `LOOK_SECONDS` ago, for it
+                may be hours until it is their turn.
+
         Raises:
-            TableRenamed: it means another one already.
-            PipelineError: there is none any more.
+            TableRedefined: it, or another one, is gone, or not what it was when the view began.
+            PipelineError: the server refuses to read it.
         """
-        rows_of(self.connections[0], f"SELECT 1 FROM {quoted(*table.name)} LIMIT 0")  # noqa: S608
-        if named_at(self.connections[0], table.name) != table.named_at:
-            raise TableRenamed(f"{table.name}: it was renamed, or defined anew, behind the view")
+        connection = self.connections[0]
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(f"SELECT 1 FROM {quoted(*table.name)} LIMIT 1")  # noqa: S608
+        except pymysql.Error as error:
+            refused = TableRedefined if error.args[0] in _REDEFINED else PipelineError
+            raise refused(f"{table.name}: the server refused: {error.args[-1]}") from error
+        now = time.monotonic()
+        looked = [table]
+        if now - self._looked >= LOOK_SECONDS:
+            self._looked = now
+            looked += others
+        for one in looked:
+            if named_at(connection, one.name) != one.named_at:
+                raise TableRedefined(
+                    f"{one.name}: it was renamed, or defined anew, behind the view"
+                )
 
     def check_unique(self, table: SourceTable, key: Sequence[str]) -> None:
         """
@@ -157,102 +165,18 @@ class View:
 RANGES_MAX: Final = 10_000  # of one table
 
 
-@contextmanager
-def consistent_view(config: ServerConfig) -> Iterator[View]:
+def open_connections(
+    stack: ExitStack, config: ServerConfig
+) -> tuple[pymysql.Connection[Any], list[pymysql.Connection[Any]]]:
     """
-    Open connections that see the server at one GTID position.
+    Return a connection that commands, and those that are to have a view.
 
     Raises:
         PipelineError: the server cannot be reached, or its settings do not allow a pipeline.
     """
-    with ExitStack() as stack:
-        control, workers = _connected(stack, config)
-        yield _seen_by(control, workers, for_snapshot=False)
-
-
-@contextmanager
-def view_for_snapshot(
-    config: ServerConfig, wants: Callable[[TableName], bool]
-) -> Iterator[tuple[View, list[SourceTable]]]:
-    """
-    Do as `consistent_view`, and tell how the tables that are wanted are defined there.
-
-    Definitions are not part of a view, and to read those of many tables under its lock would hold
-    writers up: they are read before it and behind it, and must be the same. The stream is to go on
-    from there, which prepared XA transactions, in neither of the two, do not allow.
-
-    Raises:
-        PipelineError: the server cannot be reached, its settings do not allow a pipeline, a table
-            cannot be kept as a change table or is defined anew all the time, or XA transactions are
-            prepared.
-    """
-    with ExitStack() as stack:
-        control, workers = _connected(stack, config)
-        check_prepared(control)  # before the lock, which they may hold up
-        tables = source_tables(control, wants)
-        for _ in range(VIEWS_MAX):
-            _wait_for_age(control, tables)
-            view, before = _seen_by(control, workers, for_snapshot=True), tables
-            tables = source_tables(control, wants)
-            changed = _changed(before, tables)
-            if not changed:
-                yield view, tables
-                return
-            for worker in workers:
-                rows_of(worker, "ROLLBACK")
-        raise PipelineError(
-            f"{changed[0]}: its definition changes while the snapshot begins, again and again: try "
-            "once more when it stays"
-        )
-
-
-def _changed(before: list[SourceTable], after: list[SourceTable]) -> list[TableName]:
-    """Return the tables that are not in both lists with the same columns and key."""
-    then, now = ({table.name: table for table in tables} for tables in (before, after))
-    return [
-        name
-        for name in sorted(then.keys() | now.keys())
-        if name not in then
-        or name not in now
-        or then[name].key != now[name].key
-        or then[name].named_at != now[name].named_at
-        or not then[name].schema.equals(now[name].schema, check_metadata=True)
-    ]
-
-
-def _wait_for_age(control: pymysql.Connection[Any], tables: list[SourceTable]) -> None:
-    """Wait for the next second if a table was named in this one: one named next looks the same."""
-    for _ in range(YOUNG_LOOKS_MAX):
-        ((now,),) = rows_of(control, "SELECT UNIX_TIMESTAMP()")
-        if all(table.named_at != now for table in tables):
-            return
-        time.sleep(YOUNG_SECONDS)
-
-
-def _connected(
-    stack: ExitStack, config: ServerConfig
-) -> tuple[pymysql.Connection[Any], list[pymysql.Connection[Any]]]:
-    """Return a connection that commands, and those that are to have a view."""
     control = stack.enter_context(_connect(config))
     _check_settings(control)
     return control, [stack.enter_context(_connect(config)) for _ in range(config.workers)]
-
-
-def _seen_by(
-    control: pymysql.Connection[Any],
-    workers: Sequence[pymysql.Connection[Any]],
-    *,
-    for_snapshot: bool,
-) -> View:
-    """Return a view; while its transactions begin commits wait."""
-    with held_still(control):
-        if for_snapshot:  # again: from here on none can be prepared
-            check_prepared(control)
-        for worker in workers:
-            rows_of(worker, "START TRANSACTION WITH CONSISTENT SNAPSHOT")
-        now = rows_of(control, "SELECT @@GLOBAL.gtid_binlog_pos, UNIX_TIMESTAMP()")
-    ((position, seconds),) = now
-    return View(workers, Place(GtidPosition.parse(position), int(seconds)))
 
 
 def server_traits(config: ServerConfig) -> ServerTraits:

@@ -6,15 +6,15 @@ import logging
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import SimpleQueue
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ibb.pipeline.ddl.cursor import UnclearError
 
 from .errors import PipelineError
 from .generated import check_key
 from .key_values import check_keys
-from .mariadb_source import VIEWS_MAX, view_for_snapshot
-from .source_tables import TableRenamed
+from .snapshot_view import view_of_tables
+from .source_tables import TableRedefined
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,15 +29,18 @@ if TYPE_CHECKING:
     from .source_tables import SourceTable
 
 
+SNAPSHOTS_MAX: Final = 5  # until one whose tables are not defined anew meanwhile
+
+
 def take_snapshot(
     config: ServerConfig,
     wants: Callable[[TableName], bool],
     open_target: Callable[[TableName], KeptTable],
     keys: Mapping[TableName, Sequence[str]],
     report: Callable[[TableName, int], None],
-) -> tuple[Place, list[TableName]]:
+) -> tuple[Place, dict[TableName, Place]]:
     """
-    Fill the tables that are wanted, in place of what they hold; return where they are, and which.
+    Fill the tables that are wanted, in place of what they hold.
 
     Each table is filled in one commit. A snapshot that was cut short is due still in the ledger,
     and begun anew.
@@ -49,26 +52,32 @@ def take_snapshot(
         keys: keys in place of the server's.
         report: told of each table that is done, with its rows.
 
+    Returns:
+        Where the server was, and each table that was filled with where it is: there, or before, if
+        it was gone when the snapshot began once more.
+
     Raises:
         PipelineError: the server cannot be read, has prepared XA transactions, a table cannot be
-            kept, or its key does not tell its rows apart.
+            kept, its key does not tell its rows apart, or is defined anew again and again.
     """
-    for _ in range(VIEWS_MAX):
+    places: dict[TableName, Place] = {}
+    for _ in range(SNAPSHOTS_MAX):
         try:
-            with view_for_snapshot(config, wants) as (view, tables):
-                for table in tables:
-                    view.keep_name(table)
+            with view_of_tables(config, wants, goes_on=True) as (view, tables):
+                for number, table in enumerate(tables):
+                    view.keep_name(table, tables[number + 1 :])
                     target, key = open_target(table.name), _key(table, keys)
                     view.check_unique(table, key)
                     where = f"{table.name} at {view.place.position}"
                     rows = _checked(_rows(view, table, config), where, key)
                     target.fill(table.schema, key, rows, view.place)
+                    places[table.name] = view.place
                     report(table.name, target.rows)
-                return view.place, [table.name for table in tables]
-        except TableRenamed as error:
-            renamed = error
+                return view.place, places
+        except TableRedefined as error:
+            refused = error
             logging.getLogger(__name__).warning("%s: the snapshot begins once more", error)
-    raise PipelineError(f"{renamed}, again and again: try once more when it stays") from renamed
+    raise PipelineError(f"{refused}, again and again: try once more when it stays") from refused
 
 
 def _key(table: SourceTable, keys: Mapping[TableName, Sequence[str]]) -> Sequence[str]:

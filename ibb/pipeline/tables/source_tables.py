@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 _TRANSACTIONAL: Final = frozenset({"InnoDB", "RocksDB"})
 
 
-class TableRenamed(PipelineError):  # noqa: N818 - it is tried again
-    """A name means another table than when a view began."""
+class TableRedefined(PipelineError):  # noqa: N818 - it is tried again
+    """A name means another table than when a view began, or none, or one that was defined anew."""
 
 
 class SourceTable(NamedTuple):
@@ -51,13 +51,14 @@ def source_tables(
     """
     rows = rows_of(
         connection,
-        "SELECT TABLE_SCHEMA, TABLE_NAME, ENGINE, TABLE_TYPE, @@lower_case_table_names "
-        "FROM information_schema.TABLES WHERE TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED') "
+        "SELECT TABLE_SCHEMA, TABLE_NAME, ENGINE, TABLE_TYPE, @@lower_case_table_names, "
+        "UNIX_TIMESTAMP(CREATE_TIME) FROM information_schema.TABLES "
+        "WHERE TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED') "
         "AND TABLE_SCHEMA NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys') "
         "ORDER BY 1, 2",
     )
     found = []
-    for database, table, engine, kind, letter_case in rows:
+    for database, table, engine, kind, letter_case, named in rows:
         spelled = TableName(database, table)
         name = spelled.lower() if letter_case else spelled
         if not wants(name):
@@ -68,7 +69,7 @@ def source_tables(
                 "(tables.exclude), or make it an InnoDB table without system versioning"
             )
         _check_foreign_keys(connection, spelled)
-        found.append(_table(connection, spelled)._replace(name=name))
+        found.append(_table(connection, spelled)._replace(name=name, named_at=_seconds(named)))
     return found
 
 
@@ -80,7 +81,11 @@ def named_at(connection: pymysql.Connection[Any], name: TableName) -> int | None
         "WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s",
         *name,
     )
-    return int(found[0][0]) if found and found[0][0] is not None else None
+    return _seconds(found[0][0]) if found else None
+
+
+def _seconds(value: Any) -> int | None:
+    return None if value is None else int(value)
 
 
 def rows_of(
@@ -148,4 +153,4 @@ def _table(connection: pymysql.Connection[Any], name: TableName) -> SourceTable:
     except (UnclearError, PipelineError) as error:
         raise PipelineError(f"{name}: {error}") from error
     parts = tuple(column for (column,) in key)
-    return SourceTable(name, pa.schema(fields), parts, named_at(connection, name))
+    return SourceTable(name, pa.schema(fields), parts)

@@ -48,7 +48,7 @@ class Deaths:
         monkeypatch.setattr(os, "fsync", lambda _: None)  # a process dies here, no machine
         monkeypatch.setattr(pipeline, "read_batches", source.read)
         monkeypatch.setattr(pipeline, "server_traits", lambda _: ServerTraits(False, True))
-        monkeypatch.setattr(snapshot, "view_for_snapshot", source.view)
+        monkeypatch.setattr(snapshot, "view_of_tables", source.view)
         monkeypatch.setattr(Pipeline, "_wait_for", lambda *_: None)
 
     def run(self, lake, *snapshot, dies=True):

@@ -138,7 +138,7 @@ class Source:
                 first = last
 
     @contextmanager
-    def view(self, _config, wants):
+    def view(self, _config, wants, *, goes_on):
         """See the server's tables as they are now."""
         view = _View(self.models[self.view_at], self.stream.place(self.view_at))
         yield view, view.tables(wants)
@@ -185,7 +185,7 @@ class _View:
             if wants(name)
         ]
 
-    def keep_name(self, _table):
+    def keep_name(self, _table, _others):
         """See no other table of that name: models do not change meanwhile."""
 
     def check_unique(self, _table, _key):

@@ -3,7 +3,8 @@
 import pytest
 
 from ibb.pipeline.tables import mariadb_source
-from ibb.pipeline.tables.mariadb_source import FETCH_ROWS_FIRST, FETCH_ROWS_MAX, view_for_snapshot
+from ibb.pipeline.tables.mariadb_source import FETCH_ROWS_FIRST, FETCH_ROWS_MAX
+from ibb.pipeline.tables.snapshot_view import view_of_tables
 
 pytestmark = [pytest.mark.live, pytest.mark.xdist_group("change_tables")]
 
@@ -38,7 +39,7 @@ def test_a_snapshot_fetches_and_cuts_by_bytes(topology, tmp_path, monkeypatch):
         "ANALYZE NO_WRITE_TO_BINLOG TABLE large.t, large.small",
     )
     config = topology.config(tmp_path, include=("large.*",))
-    with view_for_snapshot(config.server, config.wants) as (view, tables):
+    with view_of_tables(config.server, config.wants, goes_on=True) as (view, tables):
         small, large = sorted(tables, key=lambda table: table.name)
         pieces = [piece.num_rows for piece in view.read(large, 0)]
         assert len(view.ranges(large, 50_000)) >= 100 * ROW // MIB

@@ -37,10 +37,12 @@ class Source:
             "test", "", str(folder / "lake"), include=("Shop.*",), server=ServerConfig()
         )
         self.place = Place(position("0-1-5"), 7)
+        self.gone = {}  # filled before the snapshot began once more
         self.state = Lake(self.config).state
 
     def take(self, _server, wants, *_):
-        return self.place, [name for name in NAMES if wants(name)]
+        places = {name: self.place for name in NAMES if wants(name)}
+        return self.place, self.gone | places
 
     def ledger(self, *snapshot):
         """Return the ledger after a run that ends before the stream."""
@@ -91,6 +93,18 @@ def test_tables_that_the_server_has_no_more_are_put_aside_by_a_snapshot_of_every
     assert gone in source.ledger("shop.*").tables  # the stream tells what became of it
     assert gone not in source.ledger("*.*").tables
     assert not lake.open(gone).exists
+
+
+def test_tables_that_went_while_a_snapshot_was_taken_are_where_they_were_filled(source):
+    gone, before = TableName("shop", "gone"), Place(position("0-1-7"), 7)
+    source.ledger()
+    source.gone, source.place = {gone: before}, Place(position("0-1-9"), 8)
+    Lake(source.config).open(gone).create(SCHEMA, [], before)
+    ledger = source.ledger("shop.*")
+    assert ledger.tables == {gone: before} | dict.fromkeys(NAMES, source.place)
+    assert ledger.ahead == set(ledger.tables)
+    assert gone not in source.ledger("*.*").tables
+    assert not Lake(source.config).open(gone).exists
 
 
 def run_on(folder, binlogs):

@@ -9,7 +9,7 @@ import pytest
 from ibb.pipeline.tables import view_lock
 from ibb.pipeline.tables.config import ServerConfig
 from ibb.pipeline.tables.errors import PipelineError
-from ibb.pipeline.tables.mariadb_source import consistent_view
+from ibb.pipeline.tables.snapshot_view import view_of_tables
 from ibb.pipeline.tables.view_lock import held_still
 
 from ...integration.conftest import mariadb_10, new_rig
@@ -74,10 +74,19 @@ def busy(primary, table):
                 end()
 
 
+@contextmanager
+def view_of_nothing(server):
+    """Lend a view by two connections, for none of the tables."""
+    config = ServerConfig(socket=str(server.socket), workers=2)
+    with view_of_tables(config, lambda _: False, goes_on=False) as (view, tables):
+        assert tables == []
+        yield view
+
+
 def test_a_long_update_is_not_waited_for(primary):
     with (
         busy(primary, "t"),
-        consistent_view(ServerConfig(socket=str(primary.socket), workers=2)) as view,
+        view_of_nothing(primary) as view,
     ):
         assert str(view.place.position) == primary.binlog_position()
         for connection in view.connections:
@@ -146,7 +155,7 @@ def test_rows_are_those_of_the_position_whoever_writes(primary, monkeypatch, has
     try:
         seen = set()
         for _ in range(VIEWS):
-            with consistent_view(ServerConfig(socket=str(primary.socket), workers=2)) as view:
+            with view_of_nothing(primary) as view:
                 (last,) = view.place.position
                 for connection in view.connections:
                     rows = asked(connection, "SELECT COUNT(*) FROM shop.u")
