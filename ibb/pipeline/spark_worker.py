@@ -7,6 +7,7 @@ import sys
 from typing import Final
 
 _DAEMON: Final = "pyspark.daemon"
+_spared: Final[list[bool]] = []
 
 
 def spare_collections() -> None:
@@ -17,6 +18,8 @@ def spare_collections() -> None:
     the 90,000 objects that are there for as long as it lives: 8 % of the time of a read in bulk.
     """
     spec = sys.modules["__main__"].__spec__
-    if spec is not None and spec.name == _DAEMON and not gc.get_freeze_count():
-        gc.collect()  # what is garbage already is not kept
-        gc.freeze()
+    if spec is None or spec.name != _DAEMON or _spared:
+        return
+    _spared.append(True)  # `gc.get_freeze_count` would count them one by one, at each task
+    gc.collect()  # what is garbage already is not kept
+    gc.freeze()

@@ -32,6 +32,7 @@ COLUMN_BYTES_MAX: Final = 2**31 - 1  # what 32-bit offsets can say
 VALUE_BYTES_MAX: Final = 1 << 30  # of a value that is decompressed: no packet is larger
 _MUCH: Final = 1 << 20  # bytes of a batch that are not counted first, but given some room
 _SPARE: Final = 1 << 16
+_GROWTH_FIRST: Final = 2.0  # that few texts exceed
 _ZLIB: Final = 8
 _SPECIAL_BYTES: Final = {"uuid": 16, "inet6": 16, "inet4": 4}
 
@@ -65,7 +66,7 @@ class StringReader:
         self._charset = None if layout.charset == "binary" else layout.charset
         self._table = utf8_table(self._charset) if self._charset else None
         self._has_ascii = has_ascii(self._table or b"")
-        self._growth = 0.0  # bytes of UTF-8 for one, in the last batch
+        self._growth = _GROWTH_FIRST  # bytes of UTF-8 for one, in the last batch
         is_padded = column.type is ColumnType.STRING and layout.charset == "binary"
         self._pad = _SPECIAL_BYTES.get(layout.special or "", column.length if is_padded else 0)
         self._labels = None
