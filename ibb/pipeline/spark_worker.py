@@ -17,8 +17,8 @@ def spare_collections() -> None:
     Spark's daemon has a worker collect all garbage behind each task, which takes a look at each of
     the 90,000 objects that are there for as long as it lives: 8 % of the time of a read in bulk.
     """
-    spec = sys.modules["__main__"].__spec__
-    if spec is None or spec.name != _DAEMON or _spared:
+    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
+    if getattr(spec, "name", "") != _DAEMON or _spared:
         return
     _spared.append(True)  # `gc.get_freeze_count` would count them one by one, at each task
     gc.collect()  # what is garbage already is not kept

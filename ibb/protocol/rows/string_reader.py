@@ -167,7 +167,7 @@ class StringReader:
         how = self._column.prefix, memoryview(self._table or b""), self._has_ascii
         size = count_bytes(*staged, self._column.prefix, 0)
         room = int(size * self._growth) + size // 64 + _SPARE
-        if size >= _MUCH and self._growth and room <= COLUMN_BYTES_MAX:  # it may grow as before
+        if size >= _MUCH and room <= COLUMN_BYTES_MAX:  # it may grow as before
             offsets, out = _offsets(staged.rows), self._make_room(room + 3)
             total = take_mapped(*staged, *how, room, offsets, out)
             if total >= 0:
@@ -178,7 +178,7 @@ class StringReader:
             if self._policy.bad_text is BadText.ERROR:
                 self._refuse_text()
             return self.read_one_by_one(staged)
-        self._growth = total / size if size else 0.0
+        self._growth = total / size if size else self._growth
         offsets, out = _offsets(staged.rows), self._make_room(self._checked(total) + 3)
         take_mapped(*staged, *how, -1, offsets, out)
         return offsets, out[:total]

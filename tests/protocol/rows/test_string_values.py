@@ -60,10 +60,11 @@ def test_texts_of_one_byte_character_sets(charset, values, prefix):
         return
     texts = [b"" if one is None else text_of(one, charset).encode() for one in values]
     assert total == sum(map(len, texts))
-    offsets, out = memoryview(array("i", bytes(4 * len(values) + 4))), bytearray(total + 3)
-    assert take_mapped(*rows, *how, -1, offsets, memoryview(out)) == total
-    assert cut(offsets, out) == texts
     guard = b"untouched"
+    offsets, out = memoryview(array("i", bytes(4 * len(values) + 4))), bytearray(total + 3) + guard
+    assert take_mapped(*rows, *how, -1, offsets, memoryview(out)[: total + 3]) == total
+    assert cut(offsets, out) == texts
+    assert out.endswith(guard)
     room = 3 * sum(map(len, filter(None, values)))
     for most in (room, total, total // 2, 0):
         out = bytearray(most + 3) + guard
