@@ -55,7 +55,11 @@ class MuteProxy:
                 browser, _ = self._listener.accept()
             except OSError:
                 return  # closed
-            server = socket.create_connection(("127.0.0.1", self._server))
+            try:
+                server = socket.create_connection(("127.0.0.1", self._server))
+            except OSError:
+                browser.close()  # as the server would have refused it
+                continue
             with self._lock:
                 self._sockets += (browser, server)
                 if self._mute:

@@ -33,10 +33,15 @@ export function refusal(name) {
  * server, and none would be left if each waited for one that says nothing.
  */
 export async function ask(name, query = {}, { signal = undefined, milliseconds = ASK_MS } = {}) {
-  const late = AbortSignal.timeout(milliseconds);
-  const ends = signal ? AbortSignal.any([signal, late]) : late;
+  const ends = new AbortController();
+  let late = false;
+  const timer = setTimeout(() => {
+    late = true;
+    ends.abort();
+  }, milliseconds);
+  signal?.addEventListener("abort", () => ends.abort());
   try {
-    const reply = await fetch(`/api/${name}?${new URLSearchParams(query)}`, { signal: ends });
+    const reply = await fetch(`/api/${name}?${new URLSearchParams(query)}`, { signal: ends.signal });
     if (reply.status === 401) {
       logIn();
       throw new Error("Log in first.");
@@ -45,7 +50,9 @@ export async function ask(name, query = {}, { signal = undefined, milliseconds =
     if (!reply.ok) throw new Error(found.error);
     return found;
   } catch (error) {
-    throw late.aborted ? new Error(`The server has not answered for ${milliseconds / 1000} s.`) : error;
+    throw late ? new Error(`The server has not answered for ${milliseconds / 1000} s.`) : error;
+  } finally {
+    clearTimeout(timer);
   }
 }
 
