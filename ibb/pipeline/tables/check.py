@@ -70,19 +70,17 @@ def check_tables(config: PipelineConfig) -> Iterator[Compared]:
     Yield how each table of *config* compares with the server's.
 
     Raises:
-        PipelineError: there is no server or ledger, the tables are not as far as the server, or one
-            is renamed or defined anew meanwhile.
+        PipelineError: there is no server or ledger, the server is none of which `view_of_tables`
+            can tell, or the tables are not as far as it, or one is defined anew meanwhile.
     """
     server = config.server
     if server is None:
         raise PipelineError("server: is missing: there is nothing to compare with")
     lake = Lake(config)
-    ledger = Ledger.load(lake.state)
-    if ledger is None:
-        raise PipelineError(f"{config.target}: no pipeline has run here yet")
-    if ledger.traits.lower_case:
+    if _ledger(lake, config).traits.lower_case:
         config = config.in_lower_case()
     with view_of_tables(server, config.wants, goes_on=False) as (view, tables):
+        ledger = _ledger(lake, config)
         if ledger.place.position != view.place.position:
             raise PipelineError(
                 f"the tables are at {ledger.place.position} and the server at "
@@ -104,6 +102,14 @@ def check_tables(config: PipelineConfig) -> Iterator[Compared]:
                 yield Compared(name, place, source, found, reason, history.versions)
         for name in ledger.tables.keys() - {table.name for table in tables}:
             yield Compared(name, "", (0, 0), None, "the server has no such table")
+
+
+def _ledger(lake: Lake, config: PipelineConfig) -> Ledger:
+    """Return what the pipeline has stored; raises PipelineError if it has not run."""
+    ledger = Ledger.load(lake.state)
+    if ledger is None:
+        raise PipelineError(f"{config.target}: no pipeline has run here yet")
+    return ledger
 
 
 def _found(

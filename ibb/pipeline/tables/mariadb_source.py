@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS: Final = 30
 READ_SECONDS: Final = 3600  # one statement without a row
+LOCK_WAIT_SECONDS: Final = 10  # for a table that others lock, who may wait for one read before
 LOOK_SECONDS: Final = 10.0  # between looks at all tables that are not read yet
 PASSWORD_BYTES_MAX: Final = 4096
 XIDS_SHOWN: Final = 5  # in an error
@@ -90,7 +91,8 @@ class View:
         Have the name of *table* mean the same one until the view ends.
 
         A view is of rows, not of names: who exchanges two tables of one kind behind its beginning
-        would have each read for the other. Who has begun to read one cannot be overtaken any more.
+        would have each read for the other. Who has begun to read one cannot be overtaken any more;
+        all connections do: a statement that waits for one of them would keep the next one waiting.
 
         Args:
             table: which is read next.
@@ -101,10 +103,10 @@ class View:
             TableRedefined: it, or another one, is gone, or not what it was when the view began.
             PipelineError: the server refuses to read it.
         """
-        connection = self.connections[0]
         try:
-            with connection.cursor() as cursor:
-                cursor.execute(f"SELECT 1 FROM {quoted(*table.name)} LIMIT 1")  # noqa: S608
+            for connection in self.connections:
+                with connection.cursor() as cursor:
+                    cursor.execute(f"SELECT 1 FROM {quoted(*table.name)} LIMIT 1")  # noqa: S608
         except pymysql.Error as error:
             refused = TableRedefined if error.args[0] in _REDEFINED else PipelineError
             raise refused(f"{table.name}: the server refused: {error.args[-1]}") from error
@@ -114,7 +116,7 @@ class View:
             self._looked = now
             looked += others
         for one in looked:
-            if named_at(connection, one.name) != one.named_at:
+            if named_at(self.connections[0], one.name) != one.named_at:
                 raise TableRedefined(
                     f"{one.name}: it was renamed, or defined anew, behind the view"
                 )
@@ -176,7 +178,10 @@ def open_connections(
     """
     control = stack.enter_context(_connect(config))
     _check_settings(control)
-    return control, [stack.enter_context(_connect(config)) for _ in range(config.workers)]
+    workers = [stack.enter_context(_connect(config)) for _ in range(config.workers)]
+    for worker in workers:
+        rows_of(worker, f"SET SESSION lock_wait_timeout = {LOCK_WAIT_SECONDS}")
+    return control, workers
 
 
 def server_traits(config: ServerConfig) -> ServerTraits:

@@ -156,7 +156,7 @@ class Pipeline:
         config, due = self._config, ledger.due
         if config.server is None:
             raise PipelineError("server: is missing: a snapshot needs the source's MariaDB")
-        place, filled = take_snapshot(
+        place, found, gone = take_snapshot(
             config.server,
             lambda name: config.wants(name) and matches(name, due),
             self._lake.open,
@@ -164,11 +164,11 @@ class Pipeline:
             self._progress.snapshot,
         )
         histories = self._lake.kept_histories(ledger)
+        filled = dict.fromkeys(found, place) | gone
         keep_shapes(ledger, filled, self._lake.open)
         for name, at in filled.items():
             histories.end_series(name, ledger)
             ledger.left_at(name, at, ahead=True)
-        found = [name for name, at in filled.items() if at == place]
         if EVERYTHING in due:  # what the stream has before it is needed no more
             for name in ledger.tables.keys() - set(found):  # the server has them no more
                 self._lake.tables.put_aside(name, str(place.position))

@@ -6,7 +6,7 @@ import logging
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ibb.pipeline.ddl.cursor import UnclearError
 
@@ -29,7 +29,23 @@ if TYPE_CHECKING:
     from .source_tables import SourceTable
 
 
-SNAPSHOTS_MAX: Final = 5  # until one whose tables are not defined anew meanwhile
+SNAPSHOTS_MAX: Final = 5  # begun, until the tables of one are not defined anew meanwhile
+
+
+class Taken(NamedTuple):
+    """
+    A snapshot.
+
+    Attributes:
+        place: where the server was.
+        tables: that it had there, all filled.
+        gone: that were filled when the snapshot began before, and where the server was then; it has
+            them no more.
+    """
+
+    place: Place
+    tables: list[TableName]
+    gone: dict[TableName, Place]
 
 
 def take_snapshot(
@@ -38,7 +54,7 @@ def take_snapshot(
     open_target: Callable[[TableName], KeptTable],
     keys: Mapping[TableName, Sequence[str]],
     report: Callable[[TableName, int], None],
-) -> tuple[Place, dict[TableName, Place]]:
+) -> Taken:
     """
     Fill the tables that are wanted, in place of what they hold.
 
@@ -52,15 +68,11 @@ def take_snapshot(
         keys: keys in place of the server's.
         report: told of each table that is done, with its rows.
 
-    Returns:
-        Where the server was, and each table that was filled with where it is: there, or before, if
-        it was gone when the snapshot began once more.
-
     Raises:
         PipelineError: the server cannot be read, has prepared XA transactions, a table cannot be
             kept, its key does not tell its rows apart, or is defined anew again and again.
     """
-    places: dict[TableName, Place] = {}
+    filled: dict[TableName, Place] = {}
     for _ in range(SNAPSHOTS_MAX):
         try:
             with view_of_tables(config, wants, goes_on=True) as (view, tables):
@@ -71,9 +83,11 @@ def take_snapshot(
                     where = f"{table.name} at {view.place.position}"
                     rows = _checked(_rows(view, table, config), where, key)
                     target.fill(table.schema, key, rows, view.place)
-                    places[table.name] = view.place
+                    filled[table.name] = view.place
                     report(table.name, target.rows)
-                return view.place, places
+                names = [table.name for table in tables]
+                gone = {name: place for name, place in filled.items() if name not in names}
+                return Taken(view.place, names, gone)
         except TableRedefined as error:
             refused = error
             logging.getLogger(__name__).warning("%s: the snapshot begins once more", error)

@@ -46,9 +46,9 @@ def view_of_tables(
             the two, do not allow.
 
     Raises:
-        PipelineError: the server cannot be reached, its settings do not allow a pipeline, a table
-            cannot be kept as a change table or is defined anew all the time, or XA transactions are
-            prepared.
+        PipelineError: the server cannot be reached or held still for a moment, its settings do not
+            allow a pipeline, its clock stands still, a table cannot be kept as a change table or is
+            defined anew all the time, or XA transactions are prepared.
     """
     with ExitStack() as stack:
         control, workers = open_connections(stack, config)
@@ -66,8 +66,8 @@ def view_of_tables(
             for worker in workers:
                 rows_of(worker, "ROLLBACK")
         raise PipelineError(
-            f"{changed[0]}: its definition changes while the snapshot begins, again and again: try "
-            "once more when it stays"
+            f"{changed[0]}: its definition changes while the server is looked at, again and again: "
+            "try once more when it stays"
         )
 
 

@@ -343,7 +343,8 @@ class StatementFollower:
         if work.open(old).exists:
             # After a crash the batch makes the old table again, which has become the new one.
             is_there = work.exists(new)
-            if old in work.shapes and not (is_there and work.is_applied(new, step.gtid)):
+            is_ahead = old in work.shapes and work.is_applied(old, step.gtid)
+            if is_ahead and not (is_there and work.is_applied(new, step.gtid)):
                 raise UnclearError(f"{new} gets the rows of {old}, which was read anew since")
             work.announce(old, step.gtid)
             if is_there:

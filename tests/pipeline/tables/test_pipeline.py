@@ -16,6 +16,7 @@ from ibb.pipeline.tables.place import Place
 from ibb.pipeline.tables.prepared_xa import Prepared
 from ibb.pipeline.tables.row_changes import TableName
 from ibb.pipeline.tables.server_traits import ServerTraits
+from ibb.pipeline.tables.snapshot import Taken
 from ibb.protocol.gtid import Gtid
 from ibb.storage import Store
 from ibb.storage.position import Position
@@ -41,8 +42,7 @@ class Source:
         self.state = Lake(self.config).state
 
     def take(self, _server, wants, *_):
-        places = {name: self.place for name in NAMES if wants(name)}
-        return self.place, self.gone | places
+        return Taken(self.place, [name for name in NAMES if wants(name)], self.gone)
 
     def ledger(self, *snapshot):
         """Return the ledger after a run that ends before the stream."""

@@ -1,6 +1,7 @@
 """Tables are read as they were when their view began, whatever is done to them: a real server."""
 
 import threading
+from contextlib import ExitStack, contextmanager
 
 import pymysql
 import pytest
@@ -20,6 +21,8 @@ from .topology import ROW_OPTIONS
 
 __all__ = ["mariadb_10"]
 pytestmark = [pytest.mark.live, pytest.mark.xdist_group("mariadb_source")]
+
+WAITING = "information_schema.PROCESSLIST WHERE STATE LIKE 'Waiting for table%'"
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +94,7 @@ def test_a_table_that_is_never_the_same_is_named(primary, monkeypatch):
     meddled = Meddled(monkeypatch, primary, *changes)
     config = ServerConfig(socket=str(primary.socket), workers=1)
     with (
-        pytest.raises(PipelineError, match=r"^shop\.t: its definition changes while the snapshot"),
+        pytest.raises(PipelineError, match=r"^shop\.t: its definition changes while the server"),
         view_of_tables(config, is_of_shop, goes_on=True),
     ):
         pass
@@ -161,17 +164,65 @@ def test_an_online_schema_change_that_waits_for_a_table_goes_first(primary, two_
     config = ServerConfig(socket=str(primary.socket), workers=1)
     swap = "RENAME TABLE shop.t TO shop._t_old, shop._t_new TO shop.t"
     thread = threading.Thread(target=lambda: primary.run(swap))
-    waits = "information_schema.PROCESSLIST WHERE STATE LIKE 'Waiting for table%'"
     with view_of_tables(config, is_of_shop, goes_on=True) as (view, tables):
         old, new = tables
         assert [old.name.table, new.name.table] == ["t", "_t_new"]
         view.keep_name(old)
         thread.start()
-        wait_until(lambda: primary.rows(f"SELECT COUNT(*) FROM {waits}") == [(1,)], 60)
+        wait_until(lambda: primary.rows(f"SELECT COUNT(*) FROM {WAITING}") == [(1,)], 60)
         with pytest.raises(TableRedefined, match=r"^shop\._t_new: the server refused: Deadlock"):
             view.keep_name(new)
     thread.join()
     assert primary.rows("SHOW TABLES IN shop") == [("_t_old",), ("t",)]
+
+
+@contextmanager
+def renaming(primary):
+    """Have a RENAME of t wait for whoever reads it, and let it go on at the end."""
+    thread = threading.Thread(target=lambda: primary.run("RENAME TABLE shop.t TO shop.v"))
+    thread.start()
+    try:
+        wait_until(lambda: primary.rows(f"SELECT COUNT(*) FROM {WAITING}") == [(1,)], 60)
+        yield
+    finally:
+        thread.join()
+
+
+def test_who_waits_for_a_table_keeps_no_connection_from_it(primary, two_alike):
+    config = ServerConfig(socket=str(primary.socket), workers=3)
+    with ExitStack() as ends:
+        view, (first, _) = ends.enter_context(view_of_tables(config, is_of_shop, goes_on=True))
+        view.keep_name(first)
+        waiting = renaming(primary)
+        waiting.__enter__()
+        ends.callback(waiting.__exit__, None, None, None)
+        for worker in range(3):
+            pieces = list(view.read(first, worker))
+            assert [row["a"] for piece in pieces for row in piece.to_pylist()] == [1]
+        for connection in view.connections:
+            connection.rollback()
+
+
+def test_who_comes_between_two_connections_is_not_waited_for(primary, two_alike, monkeypatch):
+    monkeypatch.setattr(mariadb_source, "LOCK_WAIT_SECONDS", 1)
+    config = ServerConfig(socket=str(primary.socket), workers=2)
+    with ExitStack() as ends:
+
+        class Overtaken:
+            def cursor(self):
+                waiting = renaming(primary)
+                waiting.__enter__()
+                ends.callback(waiting.__exit__, None, None, None)
+                return real.cursor()
+
+        view, (first, _) = ends.enter_context(view_of_tables(config, is_of_shop, goes_on=True))
+        real, view.connections[1] = view.connections[1], Overtaken()
+        with pytest.raises(
+            TableRedefined, match=r"^shop\.t: the server refused: Lock wait timeout"
+        ):
+            view.keep_name(first)
+        for connection in (view.connections[0], real):
+            connection.rollback()
 
 
 def test_a_clock_that_stands_still_is_told_of(primary, two_alike, monkeypatch):
@@ -245,10 +296,9 @@ def test_a_snapshot_begins_once_more_where_tables_get_each_others_names(
         with pytest.raises(PipelineError, match=r"^shop\.t: it was renamed.* again and again"):
             take()
         return
-    place, places = take()
-    assert str(place.position) == primary.binlog_position()
-    assert [name.table for name in places] == ["t", "u"]
-    assert list(places.values()) == [place, place]
+    taken = take()
+    assert str(taken.place.position) == primary.binlog_position()
+    assert ([name.table for name in taken.tables], taken.gone) == (["t", "u"], {})
     assert [kept[name].values for name in "tu"] == [[2], [1]]  # exchanged three times
 
 
@@ -266,10 +316,8 @@ def test_a_table_that_is_gone_when_the_snapshot_begins_once_more_stays_where_it_
 
     monkeypatch.setattr(View, "keep_name", keep_behind)
     config = ServerConfig(socket=str(primary.socket), workers=1)
-    place, places = take_snapshot(config, is_of_shop, lambda _: Kept(), {}, print)
+    place, (found,), gone = take_snapshot(config, is_of_shop, lambda _: Kept(), {}, print)
     assert str(place.position) == primary.binlog_position()
-    assert [(name.table, str(at.position)) for name, at in places.items()] == [
-        ("t", ends[0]),
-        ("u", str(place.position)),
-    ]
+    assert found.table == "u"
+    assert [(name.table, str(at.position)) for name, at in gone.items()] == [("t", ends[0])]
     assert ends[0] != str(place.position)

@@ -13,8 +13,9 @@ from ibb.pipeline.tables.place import Place
 from ibb.pipeline.tables.row_changes import Changed, Statement, TableName, Undecoded
 from ibb.pipeline.tables.server_traits import ServerTraits
 from ibb.pipeline.tables.shape import column_field
+from ibb.pipeline.tables.table_shape import keep_shapes
 
-from .changes import Stream, changes, delete, insert
+from .changes import Stream, changes, delete, insert, position
 
 T, U, OUT = TableName("shop", "t"), TableName("shop", "u"), TableName("out", "t")
 CREATE = "CREATE TABLE t (id INT PRIMARY KEY, name VARCHAR(9))"
@@ -318,3 +319,28 @@ def test_a_table_has_the_types_that_the_mode_says(side):
     side.apply()
     kinds = [str(field.type) for field in side.lake.open(T).schema]
     assert kinds == ["int32", "timestamp[us]", "double", "decimal128(4, 0)"]
+
+
+def test_a_table_that_was_read_anew_and_then_renamed_goes_on_under_its_new_name(side):
+    """It is ahead of the ledger, not of the statement, which comes in the same batch."""
+    side.sql(CREATE)
+    side.rows(insert({"id": 1, "name": "a"}))
+    side.apply()
+    side.rows(insert({"id": 2, "name": "b"}))
+    place = Place(position("0-1-3"), 3)
+    rows = pa.table({"id": [1, 2], "name": ["a", "b"]}, schema=BEFORE)
+    side.lake.open(T).fill(BEFORE, ["id"], iter([rows]), place)
+    keep_shapes(side.ledger, [T], side.lake.open)
+    side.ledger.left_at(T, place, ahead=True)
+    side.rows(insert({"id": 3, "name": "c"}))
+    side.sql("RENAME TABLE shop.t TO shop.z")
+    new = TableName("shop", "z")
+    side.rows(insert({"id": 4, "name": "d"}), name=new)
+    side.apply(2)
+    assert [(row["id"], row["name"]) for row in side.table(new)] == [
+        (1, "a"),
+        (2, "b"),
+        (3, "c"),
+        (4, "d"),
+    ]
+    assert not side.lake.open(T).exists
