@@ -39,8 +39,9 @@ export async function ask(name, query = {}, { signal = undefined, milliseconds =
     late = true;
     ends.abort();
   }, milliseconds);
-  signal?.addEventListener("abort", () => ends.abort());
+  signal?.addEventListener("abort", () => ends.abort(), { signal: ends.signal });
   try {
+    signal?.throwIfAborted();
     const reply = await fetch(`/api/${name}?${new URLSearchParams(query)}`, { signal: ends.signal });
     if (reply.status === 401) {
       logIn();
@@ -53,6 +54,7 @@ export async function ask(name, query = {}, { signal = undefined, milliseconds =
     throw late ? new Error(`The server has not answered for ${milliseconds / 1000} s.`) : error;
   } finally {
     clearTimeout(timer);
+    ends.abort();  // a view asks again and again: *signal* is not to keep a listener for each
   }
 }
 

@@ -68,7 +68,7 @@ export function readers() {
     }
     busy = true;
     try {
-      const page = await ask("readers", query, asked);
+      const page = await ask("readers", query, { signal: asked.signal });
       shown.show(page.rows);
       pages.show(query.offset, page.rows.length, page.found, query.limit);
       const all = `${page.total} ${page.total === 1 ? "reader" : "readers"}`;
