@@ -1,7 +1,7 @@
 cimport cython
 from libc.string cimport memcpy
 
-cdef Py_ssize_t _plain_offset, _first_bytes, _kept_bytes, _expected_bytes_max
+cdef Py_ssize_t _plain_offset
 
 
 cdef class RowStage:

@@ -47,10 +47,6 @@ _FIRST_ROWS: Final = 64
 KEPT_BYTES: Final = 1 << 20  # one huge row does not keep its memory for ever
 EXPECTED_BYTES_MAX: Final = 1 << 23
 
-_first_bytes = _FIRST_BYTES
-_kept_bytes = KEPT_BYTES
-_expected_bytes_max = EXPECTED_BYTES_MAX
-
 
 def zeros(size: int) -> memoryview:
     """Return so many zero bytes to be written."""
@@ -200,10 +196,10 @@ class RowStage:
         self.rows = 0
         self.has_before = self.has_after = self.is_partial = False
         if not self._begin < self._end:
-            self._expected = min(self.used + self.used // 8, _expected_bytes_max)
+            self._expected = min(self.used + self.used // 8, EXPECTED_BYTES_MAX)
             self.used = 0
-            if len(self.data) > _kept_bytes:
-                self.data = zeros(_first_bytes)
+            if len(self.data) > KEPT_BYTES:
+                self.data = zeros(_FIRST_BYTES)
                 self._bytes = self.data
 
     def _read_head(self, at: int) -> None:

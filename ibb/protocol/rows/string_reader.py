@@ -178,7 +178,8 @@ class StringReader:
             if self._policy.bad_text is BadText.ERROR:
                 self._refuse_text()
             return self.read_one_by_one(staged)
-        self._growth = total / size if size else self._growth
+        if size:
+            self._growth = total / size
         offsets, out = _offsets(staged.rows), self._make_room(self._checked(total) + 3)
         take_mapped(*staged, *how, -1, offsets, out)
         return offsets, out[:total]
