@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
@@ -10,7 +10,7 @@ from .known_schemas import NOTHING_KNOWN
 from .read_plan import plan_read
 from .rows import rows_of
 from .schema_sources import schemas_of
-from .spark_worker import spare_collections
+from .spark_worker import acknowledge_at_once, spare_collections
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -68,6 +68,10 @@ class BatchReader(DataSourceReader):
     def __init__(self, options: SourceOptions, columns: tuple[Column, ...]) -> None:
         self._options = options
         self._columns = columns
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        acknowledge_at_once()  # Spark waits with the partition until then
 
     def partitions(self) -> list[InputPartition]:
         """

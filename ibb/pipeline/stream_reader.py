@@ -17,6 +17,7 @@ from .errors import LeaseFailed, OptionError
 from .known_schemas import NOTHING_KNOWN
 from .options import LATEST
 from .rows import columns_of
+from .spark_worker import acknowledge_at_once
 from .stream_offset import StreamOffset
 from .streamed_history import streamed_history
 from .streamed_schemas import StreamedSchemas
@@ -62,6 +63,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._last: StreamOffset | None = None  # given to Spark, or by it
         self._until: StreamOffset | None = None  # Trigger.AvailableNow
         self._begun: GtidPosition | None = None  # of a table: its columns are those of up to there
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        acknowledge_at_once()  # Spark waits with the partition until then
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """

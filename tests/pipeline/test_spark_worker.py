@@ -1,9 +1,16 @@
-"""In a Python worker of Spark, and there alone, imported modules are no garbage's business."""
+"""What a Python worker of Spark is spared, and no other program: garbage collections, and waits."""
 
 import gc
+import pickle
+import socket
+import struct
 import subprocess
 import sys
 
+import pytest
+
+from ibb.pipeline import batch_reader, stream_reader
+from ibb.pipeline.options import SourceOptions
 from ibb.pipeline.spark_worker import spare_collections
 
 WORKER = """
@@ -41,3 +48,63 @@ def test_no_other_program_does():
     before = gc.get_freeze_count()
     spare_collections()
     assert gc.get_freeze_count() == before
+
+
+# Reads what comes, says so on stdout, and sends a byte if it was asked to.
+RECEIVER = """
+import socket, sys
+from types import SimpleNamespace
+from ibb.pipeline.spark_worker import acknowledge_at_once
+
+sys.modules["__main__"].__spec__ = SimpleNamespace(name=sys.argv[1])
+with socket.create_connection(("127.0.0.1", int(sys.argv[2]))) as connection:
+    while data := connection.recv(100):
+        if data == b"answer":
+            connection.sendall(b".")
+        else:
+            acknowledge_at_once()
+            print("received", flush=True)
+"""
+UNACKNOWLEDGED_OFFSET = 24  # in what TCP_INFO returns
+
+
+def unacknowledged(connection):
+    info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, UNACKNOWLEDGED_OFFSET + 4)
+    return struct.unpack_from("I", info, UNACKNOWLEDGED_OFFSET)[0]
+
+
+def unacknowledged_by(program):
+    """Send a program something that it says nothing to; return what was unacknowledged then."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        words = [sys.executable, "-c", RECEIVER, program, str(listener.getsockname()[1])]
+        with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
+            connection, _ = listener.accept()
+            found = []
+            with connection:
+                connection.settimeout(60)
+                for _ in range(20):  # the system delays none before there were answers
+                    connection.sendall(b"answer")
+                    assert connection.recv(1) == b"."
+                    connection.sendall(b"task")
+                    assert process.stdout.readline() == b"received\n"
+                    found.append(unacknowledged(connection))
+            return found
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems cannot be told")
+def test_a_worker_of_spark_acknowledges_a_reader_at_once():
+    assert unacknowledged_by("pyspark.daemon") == [0] * 20
+    assert any(unacknowledged_by("my.program")), "nothing was delayed to begin with"
+
+
+@pytest.mark.parametrize(
+    ("module", "kind"),
+    [(batch_reader, batch_reader.BatchReader), (stream_reader, stream_reader.StreamReader)],
+)
+def test_readers_acknowledge_where_they_arrive(module, kind, tmp_path, monkeypatch):
+    (tmp_path / "binlog-000001.ibb").touch()
+    sent = pickle.dumps(kind(SourceOptions.parse({"path": str(tmp_path)}), ()))
+    arrived = []
+    monkeypatch.setattr(module, "acknowledge_at_once", lambda: arrived.append(True))
+    assert isinstance(pickle.loads(sent), kind)
+    assert arrived == [True]
