@@ -18,7 +18,7 @@ class OsFile:
     """
     A file descriptor with positioned reads and writes, which share no file offset.
 
-    What each commit calls reports its errors without `_reported`, which costs as much as a commit.
+    What each commit or seek calls reports its errors without `reported`, which costs as much.
     """
 
     def __init__(self, path: str, descriptor: int) -> None:
@@ -37,7 +37,7 @@ class OsFile:
     def read_at(self, offset: int, size: int) -> bytes:
         """Return *size* bytes from byte *offset* on, fewer only where the file ends."""
         descriptor = self._open_descriptor()
-        with reported("read", self._path, offset):
+        try:
             data = os.pread(descriptor, size, offset)
             if len(data) == size or not data:
                 return data
@@ -52,6 +52,8 @@ class OsFile:
                 offset += len(data)
                 size -= len(data)
             return b"".join(parts)
+        except OSError as error:
+            raise disk_error(error, "read", self._path, offset) from error
 
     def read_into(self, offset: int, room: memoryview) -> int:
         """Fill *room* from byte *offset* on, less of it only at the end; return how far."""
@@ -79,8 +81,10 @@ class OsFile:
 
     def is_removed(self) -> bool:
         """Tell whether the file has no name any more."""
-        with reported("look at", self._path):
+        try:
             return os.fstat(self._open_descriptor()).st_nlink == 0
+        except OSError as error:
+            raise disk_error(error, "look at", self._path) from error
 
     def forget_cached(self, offset: int, size: int) -> None:
         """Drop these bytes from the page cache, if the system follows."""
@@ -114,8 +118,10 @@ class OsFile:
     def size(self) -> int:
         """Return the length in bytes."""
         descriptor = self._open_descriptor()
-        with reported("measure", self._path):
+        try:
             return os.fstat(descriptor).st_size
+        except OSError as error:
+            raise disk_error(error, "measure", self._path) from error
 
     def truncate(self, size: int) -> None:
         """Cut or lengthen the file to *size* bytes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import statistics
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 WARM = "warm: files in the page cache, servers have served all of it once"
 HISTORY_SHARES = (1 / 32, 1 / 4, 1 / 2, 1.0)
+HISTORY_PASSES = 3  # of a round, over all shares: a point is their median
 _STRAIGHT = 1.25  # slowest over fastest second per byte
 
 
@@ -91,16 +93,27 @@ def _history(bench: Workbench) -> Iterator[Callable[[int], list[Sample]]]:
                 raise BenchError(f"{peer.name} sent {result.outcomes[0].groups} groups of {left}")
             return result.seconds
 
+        shares = sorted({max(1, round(facts.groups * share)) for share in HISTORY_SHARES})
+
         def measure(turn: int) -> list[Sample]:
+            took = [
+                [
+                    in_turn(
+                        turn,
+                        functools.partial(seconds, ours, left),
+                        functools.partial(seconds, theirs, left) if theirs else None,
+                    )
+                    for left in shares
+                ]
+                for _ in range(HISTORY_PASSES)
+            ]
             samples, slopes = [], []
-            for left in sorted({max(1, round(facts.groups * share)) for share in HISTORY_SHARES}):
-                own, other = in_turn(
-                    turn,
-                    functools.partial(seconds, ours, left),
-                    functools.partial(seconds, theirs, left) if theirs else None,
-                )
+            for left, *passes in zip(shares, *took, strict=True):
+                own = statistics.median(one for one, _ in passes)
+                others = [other for _, other in passes if other is not None]
                 gibibytes = facts.size * left / facts.groups / 2**30
-                samples.append(Sample(f"{gibibytes:.3g} GiB", "s", own, other))
+                their = statistics.median(others) if others else None
+                samples.append(Sample(f"{gibibytes:.3g} GiB", "s", own, their))
                 slopes.append(own / left)
             bent = max(slopes) / min(slopes)
             samples.append(

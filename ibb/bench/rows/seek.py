@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import statistics
+import time
 from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,6 +22,7 @@ from ibb.storage.group_reader import GroupReader
 from ibb.storage.gtid_search import Newest, find_start
 from ibb.storage.os_disk import OsDisk
 from ibb.storage.read_only import ReadOnlyHistory
+from ibb.storage.rising_note import NOTE_FILES, NOTE_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
     from ibb.bench.workbench import Workbench
 
+NOTE_SECONDS_MAX = 120.0  # until all files of a store were looked at
+NOTE_POLL_SECONDS = 0.1
 _FILE_BYTES = 64 << 10  # of each of many files
 _GROUPS_A_FILE = 3
 
@@ -140,8 +144,8 @@ def _full(bench: Workbench) -> Iterator[Callable[[int], list[Sample]]]:
     yield measure
 
 
-def make_sparse(directory: Path, files: int) -> int:
-    """Make a store of many files with a few groups in each; return how many groups."""
+def make_sparse(directory: Path, files: int) -> None:
+    """Make a store of many files with `_GROUPS_A_FILE` groups in each."""
     template, seq = one_row_group(), 0
     options = StoreOptions(
         max_binlog_size=_FILE_BYTES, state_interval=16 << 10, flush_log_at_commit=0
@@ -154,7 +158,16 @@ def make_sparse(directory: Path, files: int) -> int:
                     group.write(template.piece(seq).data)
                     group.commit(Gtid(DOMAIN, SERVER_ID, seq), wait=False)
             store.switch_file()
-    return seq
+
+
+def _have_noted(bench: Workbench, directory: Path) -> None:
+    """Serve a store for as long as it takes to note that the states of its files rise."""
+    deadline = time.monotonic() + NOTE_SECONDS_MAX
+    with bench.ibb(directory):
+        while not (directory / NOTE_NAME).exists():
+            if time.monotonic() > deadline:
+                raise BenchError(f"nothing is noted of {directory}")
+            time.sleep(NOTE_POLL_SECONDS)
 
 
 @contextmanager
@@ -164,13 +177,16 @@ def _files(bench: Workbench) -> Iterator[Callable[[int], list[Sample]]]:
     for files in bench.scale.sparse_files:
         bench.tell(f"making {files} files")
         directory = bench.folder / f"files-{files}"
-        stores.append((files, directory, make_sparse(directory, files)))
+        make_sparse(directory, files)
+        if files >= 2 * NOTE_FILES:
+            _have_noted(bench, directory)
+        stores.append((files, directory))
 
     def measure(turn: int) -> list[Sample]:
         del turn  # mariadbd has no part in it
         samples, medians = [], []
-        for files, directory, groups in stores:
-            numbers = [source.randint(1, groups) for _ in range(bench.scale.seeks)]
+        for files, directory in stores:
+            numbers = [source.randint(1, files * _GROUPS_A_FILE) for _ in range(bench.scale.seeks)]
             with bench.ibb(directory) as peer:
                 medians.append(statistics.median(first_groups(peer, numbers)))
             samples += [
@@ -197,7 +213,7 @@ ROWS = (
     Row(
         "seek-files",
         "the same against the number of files, each with a few groups",
-        "page cache warm, server just started",
+        "page cache warm, servers just started, an earlier one has noted files",
         _files,
     ),
 )
