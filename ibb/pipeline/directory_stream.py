@@ -92,11 +92,12 @@ class DirectoryStream:
         with self._view.look() as view:
             return self._tasks(view, first, last)
 
-    def lag(self, last: StreamOffset) -> Lag:
-        """Return how far behind the end a stream is."""
+    def end_and_lag(self, last: StreamOffset) -> tuple[StreamOffset, Lag]:
+        """Return where the history ends now, and how far behind that a stream is."""
         with self._view.look() as view:
-            groups = groups_behind_by_number(last.position, view.state.position())
-            return lag_behind(view.pages, self._cut(view, last), groups)
+            end = _end_of(view)
+            groups = groups_behind_by_number(last.position, end.position)
+            return end, lag_behind(view.pages, self._cut(view, last), groups)
 
     def _first_position(self, view: DirectoryView) -> GtidPosition:
         options = self._options

@@ -127,16 +127,17 @@ class ServerStream:
             end = GtidPosition(gtid for gtid in end if not is_reached(gtid, start))
         return tasks_behind(self._history, newest, start, end, self._options)
 
-    def lag(self, last: StreamOffset) -> Lag:
-        """Return how far behind the end a stream is; its bytes are of files not begun yet."""
+    def end_and_lag(self, last: StreamOffset) -> tuple[StreamOffset, Lag]:
+        """Return where the history ends now, and how far behind; bytes of files not begun yet."""
         _, newest = self._history.state()
+        end = self._offset(newest)
         groups = groups_behind_by_number(last.position, newest)
         if not groups:
-            return Lag(0, 0, 0)
+            return end, Lag(0, 0, 0)
         files = files_between(self._history, last.position, newest)
         first = self._history.first_behind(last.position)
         seconds = 0 if first is None else max(int(time.time()) - first.timestamp, 0)
-        return Lag(groups, sum(file.size for file, _ in files[1:]), seconds)
+        return end, Lag(groups, sum(file.size for file, _ in files[1:]), seconds)
 
     def _checked(self, begun: StreamOffset) -> GtidPosition:
         """Return the position of an offset that this server can go on from."""

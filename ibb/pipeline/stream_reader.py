@@ -159,10 +159,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802 - Spark's name
         """Return where the history ends and how far behind it the stream is, for the progress."""
-        now = self._history.end()
         if self._last is None:
-            return now.as_dict()
-        lag = self._history.lag(self._last)
+            return self._history.end().as_dict()
+        now, lag = self._history.end_and_lag(self._last)
         told = {"groupsBehind": lag.groups, "bytesBehind": lag.bytes, "secondsBehind": lag.seconds}
         return {**now.as_dict(), **told}
 

@@ -50,8 +50,8 @@ class StreamedHistory(Protocol):
             DataLossError: groups of it were purged, or another history is here.
         """
 
-    def lag(self, last: StreamOffset) -> Lag:
-        """Return how far behind the end a stream is."""
+    def end_and_lag(self, last: StreamOffset) -> tuple[StreamOffset, Lag]:
+        """Return where the history ends now, and how far behind that a stream is."""
 
     def close(self) -> None:
         """Close files and connections."""
