@@ -93,7 +93,12 @@ class DirectoryStream:
             return self._tasks(view, first, last)
 
     def end_and_lag(self, last: StreamOffset) -> tuple[StreamOffset, Lag]:
-        """Return where the history ends now, and how far behind that a stream is."""
+        """
+        Return where the history ends now, and how far behind that a stream is.
+
+        Raises:
+            DataLossError: groups behind it were purged, or another history is here.
+        """
         with self._view.look() as view:
             end = _end_of(view)
             groups = groups_behind_by_number(last.position, end.position)

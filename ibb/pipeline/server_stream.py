@@ -128,7 +128,13 @@ class ServerStream:
         return tasks_behind(self._history, newest, start, end, self._options)
 
     def end_and_lag(self, last: StreamOffset) -> tuple[StreamOffset, Lag]:
-        """Return where the history ends now, and how far behind; bytes of files not begun yet."""
+        """
+        Return where the history ends now, and how far behind; bytes of files not begun yet.
+
+        Raises:
+            ServerRefused: the server is not there, or not to be read.
+            SqlError: 1236, groups behind it were purged.
+        """
         _, newest = self._history.state()
         end = self._offset(newest)
         groups = groups_behind_by_number(last.position, newest)

@@ -37,11 +37,16 @@ def acknowledge_at_once() -> None:
     """
     if sys.platform != "linux" or not _program().startswith("pyspark."):
         return
-    with os.scandir("/proc/self/fd") as entries:
-        descriptors = [int(entry.name) for entry in islice(entries, DESCRIPTORS_MAX)]
+    try:
+        with os.scandir("/proc/self/fd") as entries:
+            descriptors = [int(entry.name) for entry in islice(entries, DESCRIPTORS_MAX)]
+    except OSError:  # no /proc here: it takes as long as it did
+        return
+    # With the flag a descriptor stays as it is, where a default timeout would have it not block.
+    kind = socket.SOCK_STREAM | socket.SOCK_NONBLOCK
     for descriptor in descriptors:
         try:
-            connection = socket.socket(fileno=descriptor)
+            connection = socket.socket(type=kind, fileno=descriptor)
         except OSError:  # it is no socket, or what listed them
             continue
         try:

@@ -158,7 +158,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._until = self._history.end()
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802 - Spark's name
-        """Return where the history ends and how far behind it the stream is, for the progress."""
+        """
+        Return where the history ends and how far behind it the stream is, for the progress.
+
+        Raises:
+            DataLossError, SqlError: groups behind it were purged, or another history is here.
+        """
         if self._last is None:
             return self._history.end().as_dict()
         now, lag = self._history.end_and_lag(self._last)

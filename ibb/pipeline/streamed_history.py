@@ -51,7 +51,12 @@ class StreamedHistory(Protocol):
         """
 
     def end_and_lag(self, last: StreamOffset) -> tuple[StreamOffset, Lag]:
-        """Return where the history ends now, and how far behind that a stream is."""
+        """
+        Return where the history ends now, and how far behind that a stream is.
+
+        Raises:
+            DataLossError: groups behind it were purged, or another history is here.
+        """
 
     def close(self) -> None:
         """Close files and connections."""

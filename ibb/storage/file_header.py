@@ -92,7 +92,7 @@ class FileHeader:
         page_size = 1 << exponent
         if len(page0) < page_size:
             raise FormatError("file too short: no whole header page", file=name, page=0)
-        check_page(page0[:page_size], file_no, 0)
+        check_page(memoryview(page0)[:page_size], file_no, 0)
         if number != file_no:
             raise FormatError(
                 f"Inconsistent file header in file '{name}', wrong file_no {number}",

@@ -18,7 +18,8 @@ class OsFile:
     """
     A file descriptor with positioned reads and writes, which share no file offset.
 
-    What each commit or seek calls reports its errors without `reported`, which costs as much.
+    What each commit or seek calls reports its errors without `reported`, which costs as much as
+    the call.
     """
 
     def __init__(self, path: str, descriptor: int) -> None:

@@ -1,17 +1,19 @@
 """What a Python worker of Spark is spared, and no other program: garbage collections, and waits."""
 
 import gc
+import os
 import pickle
 import socket
 import struct
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from ibb.pipeline import batch_reader, stream_reader
 from ibb.pipeline.options import SourceOptions
-from ibb.pipeline.spark_worker import spare_collections
+from ibb.pipeline.spark_worker import acknowledge_at_once, spare_collections
 
 WORKER = """
 import gc, sys
@@ -76,6 +78,7 @@ def unacknowledged(connection):
 def unacknowledged_by(program):
     """Send a program something that it says nothing to; return what was unacknowledged then."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(60)
         words = [sys.executable, "-c", RECEIVER, program, str(listener.getsockname()[1])]
         with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
             connection, _ = listener.accept()
@@ -95,6 +98,35 @@ def unacknowledged_by(program):
 def test_a_worker_of_spark_acknowledges_a_reader_at_once():
     assert unacknowledged_by("pyspark.daemon") == [0] * 20
     assert any(unacknowledged_by("my.program")), "nothing was delayed to begin with"
+
+
+@pytest.fixture
+def as_worker(monkeypatch):
+    main = SimpleNamespace(__spec__=SimpleNamespace(name="pyspark.worker"))
+    monkeypatch.setitem(sys.modules, "__main__", main)
+
+
+@pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6, socket.AF_UNIX])
+@pytest.mark.parametrize("kind", [socket.SOCK_STREAM, socket.SOCK_DGRAM])
+@pytest.mark.parametrize("blocks", [True, False])
+def test_connections_stay_as_they_are(family, kind, blocks, as_worker):
+    with socket.socket(family, kind) as connection:
+        connection.setblocking(blocks)
+        socket.setdefaulttimeout(5)
+        try:
+            acknowledge_at_once()
+        finally:
+            socket.setdefaulttimeout(None)
+        assert os.get_blocking(connection.fileno()) is blocks
+
+
+@pytest.mark.parametrize("error", [FileNotFoundError, PermissionError])
+def test_a_worker_that_cannot_list_its_descriptors_goes_on(error, as_worker, monkeypatch):
+    def refuse(path):
+        raise error(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    acknowledge_at_once()
 
 
 @pytest.mark.parametrize(

@@ -163,8 +163,9 @@ def make_sparse(directory: Path, files: int) -> None:
 def _have_noted(bench: Workbench, directory: Path) -> None:
     """Serve a store for as long as it takes to note that the states of its files rise."""
     deadline = time.monotonic() + NOTE_SECONDS_MAX
-    with bench.ibb(directory):
+    with bench.ibb(directory) as peer:
         while not (directory / NOTE_NAME).exists():
+            peer.query("SELECT 1")  # it is there
             if time.monotonic() > deadline:
                 raise BenchError(f"nothing is noted of {directory}")
             time.sleep(NOTE_POLL_SECONDS)
@@ -178,7 +179,7 @@ def _files(bench: Workbench) -> Iterator[Callable[[int], list[Sample]]]:
         bench.tell(f"making {files} files")
         directory = bench.folder / f"files-{files}"
         make_sparse(directory, files)
-        if files >= 2 * NOTE_FILES:
+        if files >= NOTE_FILES:
             _have_noted(bench, directory)
         stores.append((files, directory))
 

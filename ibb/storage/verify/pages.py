@@ -126,7 +126,7 @@ class PageChecks:
         header = window.header
         try:
             page = window.page(page_no)
-            if page[0] or not page_is_zero(page):
+            if not page_is_zero(page):
                 return window.checked(page, page_no)
         except _NoSuchPageError as error:
             self.pages = min(self.pages, window.pages())
