@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
@@ -10,7 +10,7 @@ from .known_schemas import NOTHING_KNOWN
 from .read_plan import plan_read
 from .rows import rows_of
 from .schema_sources import schemas_of
-from .spark_worker import acknowledge_at_once, spare_collections
+from .spark_worker import SentReader, spare_collections
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -56,7 +56,7 @@ def rows_of_partition(
     return rows_of(partition.value, options, columns, partition.schemas, partition.begun)
 
 
-class BatchReader(DataSourceReader):
+class BatchReader(SentReader, DataSourceReader):
     """
     A batch read.
 
@@ -68,10 +68,6 @@ class BatchReader(DataSourceReader):
     def __init__(self, options: SourceOptions, columns: tuple[Column, ...]) -> None:
         self._options = options
         self._columns = columns
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        acknowledge_at_once()  # Spark waits with the partition until then
 
     def partitions(self) -> list[InputPartition]:
         """

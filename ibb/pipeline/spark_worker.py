@@ -8,7 +8,7 @@ import socket
 import sys
 from functools import cache
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 DESCRIPTORS_MAX: Final = 256  # that are looked at; the one to Spark is among a worker's first
 _DAEMON: Final = "pyspark.daemon"
@@ -56,6 +56,14 @@ def acknowledge_at_once() -> None:
             continue
         finally:
             connection.detach()  # it is another's
+
+
+class SentReader:
+    """A reader that Spark sends to its workers, and its partition behind it."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        acknowledge_at_once()
 
 
 def _program() -> str:

@@ -17,7 +17,7 @@ from .errors import LeaseFailed, OptionError
 from .known_schemas import NOTHING_KNOWN
 from .options import LATEST
 from .rows import columns_of
-from .spark_worker import acknowledge_at_once
+from .spark_worker import SentReader
 from .stream_offset import StreamOffset
 from .streamed_history import streamed_history
 from .streamed_schemas import StreamedSchemas
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from .options import SourceOptions
 
 
-class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class StreamReader(SentReader, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """
     A stream from one directory or server.
 
@@ -63,10 +63,6 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._last: StreamOffset | None = None  # given to Spark, or by it
         self._until: StreamOffset | None = None  # Trigger.AvailableNow
         self._begun: GtidPosition | None = None  # of a table: its columns are those of up to there
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        acknowledge_at_once()  # Spark waits with the partition until then
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """

@@ -11,9 +11,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from ibb.pipeline import batch_reader, stream_reader
+from ibb.pipeline import spark_worker
+from ibb.pipeline.batch_reader import BatchReader, PushdownReader
 from ibb.pipeline.options import SourceOptions
 from ibb.pipeline.spark_worker import acknowledge_at_once, spare_collections
+from ibb.pipeline.stream_reader import StreamReader
 
 WORKER = """
 import gc, sys
@@ -122,21 +124,24 @@ def test_connections_stay_as_they_are(family, kind, blocks, as_worker):
 
 @pytest.mark.parametrize("error", [FileNotFoundError, PermissionError])
 def test_a_worker_that_cannot_list_its_descriptors_goes_on(error, as_worker, monkeypatch):
+    asked = []
+
     def refuse(path):
+        asked.append(path)
         raise error(path)
 
     monkeypatch.setattr(os, "scandir", refuse)
     acknowledge_at_once()
+    assert asked == ["/proc/self/fd"]
 
 
-@pytest.mark.parametrize(
-    ("module", "kind"),
-    [(batch_reader, batch_reader.BatchReader), (stream_reader, stream_reader.StreamReader)],
-)
-def test_readers_acknowledge_where_they_arrive(module, kind, tmp_path, monkeypatch):
+@pytest.mark.parametrize("kind", [BatchReader, PushdownReader, StreamReader])
+def test_readers_acknowledge_where_they_arrive(kind, tmp_path, monkeypatch):
     (tmp_path / "binlog-000001.ibb").touch()
-    sent = pickle.dumps(kind(SourceOptions.parse({"path": str(tmp_path)}), ()))
+    options = SourceOptions.parse({"path": str(tmp_path)})
+    sent = pickle.dumps(kind(options, ()))
     arrived = []
-    monkeypatch.setattr(module, "acknowledge_at_once", lambda: arrived.append(True))
-    assert isinstance(pickle.loads(sent), kind)
+    monkeypatch.setattr(spark_worker, "acknowledge_at_once", lambda: arrived.append(True))
+    reader = pickle.loads(sent)
+    assert (type(reader), reader._options) == (kind, options)
     assert arrived == [True]
