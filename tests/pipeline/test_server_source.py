@@ -172,6 +172,9 @@ def test_lag_is_told(source):
     reader = streamed(source, maxGroupsPerTrigger="5")
     reader.latestOffset(reader.initialOffset())
     told = reader.reportLatestOffset()
+    another = streamed(source)
+    assert told["gtid"] == another.reportLatestOffset()["gtid"], "it has begun nothing"
+    another.stop()
     assert told["groupsBehind"] > 20
     assert told["bytesBehind"] > 0
     assert told["secondsBehind"] >= 0

@@ -17,6 +17,7 @@ from ibb.bench.process_usage import MemoryWatch, anonymous_bytes, processor_seco
 from ibb.bench.readers import Readers, ReplicaConnection, allow_descriptors, read
 from ibb.bench.row import Row
 from ibb.bench.synthetic_primary import synthetic_primary
+from ibb.bench.waiting import wait_until
 from ibb.bench.workbench import MIB, check, in_turn
 
 from .ingest import follow, wait_for_groups
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from ibb.bench.data_set import DataSet
     from ibb.bench.workbench import Workbench
 
+SETTLE_SECONDS_MAX: Final = 60.0
 VERIFY_SECONDS_MAX: Final = 3600.0
 
 
@@ -62,11 +64,11 @@ def _settle(peer: Peer, readers: int) -> None:
         "SELECT COUNT(*) FROM information_schema.PROCESSLIST "
         "WHERE COMMAND = 'Binlog Dump' AND STATE LIKE 'Master has sent all binlog to slave%'"
     )
-    deadline = time.monotonic() + 60
-    while int(peer.query(sql) or 0) < readers:
-        if time.monotonic() > deadline:
-            raise BenchError(f"{peer.name} has not taken {readers} readers in a minute")
-        time.sleep(0.05)
+    wait_until(
+        lambda: int(peer.query(sql) or 0) >= readers,
+        SETTLE_SECONDS_MAX,
+        f"{peer.name} has not taken {readers} readers",
+    )
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import statistics
-import time
 from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,6 +13,7 @@ from ibb.bench.figures import Sample, value_at_most
 from ibb.bench.peer import Peer, mariadb_peer
 from ibb.bench.readers import Readers, ReplicaConnection, allow_descriptors
 from ibb.bench.row import Row
+from ibb.bench.waiting import wait_until
 from ibb.bench.workbench import in_turn
 from ibb.protocol.gtid import Gtid, GtidPosition
 from ibb.storage import Store, StoreOptions
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from ibb.bench.workbench import Workbench
 
 NOTE_SECONDS_MAX = 120.0  # until all files of a store were looked at
-NOTE_POLL_SECONDS = 0.1
 _FILE_BYTES = 64 << 10  # of each of many files
 _GROUPS_A_FILE = 3
 
@@ -162,13 +161,13 @@ def make_sparse(directory: Path, files: int) -> None:
 
 def _have_noted(bench: Workbench, directory: Path) -> None:
     """Serve a store for as long as it takes to note that the states of its files rise."""
-    deadline = time.monotonic() + NOTE_SECONDS_MAX
     with bench.ibb(directory) as peer:
-        while not (directory / NOTE_NAME).exists():
+
+        def is_noted() -> bool:
             peer.query("SELECT 1")  # it is there
-            if time.monotonic() > deadline:
-                raise BenchError(f"nothing is noted of {directory}")
-            time.sleep(NOTE_POLL_SECONDS)
+            return (directory / NOTE_NAME).exists()
+
+        wait_until(is_noted, NOTE_SECONDS_MAX, f"the files of {directory} were not noted")
 
 
 @contextmanager
