@@ -48,6 +48,7 @@ KERNELS: Final = (
     "ibb.server.work_permits",
     "ibb.storage.commit_scan",
     "ibb.storage.fifo_page",
+    "ibb.storage.file_beginning",
     "ibb.storage.group_copier",
     "ibb.storage.oob_forest",
     "ibb.storage.oob_run",

@@ -136,7 +136,8 @@ class Reading:
         waiting, stopped = list(reversed(self.connections)), False
         self._selector.register(sys.stdin, selectors.EVENT_READ)
         while not stopped and (self._open or waiting):
-            while waiting and not (self._given.one_by_one and self._open):
+            while waiting and not (self._given.apart is not None and self._open):
+                time.sleep(self._given.apart or 0)
                 self._begin(waiting.pop())
             ready = self._selector.select(self._given.silence)
             if not ready:
@@ -189,7 +190,7 @@ def main() -> None:
     parser.add_argument("--silence", type=float, default=60.0)
     parser.add_argument("--hash", action="store_true")
     parser.add_argument("--arrivals")
-    parser.add_argument("--one-by-one", action="store_true")
+    parser.add_argument("--apart", type=float)
     parser.add_argument("descriptors", type=int, nargs="+")
     given = parser.parse_args()
     reading = Reading(given)

@@ -1,7 +1,7 @@
 /*
 Reads binlog dumps from connections that are logged in already, and costs little while it does.
 
-    reader --command HEX [--groups N] [--silence SECONDS] [--hash] [--arrivals FILE] [--one-by-one] FD...
+    reader --command HEX [--groups N] [--silence SECONDS] [--hash] [--arrivals FILE] [--apart SECONDS] FD...
 
 HEX is the packet that asks for the dump, with the server id of the first connection; the next ones get the
 numbers behind it, since servers end an earlier dump of the same id. Says "ready", waits for a line on its input, sends the packet on
@@ -15,7 +15,7 @@ error. Bytes and events are those of groups alone, as sent, so that servers that
 own compare. Shape: a hash of the types and lengths of the events, in order. Content, with --hash: the
 CRC-32 of the events as stored (no checksum, log_pos 0), after each event's own checksum was compared; 0
 otherwise. Times are of CLOCK_MONOTONIC. Arrivals: for each whole group three u64: connection, sequence
-number, time.
+number, time. Apart: the connections begin one at a time, that long behind the end of the one before.
 */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -59,9 +59,9 @@ struct connection {
 };
 
 static struct connection *connections;
-static int count, open_count, hashing, one_by_one;
+static int count, open_count, hashing;
 static uint64_t groups_max = UINT64_MAX, now;
-static double silence_seconds = 60;
+static double silence_seconds = 60, apart_seconds = -1; /* negative: all at once */
 static unsigned char command[COMMAND_MAX];
 static size_t command_size;
 static uint64_t *arrivals;
@@ -295,7 +295,10 @@ static void read_all(void) {
     int next = 0, stopped = 0;
     if (epoll_ctl(poll_fd, EPOLL_CTL_ADD, 0, &input)) fail("epoll_ctl");
     while (!stopped && (open_count || next < count)) {
-        while (next < count && !(one_by_one && open_count)) begin(connections + next++);
+        while (next < count && !(apart_seconds >= 0 && open_count)) {
+            if (apart_seconds > 0) usleep((useconds_t)(apart_seconds * 1e6));
+            begin(connections + next++);
+        }
         int n = epoll_wait(poll_fd, ready, READY_EVENTS, (int)(silence_seconds * 1000));
         if (n < 0 && errno != EINTR) fail("epoll_wait");
         if (n == 0) break;
@@ -343,7 +346,7 @@ int main(int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : "";
         if (!strcmp(argv[i], "--hash")) hashing = 1;
-        else if (!strcmp(argv[i], "--one-by-one")) one_by_one = 1;
+        else if (!strcmp(argv[i], "--apart")) apart_seconds = atof(value), i++;
         else if (!strcmp(argv[i], "--command")) read_command(value), i++;
         else if (!strcmp(argv[i], "--groups")) groups_max = strtoull(value, NULL, 10), i++;
         else if (!strcmp(argv[i], "--silence")) silence_seconds = atof(value), i++;

@@ -139,7 +139,8 @@ class Readers(ConnectionProgram):
         groups: after which a connection is done; None: at the end of the stream.
         content: compare every checksum and hash all bytes; slow.
         arrivals: file for the time of each group's arrival.
-        one_by_one: begin a connection when the one before is done.
+        apart: seconds behind the end of the one before at which a connection begins; None: all
+            begin at once.
         silence_seconds: after which the server counts as stuck.
     """
 
@@ -151,7 +152,7 @@ class Readers(ConnectionProgram):
         groups: int | None = None,
         content: bool = False,
         arrivals: Path | None = None,
-        one_by_one: bool = False,
+        apart: float | None = None,
         silence_seconds: float = SILENCE_SECONDS,
     ) -> None:
         program = compiled("reader")
@@ -169,7 +170,7 @@ class Readers(ConnectionProgram):
         words += [] if groups is None else ["--groups", str(groups)]
         words += ["--hash"] if content else []
         words += [] if arrivals is None else ["--arrivals", str(arrivals)]
-        words += ["--one-by-one"] if one_by_one else []
+        words += [] if apart is None else ["--apart", str(apart)]
         super().__init__(words, connections)
         assert self._process.stdout is not None
         if self._process.stdout.readline() != "ready\n":

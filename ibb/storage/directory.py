@@ -6,15 +6,16 @@ may be seen to grow. Source: ibb-format 3.4, 7.3, 7.4, 14.
 """
 
 import threading
-from contextlib import suppress
 from functools import partial
 
 from ibb.protocol.errors import FormatError
+from ibb.protocol.gtid import Gtid
 
 from .chunk import chunk_area_end, used_end
 from .disk import Disk
 from .early_end import EarlyEnds
 from .errors import DiskError
+from .file_beginning import read_beginning
 from .file_header import FileHeader
 from .file_name import binlog_name
 from .file_states import FileStates
@@ -29,8 +30,6 @@ from .page_source import NO_MORE_DATA, NO_MORE_PAGES, PageRead, PageStatus
 from .position import Position
 from .used_pages import UsedPages, find_used_pages
 from .watched_file import WatchedFile
-
-TORN_READS_MAX = 5  # of a page that another program may just be writing
 
 
 class BinlogDirectory:
@@ -187,15 +186,22 @@ class BinlogDirectory:
             return None if page_is_zero(start) else FileHeader.parse(start, file_no)
 
         try:
-            if file_no >= self._listing.last:  # another program may just be writing it
-                for _ in range(TORN_READS_MAX):
-                    with suppress(FormatError):
-                        return check(self._files.read_start(file_no))
-            return self._files.read_header(file_no, check)
+            return self._files.read_header(file_no, check, is_growing=file_no >= self._listing.last)
         except DiskError as error:
             if not error.missing:
                 raise
             return None
+
+    def first_state(self, file_no: int) -> list[Gtid] | None:
+        """Return the entries that a file begins with; None: only its page 1 may tell."""
+        generation = self.generation
+        found = read_beginning(self._files, file_no) if self._is_abandoned(file_no) else None
+        if found is None:
+            return None
+        with self._mutex:
+            if self.generation == generation:
+                self._headers[file_no] = found.header
+        return found.entries
 
     def end(self) -> Position:
         """Return where data ends; behind a damaged last page, that page's end."""
@@ -296,12 +302,7 @@ class BinlogDirectory:
         """Read the last used page of a file; another program may be writing it."""
         file_no, page_size = header.file_no, header.page_size
         check = partial(used_page, page_size=page_size, file_no=file_no, page_no=page_no)
-        for _ in range(TORN_READS_MAX):
-            with suppress(FormatError, DiskError):
-                data = check(self._files.read(file_no, page_no * page_size, page_size))
-                break
-        else:
-            data = self._files.read_page(file_no, page_no, page_size, check)
+        data = self._files.read_page(file_no, page_no, page_size, check, is_growing=True)
         area_end = chunk_area_end(page_size)
         end = used_end(data)
         if end == area_end:

@@ -76,9 +76,7 @@ class FileHeader:
         (stored,) = _CHECKSUM.unpack_from(page0, HEADER_CHECKSUM_AT)
         if stored != crc32c(memoryview(page0)[:HEADER_CHECKSUM_AT]):
             raise _invalid(name)
-        magic, exponent, major, minor, number, count, lsn, interval, oob, xa = _FIELDS.unpack_from(
-            page0
-        )
+        magic, exponent, major, minor, number, *_ = _FIELDS.unpack_from(page0)
         if magic != MAGIC:
             raise _invalid(name)
         if major > MAJOR_FINAL:
@@ -99,9 +97,17 @@ class FileHeader:
                 file=name,
                 page=0,
             )
+        return cls.unpack(page0)
+
+    @classmethod
+    def unpack(cls, page0: bytes) -> "FileHeader":
+        """Read the header at the beginning of *page0*, in which all is as it must be."""
+        _, exponent, major, minor, number, count, lsn, interval, oob, xa = _FIELDS.unpack_from(
+            page0
+        )
         return cls(
             file_no=number,
-            page_size=page_size,
+            page_size=1 << exponent,
             page_count=count,
             lsn=lsn,
             state_interval=interval,

@@ -98,10 +98,13 @@ def _file_with_state(source: PageSource, file_no: int) -> FileWithState | None:
     states = source.file_states  # before the look: another history has others
     base = states.get(file_no)
     if base is None:
-        full = read_state(source, file_no, 1)
-        if full is None:
-            return FileWithState(0, None) if file_no == 0 else None  # nothing was before it
-        base = BinlogState(full.entries)
+        entries = source.first_state(file_no)
+        if entries is None:
+            full = read_state(source, file_no, 1)
+            if full is None:
+                return FileWithState(0, None) if file_no == 0 else None  # nothing was before it
+            entries = full.entries
+        base = BinlogState(entries)
     states.add(file_no, base)
     return FileWithState(file_no, base)
 

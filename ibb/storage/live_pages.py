@@ -7,11 +7,13 @@ page that is begun never leaves it. Source: ibb-format 7.4.
 """
 
 from ibb.protocol.errors import FormatError
+from ibb.protocol.gtid import Gtid
 
 from .chunk import chunk_area_end
 from .disk import Disk
 from .durable import DurableOffset
 from .errors import DiskError
+from .file_beginning import read_beginning
 from .file_header import FileHeader
 from .file_name import binlog_name
 from .file_states import FileStates
@@ -117,6 +119,17 @@ class LivePages:
 
     def _stored_header(self, file_no: int) -> FileHeader:
         return self._files.read_header(file_no, lambda start: FileHeader.parse(start, file_no))
+
+    def first_state(self, file_no: int) -> list[Gtid] | None:
+        """Return the entries that a file begins with; None: only its page 1 may tell."""
+        if file_no + 1 >= self._durable.end.file_no:
+            return None  # not all pages of the newest two need be in their files
+        found = read_beginning(self._files, file_no)
+        if found is None:
+            return None
+        self._headers.setdefault(file_no, found.header)
+        self._cache.put(file_no, 1, found.page)  # where few groups are in each file, that is next
+        return found.entries
 
     def read_page(self, file_no: int, page_no: int) -> PageRead:
         """

@@ -3,7 +3,7 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TypeVar
 
 from ibb.protocol.errors import FormatError
@@ -15,6 +15,7 @@ from .healed_reads import HealedReads
 from .page import PAGE_SIZE_MAX, PAGE_SIZE_MIN
 
 OPEN_FILES_MAX = 32
+TORN_READS_MAX = 5  # of what another program may just be writing
 _EXPONENT_AT = 4  # in a file: of the page size, to base 2
 Checked = TypeVar("Checked")
 
@@ -110,7 +111,13 @@ class OpenFiles:
             self._give_back(handle)
 
     def read_page(
-        self, file_no: int, page_no: int, size: int, check: Callable[[bytes], Checked]
+        self,
+        file_no: int,
+        page_no: int,
+        size: int,
+        check: Callable[[bytes], Checked],
+        *,
+        is_growing: bool = False,
     ) -> Checked:
         """
         Return what a check makes of a page, which is given a second chance.
@@ -122,17 +129,28 @@ class OpenFiles:
             page_no: of the page.
             size: of every page in bytes; what is read is shorter at the file's end.
             check: raises FormatError when the bytes are not what they should be.
+            is_growing: another program may just be writing it, so it gets some more chances.
 
         Raises:
             FormatError: the check failed twice.
             DiskError: the file is missing, or the page, which it names, cannot be read.
         """
-        return self._read_twice(
-            lambda: self.read(file_no, page_no * size, size), file_no, page_no, size, check
-        )
 
-    def read_header(self, file_no: int, check: Callable[[bytes], Checked]) -> Checked:
+        def read() -> bytes:
+            return self.read(file_no, page_no * size, size)
+
+        for _ in range(TORN_READS_MAX if is_growing else 0):
+            with suppress(FormatError, DiskError):
+                return check(read())
+        return self._read_twice(read, file_no, page_no, size, check)
+
+    def read_header(
+        self, file_no: int, check: Callable[[bytes], Checked], *, is_growing: bool = False
+    ) -> Checked:
         """Return what a check makes of the beginning of a file; otherwise as `read_page`."""
+        for _ in range(TORN_READS_MAX if is_growing else 0):
+            with suppress(FormatError):
+                return check(self.read_start(file_no))
         return self._read_twice(lambda: self.read_start(file_no), file_no, 0, PAGE_SIZE_MAX, check)
 
     def read_start(self, file_no: int) -> bytes:

@@ -29,8 +29,10 @@ class OsDisk:
         """Open a file for positioned reads and writes."""
         flags = (os.O_RDONLY if read_only else os.O_RDWR) | (os.O_CREAT if create else 0)
         name, directory = self._at(path)
-        with reported("open", path):
+        try:  # seeks open files, so not `reported`
             return OsFile(path, _open_regular(name, flags, directory))
+        except OSError as error:
+            raise disk_error(error, "open", path) from error
 
     def exists(self, path: str) -> bool:
         """Tell whether *path* is there; unlike `os.path.exists`, say so when it cannot be told."""

@@ -154,8 +154,10 @@ class OsFile:
         """Close the descriptor; a second call does nothing."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
-            with reported("close", self._path):
+            try:
                 os.close(descriptor)
+            except OSError as error:
+                raise disk_error(error, "close", self._path) from error
 
 
 def _unwritten(buffers: list[Buffer], written: int) -> list[Buffer]:

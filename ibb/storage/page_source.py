@@ -3,6 +3,8 @@
 from enum import Enum, auto
 from typing import NamedTuple, Protocol
 
+from ibb.protocol.gtid import Gtid
+
 from .file_header import FileHeader
 from .file_states import FileStates
 from .healed_reads import HealedReads
@@ -65,6 +67,9 @@ class PageSource(Protocol):
         Raises:
             FormatError: it is damaged.
         """
+
+    def first_state(self, file_no: int) -> list[Gtid] | None:
+        """Return the entries that a file begins with; None: only its page 1 may tell, see there."""
 
     def read_page(self, file_no: int, page_no: int) -> PageRead:
         """

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Iterator
 
 from ibb.protocol.errors import FormatError
+from ibb.protocol.gtid import Gtid
 
 from .chunk import chunk_area_end, used_end
 from .early_end import told_gtids
@@ -144,6 +145,9 @@ class _UpTo:
 
     def header(self, file_no: int) -> FileHeader | None:
         return self._source.header(file_no) if file_no <= self._last else None
+
+    def first_state(self, file_no: int) -> list[Gtid] | None:
+        return self._source.first_state(file_no) if file_no < self._last else None
 
     def read_page(self, file_no: int, page_no: int) -> PageRead:
         header = self.header(file_no)

@@ -113,11 +113,12 @@ def test_stops_after_so_many_groups(kind):
     assert (one.groups, one.last_seq) == (2, 8)
 
 
-def test_reads_one_after_the_other_when_asked(kind):
-    done = read(stream(*GROUPS), expect="full", count=3, groups=1, one_by_one=True).outcomes
+@pytest.mark.parametrize("apart", [0, 0.03])
+def test_reads_one_after_the_other_when_asked(kind, apart):
+    done = read(stream(*GROUPS), expect="full", count=3, groups=1, apart=apart).outcomes
     assert [one.groups for one in done] == [1, 1, 1]
     for before, after in itertools.pairwise(done):
-        assert before.end_ns <= after.start_ns
+        assert before.end_ns + apart * 1e9 <= after.start_ns
 
 
 def test_each_connection_asks_under_a_server_id_of_its_own(kind):

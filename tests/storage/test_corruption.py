@@ -9,8 +9,9 @@ import pytest
 
 from ibb.protocol.errors import FormatError
 from ibb.protocol.gtid import Gtid
-from ibb.storage.directory import TORN_READS_MAX, BinlogDirectory
+from ibb.storage.directory import BinlogDirectory
 from ibb.storage.group_reader import GroupReader
+from ibb.storage.open_files import TORN_READS_MAX
 from ibb.storage.os_disk import OsDisk
 from ibb.storage.position import Position
 

@@ -5,10 +5,10 @@ import threading
 import pytest
 
 from ibb.protocol.gtid import Gtid
-from ibb.storage.directory import TORN_READS_MAX, BinlogDirectory
+from ibb.storage.directory import BinlogDirectory
 from ibb.storage.errors import DiskError
 from ibb.storage.group_reader import GroupReader
-from ibb.storage.open_files import OPEN_FILES_MAX, OpenFiles
+from ibb.storage.open_files import OPEN_FILES_MAX, TORN_READS_MAX, OpenFiles
 from ibb.storage.os_disk import OsDisk
 from ibb.storage.page import page_is_zero
 from ibb.storage.page_source import NO_MORE_DATA, PageStatus

@@ -105,14 +105,21 @@ def searched(source, position):
 
 def looked_at(source, monkeypatch):
     """Return a list that gets the number of each file whose first state is read."""
-    numbers, read_page = [], source.read_page
+    numbers, read_page, first_state = [], source.read_page, source.first_state
 
     def counted(file_no, page_no):
         if page_no == 1:
             numbers.append(file_no)
         return read_page(file_no, page_no)
 
+    def counted_at_once(file_no):
+        entries = first_state(file_no)
+        if entries is not None:
+            numbers.append(file_no)
+        return entries
+
     monkeypatch.setattr(source, "read_page", counted)
+    monkeypatch.setattr(source, "first_state", counted_at_once)
     return numbers
 
 

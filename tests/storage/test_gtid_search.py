@@ -109,6 +109,9 @@ class InMemory:
             oob_reference=0,
         )
 
+    def first_state(self, file_no):
+        return None  # page by page
+
     def read_page(self, file_no, page_no):
         start = page_no * SIZE
         image = self.builder.files[file_no]

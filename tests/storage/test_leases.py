@@ -78,6 +78,7 @@ def test_a_page_that_cannot_be_read_fails_no_renewal_and_purge_names_who_holds(
     def bad_sector(*_: object) -> None:
         raise DiskError(EIO, "as if", operation="read", path="/s/binlog-000001.ibb")
 
+    monkeypatch.setattr(store.pages, "first_state", lambda _: None)  # page by page
     monkeypatch.setattr(
         file_search,
         "read_state",

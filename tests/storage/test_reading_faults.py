@@ -31,20 +31,25 @@ BAD_FILE, BAD_PAGE = 2, 6
 
 
 class Lies:
-    """Turns a bit of one page of one file, the first *times* times that it is read."""
+    """
+    Turns a bit of one page of one file, the first *times* times that it is read.
 
-    def __init__(self, times, file_no=BAD_FILE, page_no=BAD_PAGE):
-        self.times, self.path, self.at = (
-            times,
-            f"{DIRECTORY}/{binlog_name(file_no)}",
-            page_no * PAGE,
-        )
+    Args:
+        alone: do so only where a read begins with the page.
+    """
+
+    def __init__(self, times, file_no=BAD_FILE, page_no=BAD_PAGE, *, alone=False):
+        self.times, self.alone = times, alone
+        self.path, self.at = f"{DIRECTORY}/{binlog_name(file_no)}", page_no * PAGE
 
     def __call__(self, path, offset, data):
-        if (path, offset) != (self.path, self.at) or not self.times:
+        place = self.at + 20 - offset
+        if path != self.path or not 0 <= place < len(data) or not self.times:
+            return data
+        if self.alone and offset != self.at:
             return data
         self.times -= 1
-        return data[:20] + bytes([data[20] ^ 0x10]) + data[21:]
+        return data[:place] + bytes([data[place] ^ 0x10]) + data[place + 1 :]
 
 
 class BadSector(Lies):
@@ -102,7 +107,7 @@ NAME = binlog_name(BAD_FILE)
 def test_a_page_that_was_read_wrongly_once_is_served_and_told(history, disk):
     told = []
     history.pages.healed.tell = told.append
-    disk.lies.append(Lies(1))
+    disk.lies.append(Lies(1, alone=True))
     assert read(history) == (ALL, None)
     assert history.pages.healed.count == 1
     assert [(wrong.file, wrong.page) for wrong in told] == [(NAME, BAD_PAGE)]

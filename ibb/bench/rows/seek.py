@@ -30,21 +30,27 @@ if TYPE_CHECKING:
 
     from ibb.bench.workbench import Workbench
 
+APART_SECONDS = 0.003  # of two seeks: a server that lets a reader go has something else to do
 NOTE_SECONDS_MAX = 120.0  # until all files of a store were looked at
 _FILE_BYTES = 64 << 10  # of each of many files
 _GROUPS_A_FILE = 3
 
 
-def first_groups(peer: Peer, numbers: list[int]) -> list[float]:
+def first_groups(peer: Peer, numbers: list[int], *, apart: float = APART_SECONDS) -> list[float]:
     """
     Seek to each group of *numbers* in turn; return milliseconds from the request to the group.
+
+    Args:
+        peer: where.
+        numbers: which.
+        apart: seconds between the goodbye of one reader and the request of the next.
 
     Raises:
         BenchError: another group came first.
     """
     allow_descriptors(len(numbers))
     connections = [ReplicaConnection(peer, position(number)) for number in numbers]
-    with Readers(connections, groups=1, one_by_one=True) as readers:
+    with Readers(connections, groups=1, apart=apart) as readers:
         readers.go()
         outcomes = readers.result(expect="full").outcomes
     for number, one in zip(numbers, outcomes, strict=True):
@@ -186,12 +192,19 @@ def _files(bench: Workbench) -> Iterator[Callable[[int], list[Sample]]]:
         del turn  # mariadbd has no part in it
         samples, medians = [], []
         for files, directory in stores:
-            numbers = [source.randint(1, files * _GROUPS_A_FILE) for _ in range(bench.scale.seeks)]
+
+            def numbers(files: int = files) -> list[int]:
+                last = files * _GROUPS_A_FILE
+                return [source.randint(1, last) for _ in range(bench.scale.seeks)]
+
+            alone = numbers()
             with bench.ibb(directory) as peer:
-                medians.append(statistics.median(first_groups(peer, numbers)))
+                medians.append(statistics.median(first_groups(peer, alone)))
+                in_a_row = statistics.median(first_groups(peer, numbers(), apart=0))
             samples += [
                 Sample(f"{files} files, p50", "ms", medians[-1]),
-                Sample(f"{files} files, reads", "", sum(median_reads(directory, numbers))),
+                Sample(f"{files} files, p50 in a row", "ms", in_a_row),
+                Sample(f"{files} files, reads", "", sum(median_reads(directory, alone))),
             ]
         samples.append(
             Sample(

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 
 from ibb.protocol.errors import FormatError
 from ibb.storage.chunk import TYPE_MASK, chunk_area_end, last_chunk_start
-from ibb.storage.directory import TORN_READS_MAX
 from ibb.storage.disk import File
 from ibb.storage.errors import DiskError
 from ibb.storage.file_header import FileHeader
+from ibb.storage.open_files import TORN_READS_MAX
 from ibb.storage.page import CHECKSUM_SIZE, check_page, page_is_zero
 from ibb.storage.position import Position
 from ibb.storage.record import RecordType, encode_state

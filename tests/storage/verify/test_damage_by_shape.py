@@ -8,11 +8,12 @@ import pytest
 
 from ibb.protocol.errors import FormatError
 from ibb.protocol.gtid import GtidPosition
-from ibb.storage.directory import TORN_READS_MAX, BinlogDirectory
+from ibb.storage.directory import BinlogDirectory
 from ibb.storage.file_name import binlog_name
 from ibb.storage.group_reader import GroupReader
 from ibb.storage.gtid_search import TooOld, find_start
 from ibb.storage.oob_forest import OobForest
+from ibb.storage.open_files import TORN_READS_MAX
 from ibb.storage.os_disk import OsDisk
 from ibb.storage.position import Position
 from ibb.storage.record import OobReference
