@@ -50,12 +50,31 @@ def find_commit(page: bytes, first: int, end: int, gtid: Gtid | None) -> int:
     """
     last = last_chunk_start(len(page))
     if gtid is None:
-        return _find(page, first, end, last, True, 0, 0, 0)
-    return _find(page, first, end, last, False, gtid.domain, gtid.server, gtid.seq)
+        return _find(page, first, end, last, True, False, 0, 0, 0)
+    return _find(page, first, end, last, False, False, gtid.domain, gtid.server, gtid.seq)
+
+
+def find_alone(page: bytes, end: int, gtid: Gtid) -> int:
+    """
+    Return where a group's commit record begins; -1: it is not in this page, or others may be.
+
+    Others are groups of another domain or server before it, and records before it whose beginning
+    does not tell whose they are.
+    """
+    last = last_chunk_start(len(page))
+    return _find(page, 0, end, last, False, True, gtid.domain, gtid.server, gtid.seq)
 
 
 def _find(
-    page: bytes, at: int, end: int, last: int, is_any: bool, domain: int, server: int, seq: int
+    page: bytes,
+    at: int,
+    end: int,
+    last: int,
+    is_any: bool,
+    is_alone: bool,
+    domain: int,
+    server: int,
+    seq: int,
 ) -> int:
     view, end = page, min(end, len(page))
     while 0 <= at <= last and view[at] != _filler and view[at] != _unused:
@@ -66,16 +85,20 @@ def _find(
         if view[at] & _kind_bits == _commit:
             event = data + 1
             if size < _whole or view[data] != _no_lists:
-                return at
+                return -1 if is_alone else at
             kind = view[event + _type_at]
             if kind == _gtid_type:
                 if is_any:
                     return at
-                if number_at(view, event + _seq_at, 8) == seq:
-                    is_domain = number_at(view, event + _domain_at, 4) == domain
-                    if is_domain and number_at(view, event + _server_at, 4) == server:
+                is_seq = number_at(view, event + _seq_at, 8) == seq
+                if is_seq or is_alone:
+                    is_own = number_at(view, event + _domain_at, 4) == domain
+                    is_own = is_own and number_at(view, event + _server_at, 4) == server
+                    if is_own and is_seq:
                         return at
+                    if is_alone and not is_own:
+                        return -1
             elif kind != _format:
-                return at
+                return -1 if is_alone else at
         at = data + size
     return -1

@@ -30,24 +30,39 @@ class FileWithState(NamedTuple):
     base: BinlogState | None
 
 
-def search_files(source: PageSource, position: GtidPosition) -> FileWithState | None:
+def search_files(
+    source: PageSource,
+    position: GtidPosition,
+    is_certain: Callable[[int, BinlogState], bool] = lambda *_: False,
+) -> FileWithState | None:
     """
     Return the newest file whose state is before *position*.
+
+    Args:
+        source: the pages.
+        position: what a reader has.
+        is_certain: tells of a file whose state is before it whether it surely is the newest.
 
     Raises:
         FormatError, DiskError: there is none, and this damage may be why.
     """
     for _ in range(SEARCHES_MAX):
         try:
-            return _search(source, position, by_steps=True)
+            return _search(source, position, is_certain, by_steps=True)
         except KeyError:
             continue  # what was known of a file that has gone, or is damaged, is forgotten
         except _OneByOne:
             break
-    return _search(source, position, by_steps=False)
+    return _search(source, position, is_certain, by_steps=False)
 
 
-def _search(source: PageSource, position: GtidPosition, *, by_steps: bool) -> FileWithState | None:
+def _search(
+    source: PageSource,
+    position: GtidPosition,
+    is_certain: Callable[[int, BinlogState], bool],
+    *,
+    by_steps: bool,
+) -> FileWithState | None:
     """
     Search from the newest back; over files whose states are known to rise *by_steps*.
 
@@ -65,7 +80,7 @@ def _search(source: PageSource, position: GtidPosition, *, by_steps: bool) -> Fi
     for file_no in _walk(source, last, known):
         try:
             if known and file_no == known.stop - 1:
-                found = states.newest_before(known, position, state_of)
+                found = states.newest_before(known, position, state_of, is_certain)
                 if found is not None:
                     _seen(source, found[0], source.header)  # of which the state was known
                     return FileWithState(*found)

@@ -72,7 +72,11 @@ class FileStates:
                 self._rising = range(file_no + 1, self._rising.stop)
 
     def newest_before(
-        self, rising: range, position: GtidPosition, read: Callable[[int], BinlogState]
+        self,
+        rising: range,
+        position: GtidPosition,
+        read: Callable[[int], BinlogState],
+        is_certain: Callable[[int, BinlogState], bool] = lambda *_: False,
     ) -> tuple[int, BinlogState] | None:
         """
         Return the newest of some files whose state is before a position; None if there is none.
@@ -81,6 +85,8 @@ class FileStates:
             rising: some of what `rising` was.
             position: what a reader has.
             read: returns the state of a file that is not known; raises KeyError if it has none.
+            is_certain: tells of one whose state is before it whether it surely is the newest,
+                where the next one would have to be read to see that.
 
         Raises:
             KeyError: one of them has gone since, or is damaged.
@@ -105,6 +111,8 @@ class FileStates:
                 state = read(middle)
             if state.is_before(position):
                 found, low = (middle, state), middle + 1
+                if is_guess and low not in self._states and is_certain(middle, state):
+                    return found
             else:
                 above, high = (middle, state), middle
             poor = poor + 1 if is_guess and high - low > size // 2 else 0

@@ -14,6 +14,7 @@ from ibb.protocol.gtid import Gtid, GtidPosition
 
 from .errors import DiskError
 from .file_search import learn_state, search_files
+from .first_page import find_on_first_page
 from .group_head import read_head
 from .page_search import find_behind
 from .page_source import PageSource
@@ -69,7 +70,11 @@ def find_start(
         FormatError, DiskError: it would be found, were it not for this damage.
     """
     first, oldest = source.first_file(), find_oldest(source).file_no
-    found = search_files(source, position)
+
+    def is_certain(file_no: int, base: BinlogState) -> bool:
+        return find_on_first_page(source, file_no, base, position) is not None
+
+    found = search_files(source, position, is_certain)
     if found is None:
         if source.last_file() < first:
             return StartPlace(Position(first, 0), BinlogState())
@@ -77,7 +82,11 @@ def find_start(
     file_no, base = found
     if base is None:
         return StartPlace(Position(file_no, _page_size(source, file_no)), BinlogState())
-    place = _search_file(source, file_no, base.copy(), position, newest)
+    near = find_on_first_page(source, file_no, base, position)
+    if near is not None:
+        place = StartPlace(*near)
+    else:
+        place = _search_file(source, file_no, base.copy(), position, newest)
     if file_no < oldest and _lacks_pieces(source, place, position, oldest):
         raise TooOld(position, oldest)
     return place

@@ -1,7 +1,7 @@
 """A group is found by its commit record; what the page alone does not tell is left to others."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ibb.protocol.event import EventType
@@ -17,7 +17,7 @@ from ibb.storage.chunk import (
     last_chunk_start,
     read_chunk,
 )
-from ibb.storage.commit_scan import find_commit
+from ibb.storage.commit_scan import find_alone, find_commit
 from ibb.storage.group_head import GTID_EVENT_SIZE_MIN, peek_gtid
 from ibb.storage.record import NO_LISTS, RecordType
 
@@ -95,6 +95,35 @@ def test_it_is_found_or_what_may_be_it(chunks, gtid, end, data):
     first = data.draw(st.sampled_from([start for start in starts if start <= PAGE]))
     for visible in (end, PAGE - 4, PAGE):
         assert find_commit(page, first, visible, gtid) == wanted(page, first, visible, gtid)
+
+
+def alone(page, end, gtid):
+    """Return the group's commit record if all that may be one before it is one of its server."""
+    start = -1
+    while (start := wanted(page, 0 if start < 0 else behind(page, start, end), end, None)) >= 0:
+        _, _, data, size = read_chunk(page, start, end)
+        told = peek_gtid(page, data, size)
+        if told is None or told[:2] != gtid[:2]:
+            return -1
+        if told == gtid:
+            return start
+    return -1
+
+
+def behind(page, start, end):
+    _, _, data, size = read_chunk(page, start, end)
+    return data + size
+
+
+@settings(max_examples=500)
+@given(st.lists(CHUNKS | st.builds(commit, GTIDS), max_size=14), GTIDS, st.integers(0, PAGE + 9))
+@example([commit(Gtid(0, 1, 5)), commit(Gtid(0, 1, 6))], Gtid(0, 1, 6), PAGE)
+@example([commit(Gtid(0, 2, 5)), commit(Gtid(0, 1, 6))], Gtid(0, 1, 6), PAGE)
+@example([commit(Gtid(1, 1, 6)), commit(Gtid(0, 1, 6))], Gtid(0, 1, 6), PAGE)
+def test_it_is_found_alone_or_not_at_all(chunks, gtid, end):
+    page = b"".join(chunks)[:PAGE].ljust(PAGE, b"\0")
+    for visible in (end, PAGE - 4, PAGE):
+        assert find_alone(page, visible, gtid) == alone(page, min(visible, PAGE), gtid)
 
 
 @given(st.binary(max_size=40), st.integers(-5, 50), st.integers(-5, 50))

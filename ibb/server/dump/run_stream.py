@@ -98,6 +98,7 @@ class RunStream(DumpStream):
         self._led_from: Position | None = None  # where the reader is meanwhile, if it is up to date
         self._batches = 0  # before this one
         self._last_file = 0  # that the batch goes on into
+        self._is_file_over = False  # behind the batch before
 
     def under_way(self) -> tuple[int, bool]:
         """Return how much of a batch a thread has sent, and whether the client takes no more."""
@@ -129,9 +130,9 @@ class RunStream(DumpStream):
         """Return the next packets; those of the batch before are gone then."""
         self._give_back()
         self._sender, self._sent_size, self._seconds = sender, 0, seconds
-        self._sharing = None
         assert self._at is not None
-        self._last_file = self._at.position.file_no + self._batches // BATCHES_A_FILE
+        file_no, self._is_file_over = self._at.position.file_no + self._is_file_over, False
+        self._last_file = file_no + self._batches // BATCHES_A_FILE
         batch = super().next_batch()
         self._batches += 1
         goes_on = batch.outcome is Outcome.MORE and self._header is not None
@@ -139,11 +140,8 @@ class RunStream(DumpStream):
             self._blocks.pieces.leave(self._seat)
         if not self._sent_size:
             return batch
-        return replace(batch, sent_size=self._sent_size, gives_way=self._gives_way())
-
-    def _gives_way(self) -> bool:
-        """Tell whether those behind are to come up before more is sent."""
-        return self._sharing is not None and self._sharing.made_max > 0
+        gives_way = self._sharing is not None and self._sharing.made_max > 0  # to those behind
+        return replace(batch, sent_size=self._sent_size, gives_way=gives_way)
 
     def forget_batch(self) -> None:
         """Take it that nobody looks at the last batch any more: what it lies in is free again."""
@@ -156,6 +154,7 @@ class RunStream(DumpStream):
 
     def _fill(self, out: list[Buffer]) -> Outcome:
         """Add packets to *out*, unless the kernel is behind all that there is."""
+        self._sharing = None
         if self._is_at_end():
             self._check_generation()
             self._led_from = None  # what the reader has of its page will be less than there is
@@ -253,7 +252,9 @@ class RunStream(DumpStream):
             self._seat.place = None  # it waits for no block of others
         if code == event_packets.FULL or (code == event_packets.NEED and self._is_at_end()):
             return None
-        if sent:
+        is_last_file = self._seat.place is not None and self._seat.place.file_no >= self._last_file
+        self._is_file_over = code == event_packets.NEED and bool(out) and is_last_file
+        if sent or self._is_file_over:
             self._is_odd = True  # the next batch goes on, once it is seen whose history there is
             return None
         self._lead_by_reader()

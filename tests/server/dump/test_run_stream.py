@@ -380,5 +380,6 @@ def test_who_seeks_does_not_wait_for_one_file_after_the_other():
             made.close()
             assert newest[-1] == 120
             for place, (seq, later) in enumerate(pairwise(newest)):
-                assert seq < later <= seq + 3 * (place // BATCHES_A_FILE + 1) + 1
-            assert len(newest) < 20  # of 40 files: more and more at a time
+                files = place // BATCHES_A_FILE + 1  # to their ends, and no look at the next one
+                assert later == min(seq - seq % 3 + 3 * files, 120)
+            assert len(newest) < 18  # of 40 files: more and more at a time
