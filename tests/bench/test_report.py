@@ -6,6 +6,7 @@ from contextlib import nullcontext
 import pytest
 from click.testing import CliRunner
 
+from ibb.bench import plots
 from ibb.bench.errors import BenchError
 from ibb.bench.figures import Figure, ratio, value_at_most
 from ibb.bench.limits import Limits
@@ -115,6 +116,22 @@ def test_rows_of_several_runs_are_drawn_together(report, tmp_path):
         "bench-ratios.png",
         "bench-readers.png",
     ]
+
+
+def test_the_plot_of_seeks_is_of_those_that_are_apart(tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(plots, "_curve", lambda points, *_: drawn.append(points) or False)
+    figures = [
+        {"name": name, "unit": unit, "ibb": [1.0], "mariadbd": None, "ratio": None, "goal": None}
+        for name, unit in (
+            ("10 files, p50", "ms"),
+            ("10 files, p50 in a row", "ms"),
+            ("10 files, reads", ""),
+        )
+    ]
+    assert draw({"rows": [{"row": "seek-files", "figures": figures}]}, tmp_path) == []
+    assert [(10.0, figures[0])] in drawn
+    assert not any(len(points) > 1 for points in drawn)
 
 
 @pytest.mark.parametrize("text", ["", "[1]", "{}", '{"rows": [{"row": "idle"}]}'])
