@@ -58,8 +58,8 @@ def find_alone(page: bytes, end: int, gtid: Gtid) -> int:
     """
     Return where a group's commit record begins; -1: it is not in this page, or others may be.
 
-    Others are groups of another domain or server before it, and records before it whose beginning
-    does not tell whose they are.
+    Others are groups before it, but those of its server with lower numbers, and records before it
+    whose beginning does not tell whose they are.
     """
     last = last_chunk_start(len(page))
     return _find(page, 0, end, last, False, True, gtid.domain, gtid.server, gtid.seq)
@@ -90,13 +90,13 @@ def _find(
             if kind == _gtid_type:
                 if is_any:
                     return at
-                is_seq = number_at(view, event + _seq_at, 8) == seq
-                if is_seq or is_alone:
+                number = number_at(view, event + _seq_at, 8)
+                if number == seq or is_alone:
                     is_own = number_at(view, event + _domain_at, 4) == domain
                     is_own = is_own and number_at(view, event + _server_at, 4) == server
-                    if is_own and is_seq:
+                    if is_own and number == seq:
                         return at
-                    if is_alone and not is_own:
+                    if is_alone and not (is_own and number < seq):
                         return -1
             elif kind != _format:
                 return -1 if is_alone else at

@@ -331,7 +331,7 @@ class BinlogDirectory:
         A writer creates file N + 2 only when file N is all on disk. Before that the newest pages
         of N can be missing although N + 1 has some already.
         """
-        return file_no < self.last_file() and file_no + 2 <= self._listing.numbers[-1]
+        return file_no < self.last_file() and file_no + 2 <= (self._listing.numbers or (0,))[-1]
 
     def _used_pages(self, file_no: int) -> UsedPages:
         used = self._used.get(file_no)

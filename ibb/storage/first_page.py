@@ -25,7 +25,8 @@ def find_on_first_page(
     Return the place behind a position's own group, and the state there, if page 1 tells that.
 
     It does so by a group behind that place which the position has not got: no later file begins
-    before the position then. Before it there are none but those of the same server, or none at all.
+    before the position then, if no number is logged twice. Before it there are none but those of
+    the same server with lower numbers, or none at all.
 
     Args:
         source: the pages.
@@ -44,7 +45,7 @@ def find_on_first_page(
         start: int | None = 0
         if base.newest(wanted.domain) != wanted:
             start = _end_of(page, find_alone(page, end, wanted), end)
-        if start is None or not _has_next(page, start, end, wanted):
+        if start is None or not _is_passed(page, start, end, wanted):
             continue
         state = base.copy()
         state.update(wanted)
@@ -60,11 +61,11 @@ def _end_of(page: bytes, at: int, end: int) -> int | None:
     return chunk[2] + chunk[3]
 
 
-def _has_next(page: bytes, start: int, end: int, gtid: Gtid) -> bool:
-    """Tell whether the first group from a place in a page on is one of the same domain."""
+def _is_passed(page: bytes, start: int, end: int, gtid: Gtid) -> bool:
+    """Tell whether a place in a page is followed by a later group of a domain, and not that one."""
     at = find_commit(page, start, end, None)
     chunk = read_chunk(page, at, end) if at >= 0 else None
-    if chunk is None:
-        return False
+    if chunk is None or find_commit(page, at, end, gtid) >= 0:
+        return False  # it may be logged once more: then that is where it is
     following = peek_gtid(page, chunk[2], chunk[3])
-    return following is not None and following.domain == gtid.domain
+    return following is not None and following.domain == gtid.domain and following.seq > gtid.seq

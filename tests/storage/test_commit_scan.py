@@ -103,10 +103,10 @@ def alone(page, end, gtid):
     while (start := wanted(page, 0 if start < 0 else behind(page, start, end), end, None)) >= 0:
         _, _, data, size = read_chunk(page, start, end)
         told = peek_gtid(page, data, size)
-        if told is None or told[:2] != gtid[:2]:
-            return -1
         if told == gtid:
             return start
+        if told is None or told[:2] != gtid[:2] or told.seq > gtid.seq:
+            return -1
     return -1
 
 
@@ -119,6 +119,7 @@ def behind(page, start, end):
 @given(st.lists(CHUNKS | st.builds(commit, GTIDS), max_size=14), GTIDS, st.integers(0, PAGE + 9))
 @example([commit(Gtid(0, 1, 5)), commit(Gtid(0, 1, 6))], Gtid(0, 1, 6), PAGE)
 @example([commit(Gtid(0, 2, 5)), commit(Gtid(0, 1, 6))], Gtid(0, 1, 6), PAGE)
+@example([commit(Gtid(0, 1, 6)), commit(Gtid(0, 1, 5))], Gtid(0, 1, 5), PAGE)
 @example([commit(Gtid(1, 1, 6)), commit(Gtid(0, 1, 6))], Gtid(0, 1, 6), PAGE)
 def test_it_is_found_alone_or_not_at_all(chunks, gtid, end):
     page = b"".join(chunks)[:PAGE].ljust(PAGE, b"\0")

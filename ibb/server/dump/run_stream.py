@@ -128,20 +128,23 @@ class RunStream(DumpStream):
         self, sender: DirectSender | None = None, seconds: float = SENT_SECONDS
     ) -> Batch:
         """Return the next packets; those of the batch before are gone then."""
+        self._begin_batch(sender, seconds)
+        batch = super().next_batch()
+        self._batches += 1
+        if (
+            batch.outcome is not Outcome.MORE or self._header is None or self._pace.limited
+        ):  # it lasts
+            self._blocks.pieces.leave(self._seat)
+        gives_way = self._sharing is not None and self._sharing.made_max > 0  # to those behind
+        return replace(batch, sent_size=self._sent_size, gives_way=gives_way)
+
+    def _begin_batch(self, sender: DirectSender | None, seconds: float) -> None:
+        """Forget the batch before, and see how far this one may go."""
         self._give_back()
-        self._sender, self._sent_size, self._seconds = sender, 0, seconds
+        self._sender, self._sent_size, self._seconds, self._sharing = sender, 0, seconds, None
         assert self._at is not None
         file_no, self._is_file_over = self._at.position.file_no + self._is_file_over, False
         self._last_file = file_no + self._batches // BATCHES_A_FILE
-        batch = super().next_batch()
-        self._batches += 1
-        goes_on = batch.outcome is Outcome.MORE and self._header is not None
-        if not goes_on or self._pace.limited:  # this may last
-            self._blocks.pieces.leave(self._seat)
-        if not self._sent_size:
-            return batch
-        gives_way = self._sharing is not None and self._sharing.made_max > 0  # to those behind
-        return replace(batch, sent_size=self._sent_size, gives_way=gives_way)
 
     def forget_batch(self) -> None:
         """Take it that nobody looks at the last batch any more: what it lies in is free again."""
@@ -154,7 +157,6 @@ class RunStream(DumpStream):
 
     def _fill(self, out: list[Buffer]) -> Outcome:
         """Add packets to *out*, unless the kernel is behind all that there is."""
-        self._sharing = None
         if self._is_at_end():
             self._check_generation()
             self._led_from = None  # what the reader has of its page will be less than there is
@@ -252,7 +254,8 @@ class RunStream(DumpStream):
             self._seat.place = None  # it waits for no block of others
         if code == event_packets.FULL or (code == event_packets.NEED and self._is_at_end()):
             return None
-        is_last_file = self._seat.place is not None and self._seat.place.file_no >= self._last_file
+        place = self._seat.place  # none of who is alone, and is sent much of many files
+        is_last_file = place is not None and place.file_no >= self._last_file
         self._is_file_over = code == event_packets.NEED and bool(out) and is_last_file
         if sent or self._is_file_over:
             self._is_odd = True  # the next batch goes on, once it is seen whose history there is
@@ -389,10 +392,9 @@ class RunStream(DumpStream):
             return super()._here()
         if self._is_at_end():
             return end_place(self._header, self._kernel)._replace(skipping=self._filter.skipping)
-        if self._kernel.behind:
-            behind = Position(self._header.file_no, self._kernel.behind)
-            return Place(behind, None, self._filter.skipping)
-        return Place(self._begun_at, None, self._filter.skipping)
+        behind = self._kernel.behind
+        at = Position(self._header.file_no, behind) if behind else self._begun_at
+        return Place(at, None, self._filter.skipping)
 
     def _end_group(self) -> None:
         """Note that all of the open group has been sent, and where it ends."""
