@@ -131,9 +131,8 @@ class RunStream(DumpStream):
         self._begin_batch(sender, seconds)
         batch = super().next_batch()
         self._batches += 1
-        if (
-            batch.outcome is not Outcome.MORE or self._header is None or self._pace.limited
-        ):  # it lasts
+        goes_on = batch.outcome is Outcome.MORE and self._header is not None
+        if not goes_on or self._pace.limited:  # this may last
             self._blocks.pieces.leave(self._seat)
         gives_way = self._sharing is not None and self._sharing.made_max > 0  # to those behind
         return replace(batch, sent_size=self._sent_size, gives_way=gives_way)
@@ -302,8 +301,7 @@ class RunStream(DumpStream):
             position = self._reader.position
             header = self._runs.header(position.file_no)
             if header is not None and self._is_usual(header, position):
-                self._header = header
-                self._led_from = position
+                self._header, self._led_from = header, position
                 self._move_hold(position)
                 self._kernel.seek(*position)
         return self._header is not None
