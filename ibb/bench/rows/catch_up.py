@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 WARM = "warm: files in the page cache, servers have served all of it once"
 HISTORY_SHARES = (1 / 32, 1 / 4, 1 / 2, 1.0)
+LONE_PASSES = 5  # of a round by one reader: each takes a third of a second, and comes as it comes
 HISTORY_PASSES = 3  # of a round, over all shares: a point is their median
 _STRAIGHT = 1.25  # slowest over fastest second per byte
 
@@ -51,6 +52,11 @@ def _read(peer: Peer, data: DataSet, readers: int) -> _Reading:
     )
 
 
+def _median(readings: list[_Reading]) -> _Reading:
+    """Return the median of each figure."""
+    return _Reading(*map(statistics.median, zip(*readings, strict=True)))
+
+
 @contextmanager
 def _catch_up(
     bench: Workbench, kind: str, readers: int, speed: Goal | None, processor: Goal | None
@@ -65,16 +71,20 @@ def _catch_up(
     with bench.both(data) as (ours, theirs):
 
         def measure(turn: int) -> list[Sample]:
-            own, other = in_turn(
-                turn,
-                lambda: _read(ours, data, readers),
-                (lambda: _read(theirs, data, readers)) if theirs else None,
-            )
+            passes = [
+                in_turn(
+                    turn,
+                    lambda: _read(ours, data, readers),
+                    (lambda: _read(theirs, data, readers)) if theirs else None,
+                )
+                for _ in range(LONE_PASSES if readers == 1 else 1)
+            ]
+            own = _median([one for one, _ in passes])
+            others = [other for _, other in passes if other is not None]
+            other = _median(others) if others else _NOTHING
             return [
                 Sample(name, unit, mine, their, goal)
-                for (name, unit, goal), mine, their in zip(
-                    figures, own, other or _NOTHING, strict=True
-                )
+                for (name, unit, goal), mine, their in zip(figures, own, other, strict=True)
             ]
 
         yield measure
