@@ -3,8 +3,9 @@
 import json
 import os
 import signal
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -15,6 +16,7 @@ from ibb.bench.errors import BenchError
 from ibb.bench.figures import Sample
 from ibb.bench.readers import read
 from ibb.bench.row import Row
+from ibb.bench.rows import catch_up
 from ibb.bench.suite import QUICK_ROWS, ROWS, rows_named, run
 from ibb.bench.workbench import TINY, Workbench, check, in_turn
 from ibb.cli import bench as command
@@ -140,3 +142,15 @@ def test_the_command_prints_a_table_or_an_object(tmp_path, monkeypatch):
 def test_the_command_lists_its_rows():
     listed = CliRunner().invoke(ibb, ["bench", "--list"])
     assert [line.split()[0] for line in listed.output.splitlines()] == [row.name for row in ROWS]
+
+
+@pytest.mark.parametrize(("readers", "speed"), [(1, 3.0), (8, 9.0)])
+def test_one_reader_that_catches_up_is_the_median_of_some_passes(readers, speed, monkeypatch):
+    speeds = iter([9.0, 1.0, 2.0, 3.0, 8.0])
+    monkeypatch.setattr(
+        catch_up, "_read", lambda *_: catch_up._Reading(next(speeds), 0.0, 0.0, 0.0)
+    )
+    bench = SimpleNamespace(data=lambda kind: kind, both=lambda data: nullcontext((data, None)))
+    with catch_up._catch_up(bench, "bulk", readers, None, None) as measure:
+        first, *_ = measure(0)
+    assert (first.name, first.ours, first.theirs) == ("speed", speed, None)
