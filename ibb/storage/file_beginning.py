@@ -36,10 +36,8 @@ if TYPE_CHECKING:
 
 READ_BYTES: Final = 32 << 10  # the header page and page 1 of the usual size
 
-_EXPONENT_AT, _MAJOR_AT, _FILE_NO_AT = 4, 8, 16  # in a header page
-
 _unit, _checksum_size, _chunk_header = HEADER_UNIT, CHECKSUM_SIZE, CHUNK_HEADER_SIZE
-_exponent_at, _major_at, _file_no_at = _EXPONENT_AT, _MAJOR_AT, _FILE_NO_AT
+_exponent_at, _major_at, _file_no_at = 4, 8, 16  # in a header page
 _magic, _major_final = MAGIC, MAJOR_FINAL
 _byte = 1
 _exponent_min, _exponent_max = PAGE_SIZE_MIN.bit_length() - 1, PAGE_SIZE_MAX.bit_length() - 1

@@ -70,9 +70,12 @@ def find_start(
         FormatError, DiskError: it would be found, were it not for this damage.
     """
     first, oldest = source.first_file(), find_oldest(source).file_no
+    near: tuple[Position, BinlogState] | None = None
 
     def is_certain(file_no: int, base: BinlogState) -> bool:
-        return find_on_first_page(source, file_no, base, position) is not None
+        nonlocal near
+        near = find_on_first_page(source, file_no, base, position)
+        return near is not None
 
     found = search_files(source, position, is_certain)
     if found is None:
@@ -82,7 +85,8 @@ def find_start(
     file_no, base = found
     if base is None:
         return StartPlace(Position(file_no, _page_size(source, file_no)), BinlogState())
-    near = find_on_first_page(source, file_no, base, position)
+    if near is None or near[0].file_no != file_no:  # of a search that was begun again, perhaps
+        near = find_on_first_page(source, file_no, base, position)
     if near is not None:
         place = StartPlace(*near)
     else:

@@ -6,9 +6,11 @@ from dataclasses import replace
 import pytest
 
 from ibb.protocol.binlog_state import BinlogState
+from ibb.protocol.errors import FormatError
 from ibb.protocol.gtid import Gtid, GtidPosition
-from ibb.storage import Store
+from ibb.storage import Store, gtid_search
 from ibb.storage.chunk import LAST
+from ibb.storage.file_name import binlog_name
 from ibb.storage.file_search import learn_state
 from ibb.storage.file_states import FileStates
 from ibb.storage.first_page import find_on_first_page
@@ -152,3 +154,36 @@ def test_a_record_that_goes_on_elsewhere_ends_there(flags):
     source = InMemory(builder, page_count=8)
     place = find_on_first_page(source, 0, BinlogState(), GtidPosition.parse("0-1-2"))
     assert (place is None) == (flags == 0)
+
+
+def test_a_place_in_a_file_that_is_damaged_by_then_is_forgotten(monkeypatch):
+    """The search begins again, and ends in the file before it."""
+    with Store.open(PLACE, LARGER, disk=SimDisk()) as store:
+        for seq in range(1, 31):
+            publish(store, Gtid(0, 1, seq))
+            if seq % 3 == 0:
+                store.switch_file()
+        pages, damaged = store.pages, []
+        forget_states(pages)
+        find_start(pages, GtidPosition([Gtid(0, 1, 1)]))
+        header, first_state = pages.header, pages.first_state
+
+        def found(source, file_no, *others):
+            place = find_on_first_page(source, file_no, *others)
+            if place is not None:
+                damaged.append(file_no)
+            return place
+
+        def damaged_header(file_no):
+            if file_no in damaged:
+                raise FormatError("it has just become so", file=binlog_name(file_no))
+            return header(file_no)
+
+        monkeypatch.setattr(gtid_search, "find_on_first_page", found)
+        monkeypatch.setattr(pages, "header", damaged_header)
+        monkeypatch.setattr(
+            pages, "first_state", lambda number: None if number in damaged else first_state(number)
+        )
+        start = find_start(pages, GtidPosition([Gtid(0, 1, 16)]))
+        assert damaged == [5]
+        assert start.position.file_no == 4
