@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ibb.protocol.fast_checksum import crc32, crc32c
+from ibb.server.connections.socket_options import send_unpaced
 
 from .commits import bare_syncs
 
@@ -151,6 +152,7 @@ def _sent(piece: Callable[[int], Buffer], seconds: float) -> tuple[float, float]
         listener.settimeout(CHILD_SECONDS_MAX)
         child = subprocess.Popen([sys.executable, "-c", _SINK, str(port)])
         connection, _ = listener.accept()
+        send_unpaced(connection)
     try:
         with connection:
             connection.settimeout(CHILD_SECONDS_MAX)

@@ -64,7 +64,8 @@ def notes(report: Report) -> Iterator[str]:
     )
     yield (
         f"{machine.processors} x {machine.processor}; Python {machine.python}, {machine.kernels}; "
-        f"{machine.mariadb or 'no mariadbd'}; {machine.reader} reader"
+        f"{machine.mariadb or 'no mariadbd'}; {machine.reader} reader; "
+        f"TCP by {machine.congestion_control}"
     )
     yield (
         f"limits in this run: memcpy {limits.copy_gb:.1f} GB/s, "

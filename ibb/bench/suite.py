@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import platform
+import socket
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from ibb.kernels import side
+from ibb.server.connections.socket_options import congestion_control
 
 from .errors import BenchError
 from .figures import Figure
@@ -57,6 +59,7 @@ class Machine:
     kernels: str  # `compiled` or `interpreted`
     mariadb: str
     reader: str
+    congestion_control: str  # that the system gives to connections
 
 
 @dataclass(frozen=True)
@@ -158,6 +161,7 @@ def _machine(bench: Workbench) -> Machine:
         kernels=side(),
         mariadb="" if bench.installation is None else bench.installation.version(),
         reader=reader_kind(),
+        congestion_control=_congestion_control(),
     )
 
 
@@ -167,6 +171,11 @@ def _processor() -> str:
         if name.strip() == "model name":
             return text.strip()
     return platform.machine()
+
+
+def _congestion_control() -> str:
+    with socket.socket() as link:
+        return congestion_control(link)
 
 
 def _lines(path: str) -> Iterator[str]:

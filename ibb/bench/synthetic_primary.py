@@ -28,6 +28,7 @@ from ibb.protocol.native_password import check, stage2
 from ibb.protocol.packet import PacketReader, frame_all
 from ibb.protocol.reply import ok
 from ibb.protocol.result_set import Column, ResultSet
+from ibb.server.connections.socket_options import send_unpaced
 
 from .data_set import SERVER_VERSION, stream_head
 from .errors import BenchError
@@ -134,6 +135,7 @@ def main() -> None:
             with connection:
                 connection.settimeout(SECONDS_MAX)
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                send_unpaced(connection)
                 try:
                     _Session(connection).until_dump()
                     _say("dump", time.monotonic_ns())

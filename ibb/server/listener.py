@@ -14,9 +14,10 @@ from ibb.protocol.errors import SqlError
 from ibb.protocol.reply import err
 
 from .config import ADMIN_CONNECTIONS_MAX, parse_address
-from .connections.connection import Connection, keep_alive
+from .connections.connection import Connection
 from .connections.descriptors import connections_possible
 from .connections.heap_trim import HeapTrim
+from .connections.socket_options import keep_alive, send_unpaced
 from .dump.packet_buffers import forget_buffers
 from .listening import LISTEN, bound_sockets, listen_on
 from .log import get_log
@@ -163,6 +164,7 @@ class Listener:
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         config = self._host.config
         keep_alive(writer)
+        send_unpaced(writer.get_extra_info("socket"))
         connection = Connection(reader, writer, write_timeout=config.net_write_timeout)
         self.accepted += 1
         task = asyncio.current_task()

@@ -29,7 +29,8 @@ def report():
         Figure("history", f"{size} GiB", "s", None, [size * 2], [size]) for size in (0.5, 1.0, 2.0)
     ]
     bent = Figure("history", "slowest over fastest byte", "x", value_at_most(1.25), [1.5])
-    machine = Machine("a processor", 2, 7.25, "3.11.2", "compiled", "mariadbd 10.11", "interpreted")
+    programs = "3.11.2", "compiled", "mariadbd 10.11", "interpreted"
+    machine = Machine("a processor", 2, 7.25, *programs, "bbr")
     rows = (
         Measured(row("catch-up-1-bulk"), (speed,)),
         Measured(row("catch-up-8-bulk"), (more,)),
@@ -61,7 +62,14 @@ def test_a_line_has_medians_ratios_goal_and_verdict(report):
 
 def test_the_notes_say_what_spoils_figures(report):
     told = "\n".join(notes(report))
-    for word in ("2 rounds", "busy (load 7.2)", "interpreted reader", "memcpy 9.5", "8,000"):
+    for word in (
+        "2 rounds",
+        "busy (load 7.2)",
+        "interpreted reader",
+        "memcpy 9.5",
+        "8,000",
+        "by bbr",
+    ):
         assert word in told
 
 

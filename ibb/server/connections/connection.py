@@ -49,13 +49,6 @@ class PeerGone(ConnectionError):  # noqa: N818 - a state of the world, no fault 
     """The peer closed the connection, between packets or inside one."""
 
 
-def keep_alive(writer: asyncio.StreamWriter) -> None:
-    """Have the system find out that a peer has gone without a word, as MariaDB does both ways."""
-    link = writer.get_extra_info("socket")
-    if link.family != socket.AF_UNIX:
-        link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-
-
 class Connection:
     """
     One client's connection.

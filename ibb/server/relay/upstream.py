@@ -19,8 +19,8 @@ from ibb.protocol.reply import is_err, parse_err
 from ibb.protocol.result_set import ReplyReader, ResultSet
 from ibb.protocol.rotate import FIRST_POSITION
 from ibb.server.config import READ_BYTES, ConfigError
-from ibb.server.connections.connection import keep_alive
 from ibb.server.connections.packet_link import PacketLink
+from ibb.server.connections.socket_options import keep_alive
 from ibb.server.connections.tapped_reader import open_tapped
 
 from .upstream_login import UpstreamRefused, log_in

@@ -14,26 +14,11 @@ from ibb.protocol.packet import frame
 from ibb.protocol.reply import is_ok
 from ibb.server.connections.connection import Connection
 from ibb.server.login.accounts import make_account
-from ibb.server.relay.upstream import Upstream, UpstreamAddress
 
 from ..raw_client import RawClient
 
 AHEAD = 4000
 SECONDS = 20.0
-
-
-def keepalive(writer):
-    """Return what the kernel was told of *writer*."""
-    return writer.get_extra_info("socket").getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
-
-
-async def test_the_system_looks_after_peers_that_go_without_a_word(serve, store):
-    server = await serve(store)
-    upstream = await Upstream.connect(UpstreamAddress(*server.address, "repl", "secret"))
-    (session,) = server.sessions
-    assert keepalive(session._connection._writer)
-    assert keepalive(upstream._link._writer)
-    await upstream.close()
 
 
 async def test_who_sends_ahead_takes_turns_with_the_others(serve, store):
@@ -146,14 +131,6 @@ async def test_where_no_thread_waits_a_connection_is_dropped_like_others(family)
     with theirs:
         theirs.settimeout(SECONDS)
         assert theirs.recv(1) == b""
-
-
-async def test_unix_sockets_have_no_such_need(serve, store, tmp_path):
-    server = await serve(store, socket=str(tmp_path / "s"))
-    async with await RawClient.connect(str(tmp_path / "s")) as client:
-        await client.log_in()
-        (session,) = server.sessions
-        assert not keepalive(session._connection._writer)
 
 
 async def test_names_of_system_users_are_asked_for_only_where_needed_and_beside_the_loop(
