@@ -165,7 +165,7 @@ class PageRuns:
             runs = LONG_RUNS if room is not None or page_no < known_end else 1
             most = RUN_BYTES * runs // header.page_size
             count = min(most, self._whole_pages(header, page_no + most) - page_no)
-            if count > 1:
+            if count > 1 and page_no + count > known_end:
                 run = self._read(header, page_no, count, room)
                 # The last page that was written may have grown since.
                 if run.pages == count or run.pages > 2:

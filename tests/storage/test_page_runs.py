@@ -186,6 +186,16 @@ def test_a_record_that_no_run_holds_gets_a_longer_one(history):
     assert longer.first + longer.pages > end
 
 
+def test_behind_all_whole_pages_that_are_known_comes_the_one_that_grows(history):
+    runs, end = PageRuns(history), history.end()
+    last, filled = divmod(end.offset, 4096)
+    assert filled > 0
+    known = run_of(runs, last - 3, file_no=end.file_no)
+    assert known.first + known.pages == last
+    more = run_of(runs, last - 3, known_end=last, file_no=end.file_no)
+    assert (more.first, more.first + more.pages, more.visible) == (last - 3, last + 1, filled)
+
+
 def test_a_run_ends_before_a_damaged_page(disk, history):
     disk.damage(f"{DIRECTORY}/binlog-000000.ibb", 33 * 4096 + 7, b"\x01\x02\x03")
     runs = PageRuns(history)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ibb.storage.file_header import FileHeader
     from ibb.storage.page_ring import PageRing
     from ibb.storage.page_runs import LentFile, PageRun, PageRuns
+    from ibb.storage.record_walker import RecordWalker
 
     from .run_encoder import RunEncoder
     from .shared_pieces import Sharing
@@ -97,8 +98,8 @@ class PageFeed:
         while (code := encoder.run(out, wanted, seq)) == event_packets.NEED:
             if end is not None and encoder.border >= end and not encoder.in_group:
                 break
-            known = self._next(header, encoder.walker.wanted_page(header.page_size))
-            if known is None or not known.give_to(encoder.walker):
+            known = self._next(header, encoder.walker)
+            if known is None:
                 break
             self._known, self.has_pages = known, True
         return code
@@ -163,16 +164,23 @@ class PageFeed:
         self.has_pages = known is not None and encoder_state.attach(encoder, *known[:5])
         return self.has_pages
 
-    def _next(self, header: FileHeader, page: int) -> PageRun | None:
-        """Return pages from the one wanted on, more of them than are known."""
+    def _next(self, header: FileHeader, walker: RecordWalker) -> PageRun | None:
+        """Have a walker take more pages, from the one that it wants on; return them, or None."""
+        page = walker.wanted_page(header.page_size)
         if not self._has_begun:
             self._has_begun = True
             few = self._first(header, page)
-            if few is not None:
+            if few is not None and few.give_to(walker):
                 return few
         known = self._known
         known_end = known.first + known.pages if known and known.first <= page else 0
-        return self._runs.load(header, page, known_end if page < known_end else 0)
+        run = self._runs.load(header, page, known_end if page < known_end else 0)
+        if run is None or run.give_to(walker):
+            return run
+        if known is not None or not self.has_pages:
+            return None
+        run = self._runs.load(header, page, run.first + run.pages)  # it has those, of a ring
+        return run if run is not None and run.give_to(walker) else None
 
     def _first(self, header: FileHeader, page: int) -> PageRun | None:
         """Return a few pages, if they are whole and right."""

@@ -180,6 +180,35 @@ def test_pages_that_end_anywhere_change_nothing_of_what_is_sent(seed, tmp_path, 
         assert len(ends) > 3
 
 
+def test_the_last_group_is_made_by_the_kernel_although_it_ends_in_a_page_that_grows(tmp_path):
+    """Its commit record begins pages before that one, behind pieces that were passed long ago."""
+    options = StoreOptions(
+        max_binlog_size=64 << 20,
+        page_size=4096,
+        format_description="upstream",
+        oob_piece_size=40_000,
+    )
+    with Store.open(tmp_path / "store", options) as store:
+        publish_rows(store, groups=30, events=58, size=8000)
+        store.sync()
+        assert store.end().offset % options.page_size > 0
+        plain, by_reader = made_by(DumpStream, store, request()), set()
+        with patch.object(DumpStream, "_send_parts", noting(by_reader)):
+            assert pumped(store, request(), 1 << 20) == plain
+    assert by_reader == {1}  # looked at for its format, at the start
+
+
+def noting(numbers):
+    """Return what sends parts of groups and notes their numbers."""
+    send_parts = DumpStream._send_parts
+
+    def send(one, parts, wanted, out):
+        numbers.add(one._group.gtid.seq)
+        return send_parts(one, parts, wanted, out)
+
+    return send
+
+
 def any_event(rng, size_max):
     """Return a rows event that no other is like."""
     event = bytearray(rows_event(rng.randrange(100, size_max)))
