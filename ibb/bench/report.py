@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from ibb.server.connections.socket_options import UNPACED
+
 from .figures import Spread, Verdict
 
 if TYPE_CHECKING:
@@ -65,7 +67,7 @@ def notes(report: Report) -> Iterator[str]:
     yield (
         f"{machine.processors} x {machine.processor}; Python {machine.python}, {machine.kernels}; "
         f"{machine.mariadb or 'no mariadbd'}; {machine.reader} reader; "
-        f"TCP by {machine.congestion_control}"
+        f"TCP by {machine.congestion_control or 'nothing that is known'}, ibb's by {UNPACED}"
     )
     yield (
         f"limits in this run: memcpy {limits.copy_gb:.1f} GB/s, "

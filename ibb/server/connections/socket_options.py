@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
-
-from ibb.server.log import get_log
 
 if TYPE_CHECKING:
     import asyncio
 
-UNPACED: Final = "reno"  # a congestion control that every Linux has, and all may use
+UNPACED: Final = "reno"  # a congestion control that every Linux has
 _OPTION: Final = getattr(socket, "TCP_CONGESTION", None)  # of Linux
 _NAME_BYTES_MAX: Final = 16  # of a congestion control
 _MAPPED: Final = "::ffff:"  # before an IPv4 address, where the socket is one of IPv6
@@ -26,21 +25,21 @@ def keep_alive(writer: asyncio.StreamWriter) -> None:
 
 def send_unpaced(link: socket.socket) -> None:
     """
-    Have the system send to a peer on this host without waiting between packets.
+    Have the system send to a peer on this host as fast as it can.
 
     Some congestion controls, as BBR, send by a clock, two packets at a time, to fill no buffer on
     the way. Where there is no way, that costs a timer and a wake-up for each 128 KiB, up to half
-    of the processor time of a dump. Peers elsewhere have what the administrator chose.
+    of the processor time of a dump. Reno's own rate is one that loopback does not reach. A peer is
+    on this host if its address is the connection's own, or of loopback; others, and so those in
+    containers, have what the administrator chose.
 
     Args:
         link: a connection by TCP, or a unix socket, which needs nothing.
     """
     if _OPTION is None or not _is_on_this_host(link):
         return
-    try:
+    with suppress(OSError):  # it has gone, or the administrator lets nobody choose: only slower
         link.setsockopt(socket.IPPROTO_TCP, _OPTION, UNPACED.encode())
-    except OSError as error:  # it has gone, or the administrator lets nobody choose: only slower
-        get_log().debug("pacing_kept", error=str(error))
 
 
 def congestion_control(link: socket.socket) -> str:

@@ -166,15 +166,12 @@ class PageFeed:
 
     def _next(self, header: FileHeader, walker: RecordWalker) -> PageRun | None:
         """Have a walker take more pages, from the one that it wants on; return them, or None."""
-        page = walker.wanted_page(header.page_size)
-        if not self._has_begun:
-            self._has_begun = True
-            few = self._first(header, page)
-            if few is not None and few.give_to(walker):
-                return few
-        known = self._known
+        page, known = walker.wanted_page(header.page_size), self._known
         known_end = known.first + known.pages if known and known.first <= page else 0
-        run = self._runs.load(header, page, known_end if page < known_end else 0)
+        run = None if self._has_begun else self._first(header, page)
+        self._has_begun = True
+        if run is None:
+            run = self._runs.load(header, page, known_end if page < known_end else 0)
         if run is None or run.give_to(walker):
             return run
         if known is not None or not self.has_pages:
