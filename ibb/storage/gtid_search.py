@@ -16,7 +16,7 @@ from .errors import DiskError
 from .file_search import learn_state, search_files
 from .first_page import find_on_first_page
 from .group_head import read_head
-from .page_search import find_behind
+from .page_search import GUESSES_MAX, find_behind
 from .page_source import PageSource
 from .position import Position
 from .record import RecordType
@@ -183,46 +183,74 @@ def _search_file(
     near = _nearer(source, file_no, pages, (base, late), position, end)
     if near is not None:
         return near
-    stretch, state, too_late = _bisect_states(source, file_no, base, position)
+    stretch, state, behind = _bisect_states(source, file_no, pages, (base, late), position)
     place = StartPlace(Position(file_no, stretch.start * header.page_size), state)
     if stretch == pages:
         return place
-    states = state, too_late or late
-    return _nearer(source, file_no, stretch, states, position, end) or place
+    return _nearer(source, file_no, stretch, (state, behind), position, end) or place
 
 
 def _bisect_states(
-    source: PageSource, file_no: int, base: BinlogState, position: GtidPosition
+    source: PageSource,
+    file_no: int,
+    pages: range,
+    states: tuple[BinlogState, BinlogState | None],
+    position: GtidPosition,
 ) -> tuple[range, BinlogState, BinlogState | None]:
     """
-    Return pages between two states, the one before *position* and the next, and both.
+    Return those of some pages that lie between the state before *position* and the next, and both.
 
-    A state that is not there is None, and so may be the second: the file ends behind the pages.
+    Args:
+        source: the pages of all files.
+        file_no: of the file.
+        pages: of it.
+        states: before them, and behind them if it is known; as what is returned.
+        position: what the reader has, which is not before the first state.
     """
     header = source.header(file_no)
     assert header is not None
-    interval, found, state = header.state_interval, 1, base
-    stop, too_late = header.page_count, None
-    low, high = 0, header.page_count // interval + 1 if interval else 0  # in intervals
-    middle = (low + high) // 2
+    interval, found, stop, probes = header.state_interval, 1, pages.stop, 0
+    (state, late), base = states, states[0]
+    low, high = 0, pages.stop // interval + 1 if interval else 0  # in intervals
+    middle = _guess(low, high, 0, _share(state, late, position))
     while middle > low:
         page_no = middle * interval
         entries = _differential(source, file_no, page_no) if page_no > 1 else None
-        if entries is None:
-            if not _is_there(source, file_no, page_no):
-                high, stop = middle, page_no
-                middle = (low + high) // 2
-            else:
-                middle -= 1  # left out there: the one before will do
+        if entries is None and _is_there(source, file_no, page_no):
+            middle -= 1  # left out there: the one before will do
             continue
-        candidate = base.copy()
-        candidate.load(entries)
-        if candidate.is_before(position):
-            low, found, state = middle, page_no, candidate
+        if entries is None:
+            high, stop = middle, page_no
         else:
-            high, stop, too_late = middle, page_no, candidate
-        middle = (low + high) // 2
-    return range(found, stop), state, too_late
+            candidate = base.copy()
+            candidate.load(entries)
+            if candidate.is_before(position):
+                low, found, state = middle, page_no, candidate
+            else:
+                high, stop, late = middle, page_no, candidate
+        probes += 1
+        middle = _guess(low, high, probes, _share(state, late, position))
+    return range(found, stop), state, late
+
+
+def _guess(low: int, high: int, probes: int, share: float | None) -> int:
+    """Return which interval behind *low* to look at, by a share or the middle; *low*: none."""
+    is_odd = probes >= GUESSES_MAX and probes % 2 == 0
+    if share is None or is_odd or high - low < 2:
+        return (low + high) // 2
+    return min(max(low + int((high - low) * share), low + 1), high - 1)
+
+
+def _share(state: BinlogState, late: BinlogState | None, position: GtidPosition) -> float | None:
+    """Return about how much of what was logged between two states a position has, if it tells."""
+    shares: list[float] = []
+    if late is None:
+        return None
+    for domain, server, seq in position:
+        before, last = state.seq(domain, server) or 0, late.seq(domain, server) or 0
+        if last > before:
+            shares.append((seq - before) / (last - before))
+    return min(shares, default=None)
 
 
 def _nearer(

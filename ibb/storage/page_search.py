@@ -40,6 +40,9 @@ def find_behind(
         gtid: of the group; nobody else has logged in those pages.
         numbers: the last one logged before those pages, if there is one, and the last in them.
     """
+    before, last = numbers
+    if len(pages) > PAGES_AHEAD_MAX * (last - (before or 0)):
+        return None  # groups are so large that no page looked at would have one's end
     header = source.header(file_no)
     if header is None or header.major != MAJOR_FINAL:
         return None

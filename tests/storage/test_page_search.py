@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import replace
+from statistics import mean
 
 import pytest
 
@@ -115,29 +116,65 @@ def test_a_position_that_nobody_logged_is_found_as_ever():
             assert newest is None or newest < number
 
 
-@pytest.mark.parametrize(("growth", "reads_max"), [(1.0, 5), (1.017, 28)])
+@pytest.mark.parametrize(
+    ("groups", "size", "growth", "reads_max", "mean_max"),
+    [
+        (2500, 300, 1.0, 5, 5),
+        (2500, 300, 1.017, 28, 28),
+        (400, 12_000, 1.0, 5, 4),
+        (400, 12_000, 1.02, 34, 20),
+    ],
+)
 def test_few_pages_are_read_and_not_many_more_where_guesses_are_wrong(
-    growth, reads_max, monkeypatch
+    groups, size, growth, reads_max, mean_max, monkeypatch
 ):
-    options = replace(WIDE, max_binlog_size=4096 * 512, redo_segment_size=4 << 20)
+    """Large groups end so far apart that states are looked at in place of them."""
+    first = 1 if size > 300 else 1000
+    few = {"max_binlog_size": 16_384 * 512, "state_interval": 128 * 512} if size > 300 else {}
+    options = replace(WIDE, **{"max_binlog_size": 4096 * 512, "redo_segment_size": 4 << 20, **few})
     with Store.open(PLACE, options, disk=SimDisk()) as store:
         logged = []
-        for index in range(2500):
-            number = max(logged[-1].seq + 1 if logged else 1000, int(growth**index))
+        for index in range(groups):
+            number = max(logged[-1].seq + 1 if logged else first, int(growth**index))
             with store.begin() as group:
-                group.write(transaction("t", 300))
+                group.write(transaction("t", size))
                 group.commit(Gtid(0, 1, number), wait=False)
             logged.append(Gtid(0, 1, number))
         store.sync()
-        real, read = store.pages.read_page, []
+        (real, read), reads = (store.pages.read_page, []), []
         monkeypatch.setattr(store.pages, "read_page", lambda *at: read.append(at) or real(*at))
-        for index in range(20, 2480, 61):
+        for index in range(20, groups - 20, groups // 41):
             read.clear()
             position = GtidPosition([logged[index]])
             place = find_start(store.pages, position, Newest(store.end(), store.state()))
-            assert len(set(read)) <= reads_max
-            assert place.state.newest(0) == logged[index]
+            reads.append(len(set(read)))
+            assert index - logged.index(place.state.newest(0)) <= (0 if size == 300 else 6)
             assert sent_from(store, place, position)[0] == logged[index + 1]
+        assert max(reads) <= reads_max
+        assert mean(reads) <= mean_max
+
+
+@pytest.mark.parametrize("ahead", [0, 700])
+def test_of_many_domains_states_are_guessed_by_the_one_that_is_furthest_behind(ahead, monkeypatch):
+    options = replace(WIDE, max_binlog_size=4096 * 512, redo_segment_size=4 << 20)
+    with Store.open(PLACE, options, disk=SimDisk()) as store:
+        for number in range(1, 2401):
+            with store.begin() as group:
+                group.write(transaction("t", 300))
+                group.commit(Gtid(number % 3, 1 + number % 3, number), wait=False)
+        store.sync()
+        real, read = store.pages.read_page, []
+        monkeypatch.setattr(store.pages, "read_page", lambda *at: read.append(at) or real(*at))
+        for number in range(30, 1500, 60):
+            read.clear()
+            has = [
+                Gtid(0, 1, number),
+                Gtid(1, 2, number + 1 + ahead // 3 * 3),
+                Gtid(2, 3, number + 2),
+            ]
+            place = find_start(store.pages, GtidPosition(has), Newest(store.end(), store.state()))
+            assert len(set(read)) <= 5
+            assert number - 60 < place.state.seq(0, 1) <= number
 
 
 @pytest.mark.parametrize("is_switched", [False, True])
