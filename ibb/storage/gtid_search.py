@@ -1,9 +1,10 @@
 """
 Where a replica's stream begins: the newest state record that is not after its position.
 
-Inside the file that `file_search` finds, the differential states are bisected. The groups behind
-that place are everything the position needs, and at most an interval's worth that it does not;
-where one server alone has logged these, not even that. Source: ibb-format 8.3, 8.4.
+Inside the file that `file_search` finds, the differential states are bisected, by guesses where
+they help. The groups behind that place are everything the position needs, and at most an interval's
+worth that it does not; where one server alone has logged these, and they are not large, not even
+that. Source: ibb-format 8.3, 8.4.
 """
 
 from typing import NamedTuple
@@ -16,7 +17,7 @@ from .errors import DiskError
 from .file_search import learn_state, search_files
 from .first_page import find_on_first_page
 from .group_head import read_head
-from .page_search import GUESSES_MAX, find_behind
+from .page_search import GUESSES_MAX, are_large, find_behind
 from .page_source import PageSource
 from .position import Position
 from .record import RecordType
@@ -180,7 +181,8 @@ def _search_file(
     if newest is not None:
         count = min(newest.end.offset // header.page_size + 1, count)
     pages, end = range(1, count), None if newest is None else newest.end
-    near = _nearer(source, file_no, pages, (base, late), position, end)
+    has_states = 0 < header.state_interval < count
+    near = _nearer(source, file_no, pages, (base, late), position, end, even_large=not has_states)
     if near is not None:
         return near
     stretch, state, behind = _bisect_states(source, file_no, pages, (base, late), position)
@@ -204,7 +206,7 @@ def _bisect_states(
         source: the pages of all files.
         file_no: of the file.
         pages: of it.
-        states: before them, and behind them if it is known; as what is returned.
+        states: before those pages, and behind them; None: unknown, as in what is returned.
         position: what the reader has, which is not before the first state.
     """
     header = source.header(file_no)
@@ -212,33 +214,45 @@ def _bisect_states(
     interval, found, stop, probes = header.state_interval, 1, pages.stop, 0
     (state, late), base = states, states[0]
     low, high = 0, pages.stop // interval + 1 if interval else 0  # in intervals
-    middle = _guess(low, high, 0, _share(state, late, position))
-    while middle > low:
+    floor = low  # no state up to there is still to be looked at
+    middle = guess = _guess(low, floor, high, 0, _share(state, late, position))
+    while guess > floor:
         page_no = middle * interval
         entries = _differential(source, file_no, page_no) if page_no > 1 else None
         if entries is None and _is_there(source, file_no, page_no):
             middle -= 1  # left out there: the one before will do
-            continue
-        if entries is None:
+            if middle > floor:
+                continue
+            floor = guess
+        elif entries is None:
             high, stop = middle, page_no
         else:
             candidate = base.copy()
             candidate.load(entries)
             if candidate.is_before(position):
-                low, found, state = middle, page_no, candidate
+                low, floor, found, state = middle, guess, page_no, candidate
             else:
                 high, stop, late = middle, page_no, candidate
         probes += 1
-        middle = _guess(low, high, probes, _share(state, late, position))
+        middle = guess = _guess(low, floor, high, probes, _share(state, late, position))
     return range(found, stop), state, late
 
 
-def _guess(low: int, high: int, probes: int, share: float | None) -> int:
-    """Return which interval behind *low* to look at, by a share or the middle; *low*: none."""
-    is_odd = probes >= GUESSES_MAX and probes % 2 == 0
-    if share is None or is_odd or high - low < 2:
-        return (low + high) // 2
-    return min(max(low + int((high - low) * share), low + 1), high - 1)
+def _guess(low: int, floor: int, high: int, probes: int, share: float | None) -> int:
+    """
+    Return which interval to look at next.
+
+    Args:
+        low: behind which the place is.
+        floor: behind which there is one to look at; it is returned if there is none.
+        high: before which the place is.
+        probes: that were looked at already.
+        share: of what lies between *low* and *high*, before the place; None: unknown.
+    """
+    is_middle_due = probes >= GUESSES_MAX and probes % 2 == 0
+    if share is None or is_middle_due or high - floor < 2:
+        return (floor + high) // 2
+    return min(max(low + int((high - low) * share), floor + 1), high - 1)
 
 
 def _share(state: BinlogState, late: BinlogState | None, position: GtidPosition) -> float | None:
@@ -249,7 +263,8 @@ def _share(state: BinlogState, late: BinlogState | None, position: GtidPosition)
     for domain, server, seq in position:
         before, last = state.seq(domain, server) or 0, late.seq(domain, server) or 0
         if last > before:
-            shares.append((seq - before) / (last - before))
+            # Of whom it has nothing new, what comes next is what is behind it.
+            shares.append((max(seq, before + 1) - before) / (last - before))
     return min(shares, default=None)
 
 
@@ -260,6 +275,8 @@ def _nearer(
     states: tuple[BinlogState, BinlogState | None],
     position: GtidPosition,
     end: Position | None,
+    *,
+    even_large: bool = False,
 ) -> StartPlace | None:
     """
     Return the place behind the position's own group, if it can be found in some pages.
@@ -271,6 +288,7 @@ def _nearer(
         states: before them, and behind them if it is known.
         position: what the reader has, which is not before the first state.
         end: up to where the second state surely holds everything; None: in all those pages.
+        even_large: look for it among large groups, too, of which most looks meet no end.
     """
     state, late = states
     if late is None:
@@ -284,6 +302,8 @@ def _nearer(
     if not late.contains(wanted):
         return None  # others may have logged before it, behind that state
     numbers = state.seq(wanted.domain, wanted.server), logged[0].seq
+    if not even_large and are_large(pages, *numbers):
+        return None
     behind = find_behind(source, file_no, pages, wanted, numbers)
     if behind is None or (end is not None and behind > end):
         return None

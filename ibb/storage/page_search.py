@@ -24,7 +24,20 @@ from .position import Position
 from .record_reader import RecordReader
 
 PAGES_AHEAD_MAX = 8  # that are looked at for one in which a group is committed
-GUESSES_MAX = 4  # one behind the other; from there on every other page is the one in the middle
+LARGE_GROUP_PAGES = 4 * PAGES_AHEAD_MAX
+GUESSES_MAX = 4  # one behind the other; from there on every other look is in the middle
+
+
+def are_large(pages: range, before: int | None, last: int) -> bool:
+    """
+    Tell whether groups are so large, on average, that most looks among them meet no end.
+
+    Args:
+        pages: that they fill.
+        before: number of the last group before those pages; None: there is none.
+        last: number of the last one in them.
+    """
+    return pages.stop - pages.start > LARGE_GROUP_PAGES * (last - (before or 0))
 
 
 def find_behind(
@@ -40,9 +53,6 @@ def find_behind(
         gtid: of the group; nobody else has logged in those pages.
         numbers: the last one logged before those pages, if there is one, and the last in them.
     """
-    before, last = numbers
-    if len(pages) > PAGES_AHEAD_MAX * (last - (before or 0)):
-        return None  # groups are so large that no page looked at would have one's end
     header = source.header(file_no)
     if header is None or header.major != MAJOR_FINAL:
         return None

@@ -14,7 +14,7 @@ from ibb.storage.errors import LeaseError
 from ibb.storage.file_header import FileHeader
 from ibb.storage.file_states import FileStates
 from ibb.storage.group_reader import GroupReader
-from ibb.storage.gtid_search import TooOld, find_file_start, find_oldest, find_start
+from ibb.storage.gtid_search import Newest, TooOld, find_file_start, find_oldest, find_start
 from ibb.storage.os_disk import OsDisk
 from ibb.storage.page_source import NO_MORE_DATA, NO_MORE_PAGES, PageRead, PageStatus
 from ibb.storage.position import Position
@@ -130,6 +130,24 @@ def test_a_state_that_was_left_out_does_not_hide_the_later_ones():
     assert builder.place > 26 * SIZE
     start = find_start(InMemory(builder, page_count=32), GtidPosition([Gtid(0, 1, 55)]))
     assert start.position.offset >= 26 * SIZE
+
+
+@pytest.mark.parametrize("left_out", [{2}, {2, 4}, {2, 6, 10}])
+def test_a_state_that_was_left_out_where_it_is_guessed_does_not_hide_the_later_ones(left_out):
+    """A domain of which little is to come, far on, makes the first guesses too early ones."""
+    builder = BinlogBuilder(pages=32, interval=2)
+    builder.left_out = left_out
+    rare, state = Gtid(1, 1, 1), BinlogState()
+    gtids = [rare, *(Gtid(0, 1, seq) for seq in range(1, 51)), rare._replace(seq=10**12)]
+    places = []
+    for gtid in gtids:
+        places.append(builder.commit(gtid, event(200)))
+        state.update(gtid)
+    newest = Newest(Position(len(builder.files) - 1, builder.place), state)
+    for seq in (36, 40, 44):
+        position = GtidPosition([Gtid(0, 1, seq), rare])
+        start = find_start(InMemory(builder, page_count=32), position, newest)
+        assert abs(places[seq].offset - start.position.offset) <= 3 * SIZE
 
 
 def test_a_state_further_on_in_a_page_is_not_the_state_of_that_page():

@@ -121,8 +121,8 @@ def test_a_position_that_nobody_logged_is_found_as_ever():
     [
         (2500, 300, 1.0, 5, 5),
         (2500, 300, 1.017, 28, 28),
-        (400, 12_000, 1.0, 5, 4),
-        (400, 12_000, 1.02, 34, 20),
+        (400, 30_000, 1.0, 5, 4),
+        (400, 30_000, 1.02, 34, 20),
     ],
 )
 def test_few_pages_are_read_and_not_many_more_where_guesses_are_wrong(
@@ -130,7 +130,7 @@ def test_few_pages_are_read_and_not_many_more_where_guesses_are_wrong(
 ):
     """Large groups end so far apart that states are looked at in place of them."""
     first = 1 if size > 300 else 1000
-    few = {"max_binlog_size": 16_384 * 512, "state_interval": 128 * 512} if size > 300 else {}
+    few = {"max_binlog_size": 32_768 * 512, "state_interval": 128 * 512} if size > 300 else {}
     options = replace(WIDE, **{"max_binlog_size": 4096 * 512, "redo_segment_size": 4 << 20, **few})
     with Store.open(PLACE, options, disk=SimDisk()) as store:
         logged = []
@@ -154,25 +154,55 @@ def test_few_pages_are_read_and_not_many_more_where_guesses_are_wrong(
         assert mean(reads) <= mean_max
 
 
-@pytest.mark.parametrize("ahead", [0, 700])
-def test_of_many_domains_states_are_guessed_by_the_one_that_is_furthest_behind(ahead, monkeypatch):
-    options = replace(WIDE, max_binlog_size=4096 * 512, redo_segment_size=4 << 20)
+@pytest.mark.parametrize(("interval", "searches"), [(128, 0), (1 << 20, 12)])
+def test_large_groups_are_looked_among_only_where_there_are_no_states(
+    interval, searches, monkeypatch
+):
+    options = replace(
+        WIDE,
+        max_binlog_size=16_384 * 512,
+        state_interval=interval * 512,
+        redo_segment_size=4 << 20,
+    )
     with Store.open(PLACE, options, disk=SimDisk()) as store:
-        for number in range(1, 2401):
+        for number in range(1, 201):
+            with store.begin() as group:
+                group.write(transaction("t", 30_000))
+                group.commit(Gtid(0, 1, number), wait=False)
+        store.sync()
+        real, searched = gtid_search.find_behind, []
+        monkeypatch.setattr(
+            gtid_search, "find_behind", lambda *at: searched.append(at) or real(*at)
+        )
+        for number in range(20, 188, 14):
+            position, newest = (
+                GtidPosition([Gtid(0, 1, number)]),
+                Newest(store.end(), store.state()),
+            )
+            place = find_start(store.pages, position, newest)
+            assert sent_from(store, place, position)[0] == Gtid(0, 1, number + 1)
+    assert len(searched) == searches
+
+
+@pytest.mark.parametrize(("ahead", "rare"), [(0, []), (700, []), (0, [Gtid(7, 1, 1)])])
+def test_of_many_domains_states_are_guessed_by_the_one_that_is_furthest_behind(
+    ahead, rare, monkeypatch
+):
+    options = replace(WIDE, max_binlog_size=4096 * 512, redo_segment_size=4 << 20)
+    often = [Gtid(number % 3, 1 + number % 3, number) for number in range(1, 2401)]
+    with Store.open(PLACE, options, disk=SimDisk()) as store:
+        for gtid in (*rare, *often, *(one._replace(seq=2) for one in rare)):
             with store.begin() as group:
                 group.write(transaction("t", 300))
-                group.commit(Gtid(number % 3, 1 + number % 3, number), wait=False)
+                group.commit(gtid, wait=False)
         store.sync()
         real, read = store.pages.read_page, []
         monkeypatch.setattr(store.pages, "read_page", lambda *at: read.append(at) or real(*at))
         for number in range(30, 1500, 60):
             read.clear()
-            has = [
-                Gtid(0, 1, number),
-                Gtid(1, 2, number + 1 + ahead // 3 * 3),
-                Gtid(2, 3, number + 2),
-            ]
-            place = find_start(store.pages, GtidPosition(has), Newest(store.end(), store.state()))
+            others = Gtid(1, 2, number + 1 + ahead // 3 * 3), Gtid(2, 3, number + 2)
+            position = GtidPosition([Gtid(0, 1, number), *others, *rare])
+            place = find_start(store.pages, position, Newest(store.end(), store.state()))
             assert len(set(read)) <= 5
             assert number - 60 < place.state.seq(0, 1) <= number
 
