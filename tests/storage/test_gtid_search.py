@@ -14,7 +14,14 @@ from ibb.storage.errors import LeaseError
 from ibb.storage.file_header import FileHeader
 from ibb.storage.file_states import FileStates
 from ibb.storage.group_reader import GroupReader
-from ibb.storage.gtid_search import Newest, TooOld, find_file_start, find_oldest, find_start
+from ibb.storage.gtid_search import (
+    Newest,
+    TooOld,
+    _guess,
+    find_file_start,
+    find_oldest,
+    find_start,
+)
 from ibb.storage.os_disk import OsDisk
 from ibb.storage.page_source import NO_MORE_DATA, NO_MORE_PAGES, PageRead, PageStatus
 from ibb.storage.position import Position
@@ -130,6 +137,17 @@ def test_a_state_that_was_left_out_does_not_hide_the_later_ones():
     assert builder.place > 26 * SIZE
     start = find_start(InMemory(builder, page_count=32), GtidPosition([Gtid(0, 1, 55)]))
     assert start.position.offset >= 26 * SIZE
+
+
+@given(
+    st.lists(st.integers(0, 2**64), min_size=3, max_size=3).map(sorted),
+    st.integers(0, 12),
+    st.none() | st.fractions(0, 2**64).map(float),
+)
+def test_a_guess_is_where_nobody_has_looked(borders, probes, share):
+    low, floor, high = borders
+    guess = _guess(low, floor, high, probes, share)
+    assert floor < guess < high if high - floor > 1 else guess == floor
 
 
 @pytest.mark.parametrize("left_out", [{2}, {2, 4}, {2, 6, 10}])

@@ -1,8 +1,10 @@
 """Whoever begins right behind a group is sent what one is who passes over all before it."""
 
 import random
+from contextlib import contextmanager
 from dataclasses import replace
 from statistics import mean
+from unittest.mock import patch
 
 import pytest
 
@@ -116,95 +118,105 @@ def test_a_position_that_nobody_logged_is_found_as_ever():
             assert newest is None or newest < number
 
 
-@pytest.mark.parametrize(
-    ("groups", "size", "growth", "reads_max", "mean_max"),
-    [
-        (2500, 300, 1.0, 5, 5),
-        (2500, 300, 1.017, 28, 28),
-        (400, 30_000, 1.0, 5, 4),
-        (400, 30_000, 1.02, 34, 20),
-    ],
-)
-def test_few_pages_are_read_and_not_many_more_where_guesses_are_wrong(
-    groups, size, growth, reads_max, mean_max, monkeypatch
-):
-    """Large groups end so far apart that states are looked at in place of them."""
-    first = 1 if size > 300 else 1000
-    few = {"max_binlog_size": 32_768 * 512, "state_interval": 128 * 512} if size > 300 else {}
-    options = replace(WIDE, **{"max_binlog_size": 4096 * 512, "redo_segment_size": 4 << 20, **few})
+def publish_evenly(store, gtids, size):
+    """Publish a group of so many bytes for each GTID."""
+    for gtid in gtids:
+        with store.begin() as group:
+            group.write(transaction("t", size))
+            group.commit(gtid, wait=False)
+    store.sync()
+
+
+def numbers_that_grow(count, first, growth):
+    """Return GTIDs of one server, evenly numbered up to where a power of *growth* is larger."""
+    numbers = [first]
+    for index in range(1, count):
+        numbers.append(max(numbers[-1] + 1, int(growth**index)))
+    return [Gtid(0, 1, number) for number in numbers]
+
+
+@contextmanager
+def pages_read(store):
+    """Yield the places of the pages that a block reads, cleared by who begins again."""
+    real, read = store.pages.read_page, []
+    with patch.object(store.pages, "read_page", lambda *at: read.append(at) or real(*at)):
+        yield read
+
+
+def found_by(store, position):
+    return find_start(store.pages, position, Newest(store.end(), store.state()))
+
+
+@pytest.mark.parametrize(("growth", "reads_max"), [(1.0, 5), (1.017, 28)])
+def test_few_pages_are_read_and_not_many_more_where_guesses_are_wrong(growth, reads_max):
+    options = replace(WIDE, max_binlog_size=4096 * 512, redo_segment_size=4 << 20)
     with Store.open(PLACE, options, disk=SimDisk()) as store:
-        logged = []
-        for index in range(groups):
-            number = max(logged[-1].seq + 1 if logged else first, int(growth**index))
-            with store.begin() as group:
-                group.write(transaction("t", size))
-                group.commit(Gtid(0, 1, number), wait=False)
-            logged.append(Gtid(0, 1, number))
-        store.sync()
-        (real, read), reads = (store.pages.read_page, []), []
-        monkeypatch.setattr(store.pages, "read_page", lambda *at: read.append(at) or real(*at))
-        for index in range(20, groups - 20, groups // 41):
-            read.clear()
-            position = GtidPosition([logged[index]])
-            place = find_start(store.pages, position, Newest(store.end(), store.state()))
-            reads.append(len(set(read)))
-            assert index - logged.index(place.state.newest(0)) <= (0 if size == 300 else 6)
-            assert sent_from(store, place, position)[0] == logged[index + 1]
-        assert max(reads) <= reads_max
-        assert mean(reads) <= mean_max
+        logged = numbers_that_grow(2500, 1000, growth)
+        publish_evenly(store, logged, 300)
+        with pages_read(store) as read:
+            for index in range(20, 2480, 61):
+                read.clear()
+                position = GtidPosition([logged[index]])
+                place = found_by(store, position)
+                assert len(set(read)) <= reads_max
+                assert place.state.newest(0) == logged[index]
+                assert sent_from(store, place, position)[0] == logged[index + 1]
+
+
+LARGE = replace(
+    WIDE,
+    max_binlog_size=32_768 * 512,
+    state_interval=128 * 512,
+    redo_segment_size=4 << 20,
+)
+
+
+@pytest.mark.parametrize(("growth", "reads_max", "mean_max"), [(1.0, 5, 4), (1.02, 34, 20)])
+def test_large_groups_end_so_far_apart_that_states_are_looked_at_in_place_of_them(
+    growth, reads_max, mean_max
+):
+    reads = []
+    with Store.open(PLACE, LARGE, disk=SimDisk()) as store:
+        logged = numbers_that_grow(400, 1, growth)
+        publish_evenly(store, logged, 30_000)
+        with pages_read(store) as read:
+            for index in range(20, 380, 9):
+                read.clear()
+                position = GtidPosition([logged[index]])
+                place = found_by(store, position)
+                reads.append(len(set(read)))
+                assert 0 <= index - logged.index(place.state.newest(0)) <= 3
+                assert sent_from(store, place, position)[0] == logged[index + 1]
+    assert max(reads) <= reads_max
+    assert mean(reads) <= mean_max
 
 
 @pytest.mark.parametrize(("interval", "searches"), [(128, 0), (1 << 20, 12)])
-def test_large_groups_are_looked_among_only_where_there_are_no_states(
-    interval, searches, monkeypatch
-):
-    options = replace(
-        WIDE,
-        max_binlog_size=16_384 * 512,
-        state_interval=interval * 512,
-        redo_segment_size=4 << 20,
-    )
+def test_large_groups_are_looked_among_only_where_there_are_no_states(interval, searches):
+    options, logged = replace(LARGE, state_interval=interval * 512), numbers_that_grow(200, 1, 1.0)
     with Store.open(PLACE, options, disk=SimDisk()) as store:
-        for number in range(1, 201):
-            with store.begin() as group:
-                group.write(transaction("t", 30_000))
-                group.commit(Gtid(0, 1, number), wait=False)
-        store.sync()
-        real, searched = gtid_search.find_behind, []
-        monkeypatch.setattr(
-            gtid_search, "find_behind", lambda *at: searched.append(at) or real(*at)
-        )
-        for number in range(20, 188, 14):
-            position, newest = (
-                GtidPosition([Gtid(0, 1, number)]),
-                Newest(store.end(), store.state()),
-            )
-            place = find_start(store.pages, position, newest)
-            assert sent_from(store, place, position)[0] == Gtid(0, 1, number + 1)
-    assert len(searched) == searches
+        publish_evenly(store, logged, 30_000)
+        with patch.object(gtid_search, "find_behind", wraps=gtid_search.find_behind) as searched:
+            for index in range(20, 188, 14):
+                position = GtidPosition([logged[index]])
+                place = found_by(store, position)
+                assert sent_from(store, place, position)[0] == logged[index + 1]
+    assert searched.call_count == searches
 
 
-@pytest.mark.parametrize(("ahead", "rare"), [(0, []), (700, []), (0, [Gtid(7, 1, 1)])])
-def test_of_many_domains_states_are_guessed_by_the_one_that_is_furthest_behind(
-    ahead, rare, monkeypatch
-):
+@pytest.mark.parametrize(("ahead", "rare"), [(0, []), (699, []), (0, [Gtid(7, 1, 1)])])
+def test_of_many_domains_states_are_guessed_by_the_one_that_is_furthest_behind(ahead, rare):
     options = replace(WIDE, max_binlog_size=4096 * 512, redo_segment_size=4 << 20)
     often = [Gtid(number % 3, 1 + number % 3, number) for number in range(1, 2401)]
     with Store.open(PLACE, options, disk=SimDisk()) as store:
-        for gtid in (*rare, *often, *(one._replace(seq=2) for one in rare)):
-            with store.begin() as group:
-                group.write(transaction("t", 300))
-                group.commit(gtid, wait=False)
-        store.sync()
-        real, read = store.pages.read_page, []
-        monkeypatch.setattr(store.pages, "read_page", lambda *at: read.append(at) or real(*at))
-        for number in range(30, 1500, 60):
-            read.clear()
-            others = Gtid(1, 2, number + 1 + ahead // 3 * 3), Gtid(2, 3, number + 2)
-            position = GtidPosition([Gtid(0, 1, number), *others, *rare])
-            place = find_start(store.pages, position, Newest(store.end(), store.state()))
-            assert len(set(read)) <= 5
-            assert number - 60 < place.state.seq(0, 1) <= number
+        publish_evenly(store, [*rare, *often, *(one._replace(seq=2) for one in rare)], 300)
+        with pages_read(store) as read:
+            for number in range(30, 1500, 60):
+                read.clear()
+                others = Gtid(1, 2, number + 1 + ahead), Gtid(2, 3, number + 2)
+                place = found_by(store, GtidPosition([Gtid(0, 1, number), *others, *rare]))
+                assert len(set(read)) <= 5
+                assert number - 60 < place.state.seq(0, 1) <= number
 
 
 @pytest.mark.parametrize("is_switched", [False, True])
