@@ -1,4 +1,4 @@
-"""Addresses that a server listens on, beside each other."""
+"""Addresses that a server listens on, beside each other, and those that its clients have."""
 
 from __future__ import annotations
 
@@ -6,6 +6,14 @@ import ipaddress
 from typing import Final
 
 EVERY_ADDRESS: Final = "::"  # of IPv6 and of IPv4, as MariaDB's bind_address has it
+
+
+_MAPPED: Final = "::ffff:"  # before an address of IPv4, as a socket of both tells it
+
+
+def plain_address(host: str) -> str:
+    """Return the address of a client; of IPv4, whatever socket it came by."""
+    return host.removeprefix(_MAPPED)
 
 
 def overlap(one: tuple[str, int], other: tuple[str, int]) -> bool:

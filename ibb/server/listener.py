@@ -163,8 +163,9 @@ class Listener:
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         config = self._host.config
-        keep_alive(writer)
-        send_unpaced(writer.get_extra_info("socket"))
+        link = writer.get_extra_info("socket")
+        keep_alive(link)
+        send_unpaced(link)
         connection = Connection(reader, writer, write_timeout=config.net_write_timeout)
         self.accepted += 1
         task = asyncio.current_task()

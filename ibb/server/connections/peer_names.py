@@ -7,6 +7,8 @@ import socket
 import struct
 from typing import TYPE_CHECKING, Final
 
+from ibb.server.addresses import plain_address
+
 if TYPE_CHECKING:
     import asyncio
 
@@ -16,7 +18,7 @@ _PEER_CREDENTIALS: Final = struct.Struct("3i")  # process, user, group
 def peer_address(writer: asyncio.StreamWriter) -> str:
     """Return address and port of a client by TCP; of IPv4, whatever socket it came by."""
     name = writer.get_extra_info("peername")
-    return f"{name[0].removeprefix('::ffff:')}:{name[1]}" if name else "gone"
+    return f"{plain_address(name[0])}:{name[1]}" if name else "gone"
 
 
 def peer_uid(writer: asyncio.StreamWriter) -> int | None:

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import ipaddress
 import socket
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    import asyncio
+from ibb.server.addresses import plain_address
+from ibb.server.config import is_loopback
 
 UNPACED: Final = "reno"  # a congestion control that every Linux has
 _OPTION: Final = getattr(socket, "TCP_CONGESTION", None)  # of Linux
 _NAME_BYTES_MAX: Final = 16  # of a congestion control
-_MAPPED: Final = "::ffff:"  # before an IPv4 address, where the socket is one of IPv6
 
 
-def keep_alive(writer: asyncio.StreamWriter) -> None:
+def keep_alive(link: socket.socket) -> None:
     """Have the system find out that a peer has gone without a word, as MariaDB does both ways."""
-    link = writer.get_extra_info("socket")
     if link.family != socket.AF_UNIX:
         link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
 
@@ -56,4 +53,4 @@ def _is_on_this_host(link: socket.socket) -> bool:
         near, far = link.getsockname()[0], link.getpeername()[0]
     except OSError:  # the client has left again
         return False
-    return near == far or ipaddress.ip_address(far.removeprefix(_MAPPED)).is_loopback
+    return near == far or is_loopback(plain_address(far))

@@ -140,7 +140,7 @@ class Upstream:
             raise OSError(f"cannot find {address.host}: {error.strerror}") from error
         link = PacketLink(*ends)
         try:
-            keep_alive(ends[1])
+            keep_alive(ends[1].get_extra_info("socket"))
             return cls(link, await log_in(link, address))
         except BaseException:
             await link.close()

@@ -11,6 +11,7 @@ from starlette.responses import HTMLResponse, RedirectResponse
 from starlette.routing import Route
 
 from ibb.protocol.error_codes import SPECIFIC_ACCESS_DENIED_ERROR
+from ibb.server.addresses import plain_address
 from ibb.server.login.login_guard import address_key
 from ibb.server.login.password_check import account_opened_by
 
@@ -143,7 +144,7 @@ class Logins:
 
 def address_of(request: Request) -> str:
     """Return the address of who asks; of a proxy's clients, the proxy's."""
-    return "" if request.client is None else request.client.host.removeprefix("::ffff:")
+    return "" if request.client is None else plain_address(request.client.host)
 
 
 def hosts_of(address: str) -> tuple[str, ...]:
